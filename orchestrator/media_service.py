@@ -11,7 +11,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import OutboxRow
 from thinker.formats import recordings
-from thinker.protocol.media_requests import Draw, Drawn
+from thinker.protocol.media_requests import DrawingRequest, DrawingResult
 
 MISSING = (
     "the extension media is not installed; an operator may run:"
@@ -28,7 +28,9 @@ class MediaService(Protocol):
         It raises `UnreadableError` and `OrchestratorError`.
         """
 
-    async def draw_pictures(self, definition: AgentDefinition, payer: str, request: Draw) -> Drawn:
+    async def draw_pictures(
+        self, definition: AgentDefinition, payer: str, request: DrawingRequest
+    ) -> DrawingResult:
         """Draw pictures and return them.
 
         Raises:
@@ -55,7 +57,9 @@ class NoMedia:
         del definition, payer
         return self._read_file
 
-    async def draw_pictures(self, definition: AgentDefinition, payer: str, request: Draw) -> Drawn:
+    async def draw_pictures(
+        self, definition: AgentDefinition, payer: str, request: DrawingRequest
+    ) -> DrawingResult:
         del definition, payer, request
         raise MediaError(MISSING)
 

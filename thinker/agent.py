@@ -17,19 +17,19 @@ from thinker.budget import TurnLimits
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replay_steps
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
-from thinker.preparation import Preparation, Prepared
+from thinker.preparation import Preparation, PreparedTurn
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import compute_digest
 from thinker.prompt.render.output_schema import build_request_contract
 from thinker.protocol.background import (
-    Compact,
-    Compacted,
-    Embed,
-    Embedded,
-    Extract,
-    Extracted,
-    Tried,
-    TryModel,
+    CompactionRequest,
+    CompactionResult,
+    EmbeddingRequest,
+    EmbeddingResult,
+    ExtractionRequest,
+    ExtractionResult,
+    ModelTrialRequest,
+    ModelTrialResult,
 )
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
     from thinker.models.media_models import MediaModels
 
-CACHE_KEY = 32  # characters; OpenAI accepts up to 64
+CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
 log = structlog.get_logger()
 
 
@@ -57,7 +57,7 @@ class Agent:
         embeddings: "EmbeddingModel | None" = None,
         media: "MediaModels | None" = None,
     ) -> None:
-        """Use ``small`` for summaries and facts; default: ``model``."""
+        """Use ``small`` for summaries and facts, by default ``model``."""
         self._settings = settings
         self._model = model
         self._small = small or model
@@ -67,11 +67,11 @@ class Agent:
 
     @cached_property
     def preparation(self) -> Preparation:
-        """The preparation that its turns share, made for the first one."""
+        """The preparation that all turns share, created for the first one."""
         return Preparation(self._settings, self._model.name)
 
     async def aclose(self) -> None:
-        await self._small.aclose()  # it is or wraps the agent's own model
+        await self._small.aclose()  # the small model is, or wraps, the agent's own
         for models in (self._embeddings, self.media):
             if models is not None:
                 await models.aclose()
@@ -92,9 +92,9 @@ class Agent:
         return await Loop(request, model, hooked).run(await replay_steps(hooks, turn.steps))
 
     async def _build_loop_request(
-        self, turn: TurnRun, prepared: Prepared, hooks: Hooks | None
+        self, turn: TurnRun, prepared: PreparedTurn, hooks: Hooks | None
     ) -> LoopRequest:
-        """Return the turn for the loop, with the prompt and conversation after the hooks."""
+        """Return the loop's request, with the prompt and conversation as the hooks changed them."""
         prompt = prepared.prompt if hooks is None else await hooks.filter_prompt(prepared.prompt)
         messages = prepared.messages
         if hooks is not None:
@@ -123,25 +123,29 @@ class Agent:
         )
 
     def _load_hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
-        """Load the hooks of a turn; None if it has none or hooks are not allowed."""
+        """Load the hooks of a turn; return None if it has none or hooks are not allowed."""
         names = self._settings.hooks if applied.hooks is None else applied.hooks
         if self._hook_files is None or not names:
             return None
         state = HookState(self._settings.agent_id, turn.turn_id, turn.chat)
         return Hooks(state, tuple((name, self._hook_files.load_hook(name)) for name in names))
 
-    async def compact_session(self, request: Compact) -> Compacted:
+    async def compact_session(self, request: CompactionRequest) -> CompactionResult:
         return await compaction.compact_session(
             self._small, self._settings.compaction_prompt_path, request
         )
 
-    async def extract_facts(self, request: Extract) -> Extracted:
+    async def extract_facts(self, request: ExtractionRequest) -> ExtractionResult:
         return await facts.extract_facts(
             self._small, self._settings.fact_extraction_prompt_path, request
         )
 
-    async def embed_texts(self, request: Embed) -> Embedded:
-        """Embed texts; with ``keep`` the vectors stay here, for selecting tools."""
+    async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
+        """Return the vectors of strings; with ``keep``, store them for selecting tools instead.
+
+        Raises:
+            ModelError: the agent has no embeddings model, or that model did not answer.
+        """
         if self._embeddings is None:
             raise FatalModelError("the agent has no embeddings; reload agents.json")
         embedded = await self._embeddings.embed_texts(request)
@@ -150,9 +154,9 @@ class Agent:
         self.preparation.tool_vectors.store_vectors(request.texts, embedded.vectors)
         return embedded.model_copy(update={"vectors": ()})
 
-    async def try_model(self, request: TryModel) -> Tried:
-        """Make one small call that shows whether the model has an ability."""
-        # Only a command asks for it, in a worker of its own.
+    async def try_model(self, request: ModelTrialRequest) -> ModelTrialResult:
+        """Make one small call to find out whether the model has an ability."""
+        # Only a command needs the import, in a worker of its own.
         from thinker.model_trials import run_trial  # noqa: PLC0415 - see above
 
         return await run_trial(self._settings, self._embeddings, request.trial)
@@ -175,4 +179,4 @@ class Agent:
         if self._settings.prompt_layout != "cached":
             return ""
         chat_key = (self._settings.agent_id, chat.channel, chat.chat_id, chat.thread_id or "")
-        return compute_digest("\0".join(chat_key))[:CACHE_KEY]
+        return compute_digest("\0".join(chat_key))[:CACHE_KEY_LENGTH]

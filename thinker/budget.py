@@ -13,7 +13,7 @@ from thinker.protocol.token_counts import estimate_tokens
 
 
 class TurnLimits(NamedTuple):
-    """The limits of a turn: model calls, their tokens together (0: no limit), and a deadline.
+    """The limits of a turn: model calls, their total tokens (0: no limit), and a deadline.
 
     ``deadline`` is in seconds of the clock that ``now`` is read from.
     """
@@ -24,20 +24,20 @@ class TurnLimits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What a turn has used so far, in this process and in earlier ones."""
+class TurnUsage:
+    """The steps and tokens that a turn has used so far, in this process and in earlier ones."""
 
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    def add_step(self, usage: Usage) -> "Spent":
-        return Spent(self.steps + 1, self.usage + usage)
+    def add_step(self, usage: Usage) -> "TurnUsage":
+        return TurnUsage(self.steps + 1, self.usage + usage)
 
 
 def resolve_usage(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
-    """Return the usage that a call counts as: the provider's, or an estimate if it reports none.
+    """Return the usage to count for a call: the reported one, or an estimate if there is none.
 
-    ``sizes`` returns the characters sent and received.
+    ``sizes`` returns the numbers of characters sent and received.
     """
     if usage.prompt > 0 and usage.completion >= 0:
         return usage
@@ -45,7 +45,7 @@ def resolve_usage(usage: Usage, sizes: Callable[[], tuple[int, int]]) -> Usage:
     return Usage(prompt=estimate_tokens(sent), completion=estimate_tokens(received))
 
 
-def find_exceeded_limit(limits: TurnLimits, spent: Spent, now: float) -> StopReason | None:
+def find_exceeded_limit(limits: TurnLimits, spent: TurnUsage, now: float) -> StopReason | None:
     """Return the limit that prevents another step, if any."""
     if now >= limits.deadline:
         return StopReason.DEADLINE
@@ -56,6 +56,6 @@ def find_exceeded_limit(limits: TurnLimits, spent: Spent, now: float) -> StopRea
     return None
 
 
-def is_last_step(limits: TurnLimits, spent: Spent) -> bool:
+def is_last_step(limits: TurnLimits, spent: TurnUsage) -> bool:
     """Return whether the next step is the last, which must answer without tools."""
     return spent.steps + 1 >= limits.max_steps

@@ -10,7 +10,7 @@ import orjson
 
 from thinker import summarizing
 from thinker.models.base import Model
-from thinker.protocol.background import Compact, Compacted
+from thinker.protocol.background import CompactionRequest, CompactionResult
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.token_counts import estimate_tokens
 
@@ -34,8 +34,10 @@ keeps what matters most, and nothing else."""
 CUT = "[The rest of this summary was cut, because it was too long.]"
 
 
-async def compact_session(model: Model, path: Path | None, request: Compact) -> Compacted:
-    """Ask the model for a new summary; ``path`` is the template's file.
+async def compact_session(
+    model: Model, path: Path | None, request: CompactionRequest
+) -> CompactionResult:
+    """Have the model write a new summary; ``path`` is the template's file.
 
     A summary that is too long is requested once more with the limit, then cut at a paragraph.
     """
@@ -47,22 +49,22 @@ async def compact_session(model: Model, path: Path | None, request: Compact) -> 
         ),
     }
     prompt = summarizing.fill_template(template, values)
-    text, metered = await summarizing.ask_model(model, prompt)
+    text, metered = await summarizing.call_model(model, prompt)
     if not metered.problem and (tokens := estimate_tokens(len(text))) > SUMMARY_TOKENS:
         shorter = TOO_LONG.format(tokens=tokens, limit=SUMMARY_TOKENS)
         said = (AssistantMessage(content=text), UserMessage(content=shorter))
-        again, second = await summarizing.ask_model(model, prompt, *said)
+        again, second = await summarizing.call_model(model, prompt, *said)
         text = text if second.problem else again.strip() or text
         usage, call_ids = metered.usage + second.usage, metered.call_ids + second.call_ids
         metered = metered.model_copy(update={"usage": usage, "call_ids": call_ids})
     if not text.strip() and not metered.problem:
         metered = metered.model_copy(update={"problem": "the summary is empty"})
     summary = "" if metered.problem else cut_to_tokens(text.strip(), SUMMARY_TOKENS)
-    return Compacted(summary=summary, **metered.model_dump())
+    return CompactionResult(summary=summary, **metered.model_dump())
 
 
 def cut_to_tokens(text: str, tokens: int) -> str:
-    """Return the whole paragraphs, or else lines or words, that fit, and a note if some do not."""
+    """Return the paragraphs, lines or words that fit, with a note if some do not."""
     if estimate_tokens(len(text)) <= tokens:
         return text
     head = text[: 4 * tokens - len(CUT) - 2]

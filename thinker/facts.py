@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from thinker import jsontext, summarizing
 from thinker.models.base import Model
-from thinker.protocol.background import Extract, Extracted, ExtractedFact
+from thinker.protocol.background import ExtractedFact, ExtractionRequest, ExtractionResult
 from thinker.protocol.messages import Frozen
 
 MIN_CONFIDENCE = 0.7  # of a fact that is kept
@@ -35,14 +35,16 @@ class _Answer(Frozen):
     facts: tuple[JsonValue, ...]
 
 
-async def extract_facts(model: Model, path: Path | None, request: Extract) -> Extracted:
-    """Ask the model for facts; ``path`` is the template's file."""
+async def extract_facts(
+    model: Model, path: Path | None, request: ExtractionRequest
+) -> ExtractionResult:
+    """Have the model extract facts; ``path`` is the template's file."""
     known = "\n".join(f"- {' '.join(fact.split())}" for fact in request.known)
     said = summarizing.format_conversation(request.messages)
     values = {"KNOWN_FACTS": known or "(none)", "CONVERSATION": said}
     prompt = summarizing.fill_template(summarizing.load_template(path, TEMPLATE), values)
-    text, metered = await summarizing.ask_model(model, prompt)
-    result = Extracted(**metered.model_dump())
+    text, metered = await summarizing.call_model(model, prompt)
+    result = ExtractionResult(**metered.model_dump())
     if result.problem:
         return result
     try:

@@ -1,7 +1,7 @@
 """Prepare the session for a model: newest messages, well formed, old results shortened.
 
-The result is valid for every provider: call ids are unique, each call is followed at once by
-exactly one result, in the order of the calls, and no message is empty.
+The result is valid for every provider: call ids are unique, each call is followed immediately
+by exactly one result, in the order of the calls, and no message is empty.
 
 Where: are long tool results shortened in the history?
 """
@@ -24,7 +24,7 @@ from thinker.protocol.messages import (
 
 WINDOW = 50  # messages
 KEEP_EXCHANGES = 2  # newest exchanges whose results stay whole
-PIECE = 40_000  # characters of results shortened at once in the cached layout; 10,000 tokens
+BATCH_CHARACTERS = 40_000  # of results shortened together in the cached layout; 10,000 tokens
 RECENT_IMAGES = 10  # newest messages whose pictures are shown; older ones are described
 LOST = '{"error":"Tool result unavailable (recovered from broken history)"}'
 
@@ -47,7 +47,7 @@ def prepare_history(
 def prepare_steady_history(
     messages: Sequence[Message], *, recent_images: int = RECENT_IMAGES
 ) -> tuple[Message, ...]:
-    """Like `prepare_history`, but keep earlier messages the same bytes for prompt caches.
+    """Return the part of a session to send, keeping earlier messages byte-identical for caches.
 
     The journal has already chosen the window. Old results are shortened and pictures described in
     batches whose boundaries depend only on earlier messages; those of `prepare_history` move every
@@ -60,7 +60,7 @@ def prepare_steady_history(
 
 
 def _count_whole_exchanges(messages: Sequence[Message]) -> int:
-    """Return how many of the last exchanges keep their results: all but whole batches."""
+    """Return the number of last exchanges that keep their results: all but complete batches."""
     sizes: list[int] = []
     for message in messages:
         if isinstance(message, AssistantMessage) and message.tool_calls:
@@ -68,8 +68,10 @@ def _count_whole_exchanges(messages: Sequence[Message]) -> int:
         elif isinstance(message, ToolResult):
             sizes[-1] += min(len(message.content), RESULT_LIMIT)
     old = sizes[:-KEEP_EXCHANGES]
-    pieces = accumulate(old, lambda room, size: size if room >= PIECE else room + size)
-    ends = [number for number, room in enumerate(pieces, 1) if room >= PIECE]
+    pieces = accumulate(
+        old, lambda total, size: size if total >= BATCH_CHARACTERS else total + size
+    )
+    ends = [number for number, total in enumerate(pieces, 1) if total >= BATCH_CHARACTERS]
     return len(sizes) - (ends[-1] if ends else 0)
 
 
@@ -92,7 +94,7 @@ def select_newest(messages: Sequence[Message], size: int) -> tuple[Message, ...]
 
 @dataclass
 class _Exchange:
-    """A message and, if it is an assistant's, the results of its calls by call id."""
+    """A message and, if it is an assistant's, the results of its calls, keyed by call id."""
 
     message: UserMessage | AssistantMessage
     results: dict[str, ToolResult] = field(default_factory=dict)
@@ -132,8 +134,8 @@ def repair_history(messages: Sequence[Message]) -> tuple[Message, ...]:
 def shorten_old_results(messages: Sequence[Message], keep_exchanges: int) -> tuple[Message, ...]:
     """Replace the tool results before the last ``keep_exchanges`` exchanges by a note.
 
-    An exchange is an assistant message with calls and its results. The note gives the length of the
-    result as JSON.
+    An exchange is an assistant message with calls and its results. The note states the length of
+    the result as JSON.
     """
     shortened: list[Message] = []
     exchanges = 0
@@ -148,13 +150,13 @@ def shorten_old_results(messages: Sequence[Message], keep_exchanges: int) -> tup
 
 
 def describe_old_images(messages: Sequence[Message], recent: int) -> tuple[Message, ...]:
-    """Describe pictures before the last ``recent`` messages, or without data."""
+    """Replace pictures before the last ``recent`` messages, or without data, by descriptions."""
     first = len(messages) - recent
     return tuple(describe_images(message, i >= first) for i, message in enumerate(messages))
 
 
 def describe_images(message: Message, seen: bool = False) -> Message:  # noqa: FBT001, FBT002 - its one option
-    """Return a message with ``[image: …]`` for each picture, except visible ones if ``seen``."""
+    """Replace the pictures of a message by ``[image: …]``; ``seen`` keeps those with data."""
     if isinstance(message, AssistantMessage) or not message.images:
         return message
     shown = tuple(image for image in message.images if seen and image.data)
@@ -206,7 +208,7 @@ def _format_truncation_note(result: ToolResult) -> str:
 
 
 def build_selection_text(new: Sequence[UserMessage], past: Sequence[Message]) -> str:
-    """Return the text by which playbooks and tools are chosen: what the user said last."""
+    """Return the user's last words, by which playbooks and tools are chosen."""
     if new:
         files = (document.about for message in new for document in message.documents)
         return "\n".join((*(message.content for message in new), *files))

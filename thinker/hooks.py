@@ -20,7 +20,7 @@ A hook is a file ``<home>/hooks/<id>.py``, or an entry point ``<id>`` of the gro
 A returned value replaces the last argument; None keeps it. Hooks run in the listed order. A
 failing hook is logged, and the last good value is kept. Only ``prefilter_llm_history`` may stop the
 step, with an exception that has ``block = True``. After a crash a point may be called again. Stored
-messages never change, so no point concerns that.
+messages never change, so there is no point for that.
 """
 
 import inspect
@@ -55,7 +55,7 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import FatalModelError
 
 GROUP = "orchestrator.hooks"
-SECONDS = 10.0  # limit for one hook at one point
+HOOK_SECONDS = 10.0  # limit for one hook at one point
 MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...], config=LATE)
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -63,7 +63,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class HookState:
-    """The first argument of every hook: whose turn it is."""
+    """The first argument of every hook: the agent, the turn and the chat."""
 
     agent_id: str
     turn_id: str
@@ -71,14 +71,14 @@ class HookState:
 
 
 class HookFiles:
-    """The hooks of a directory and of installed packages; changed files are read again."""
+    """The hooks in a directory and in installed packages; changed files are read again."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._loaded: dict[str, tuple[Identity | None, Mapping[str, Any]]] = {}
 
     def load_hook(self, hook: str) -> Mapping[str, Any]:
-        """Load a hook's functions by name; on failure, log it and return none."""
+        """Return a hook's functions, keyed by name; log a failure and return no functions."""
         path = self._directory / f"{hook}.py"
         seen = read_identity(path)
         if hook not in self._loaded or self._loaded[hook][0] != seen:
@@ -99,7 +99,7 @@ class Hooks:
     hooks: tuple[tuple[str, Mapping[str, Any]], ...]
 
     async def run_start_hooks(self, turn: TurnRun) -> None:
-        """Call the start hooks for this turn, unless another process did."""
+        """Call the start hooks for this turn, unless another process already did."""
         if turn.steps:
             return
         if not turn.history and turn.summary is None:
@@ -115,8 +115,8 @@ class Hooks:
         if text == record.text:
             return record
         first = LayerRecord(name=name, text=text)
-        beside = (layer for layer in record.layers if record.is_beside_prompt(layer))
-        return record.model_copy(update={"layers": (first, *beside)})
+        others = (layer for layer in record.layers if record.is_in_message(layer))
+        return record.model_copy(update={"layers": (first, *others)})
 
     async def filter_conversation(
         self, point: str, messages: tuple[Message, ...]
@@ -147,7 +147,7 @@ class Hooks:
         return changed.model_copy(update={"call_id": result.call_id, "name": result.name})
 
     async def notify_hooks(self, point: str, *values: object) -> None:
-        """Call every hook of this point, ignoring what it returns."""
+        """Call every hook of this point and ignore the results."""
         for hook, function in self._iter_functions(point):
             try:
                 await _call_hook(function, self.state, *values)
@@ -206,7 +206,7 @@ class HookedHost:
         return committed.model_copy(update={"results": results})
 
     async def call_tool(self, seq: int) -> ToolResult:
-        """Run a call between its hooks; an earlier process's call has its result already."""
+        """Run a call between its hooks; the call of an earlier process already has a result."""
         call = self._calls.get(seq)
         if call is not None:
             await self._hooks.notify_hooks("tool_call_started", call)
@@ -227,7 +227,7 @@ class HookedHost:
 
 
 async def replay_steps(hooks: Hooks, steps: Sequence[RecordedStep]) -> list[RecordedStep]:
-    """Return recorded steps with their results as the hooks changed them before."""
+    """Return recorded steps with their results passed through the hooks again."""
     shown = []
     for step in steps:
         calls = []
@@ -245,8 +245,8 @@ def _build_call(result: ToolResult) -> PlannedCall:
 
 
 async def _call_hook(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - a hook's
-    """Return what a hook returns; a hook that is not async runs in a thread."""
-    with anyio.fail_after(SECONDS):
+    """Call a hook and return its result; a hook that is not async runs in a thread."""
+    with anyio.fail_after(HOOK_SECONDS):
         if inspect.iscoroutinefunction(function):
             return await function(*arguments)
         return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
@@ -257,7 +257,7 @@ def _run_file(path: Path) -> Mapping[str, Any]:
     source = regular_file.read_bytes(path, regular_file.HOOK)
     names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     exec(compile(source, path, "exec"), names)  # noqa: S102 - the operator's own code
-    # Else a traceback would open the file again, which may be a named pipe by then.
+    # Otherwise a traceback would open the file again, which may be a named pipe by then.
     lines = source.decode("utf-8", "replace").splitlines(keepends=True)
     linecache.cache[str(path)] = (len(source), None, lines, str(path))
     return names

@@ -1,4 +1,4 @@
-"""Parse JSON inside a model's text: in a code fence, or before or after a sentence."""
+"""Parse JSON in a model's text: in a code fence, or before or after a sentence."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from thinker.protocol.messages import OBJECT, JsonObject
 
 REPAIR_LIMIT = 8192  # characters
 REPAIR_EFFORT = 6 * REPAIR_LIMIT  # for one answer of a model; about 50 ms at most
-CHARACTER = 4  # what a character costs at first; looking at one later costs 1
+CHARACTER = 4  # the first cost of a character; each later access costs 1
 MAX_ATTEMPTS = 64  # positions tried in one text
-MAX_TRIED = 256 * 1024  # characters read at them, until they turned out to be no JSON
+MAX_TRIED = 256 * 1024  # characters read there until they turned out to be no JSON
 
 
 def _refuse_constant(constant: str) -> NoReturn:
@@ -41,10 +41,10 @@ def parse_value_at(text: str, start: int) -> JsonValue:
 
 
 def parse_whole_value(text: str) -> JsonValue:
-    """Parse a text that is one JSON value.
+    """Parse a string that is one JSON value.
 
     Raises:
-        ValueError: it is not one JSON value.
+        ValueError: the string is not one JSON value.
     """
     try:
         value: JsonValue = _DECODER.decode(text)
@@ -54,10 +54,10 @@ def parse_whole_value(text: str) -> JsonValue:
 
 
 def parse_first_value(text: str) -> JsonValue:
-    """Parse the whole text as JSON, else the first object or array in it.
+    """Parse the whole text as JSON, or the first object or array in it.
 
     Raises:
-        ValueError: the text contains no JSON, or too much that only begins like it.
+        ValueError: the text contains no JSON, or too much that only begins like JSON.
     """
     with suppress(ValueError):
         return parse_whole_value(text)
@@ -75,9 +75,9 @@ def parse_first_value(text: str) -> JsonValue:
 
 
 class RepairBudget:
-    """The remaining effort for repairing JSON, one for all of a model's answer.
+    """The remaining effort for repairing the JSON of one answer.
 
-    The repair library may look at the same characters again and again, so looks are counted.
+    The repair library may read the same characters again and again, so each access is counted.
     """
 
     def __init__(self, left: int = REPAIR_EFFORT) -> None:
@@ -91,17 +91,17 @@ class RepairBudget:
         """
         self.left -= cost
         if self.left < 0:
-            raise ValueError("to repair the text would take too long")
+            raise ValueError("repairing the text would take too long")
 
 
-class _Counted(str):
-    """A text that spends from a budget on each access, as do its parts."""
+class _CountedText(str):
+    """A string that spends from a budget on each access, as do its parts."""
 
     __slots__ = ("_budget",)
     _budget: RepairBudget
 
     @classmethod
-    def wrap_text(cls, text: str, budget: RepairBudget) -> "_Counted":
+    def wrap_text(cls, text: str, budget: RepairBudget) -> "_CountedText":
         counted = cls(text)
         counted._budget = budget
         return counted
@@ -109,16 +109,16 @@ class _Counted(str):
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         self._budget.spend(1)
         part = super().__getitem__(key)
-        return _Counted.wrap_text(part, self._budget) if isinstance(key, slice) else part
+        return _CountedText.wrap_text(part, self._budget) if isinstance(key, slice) else part
 
     def __add__(self, other: str) -> str:
-        return _Counted.wrap_text(super().__add__(other), self._budget)
+        return _CountedText.wrap_text(super().__add__(other), self._budget)
 
 
 def repair_json_object(text: str, budget: RepairBudget) -> JsonObject | None:
-    """Repair a malformed JSON object; None if its meaning is unclear.
+    """Repair a malformed JSON object; return None if its meaning is unclear.
 
-    In a long text, line breaks inside strings are the only fault that is repaired.
+    In long text, only line breaks inside strings are repaired.
     """
     try:
         with suppress(ValueError):
@@ -126,7 +126,7 @@ def repair_json_object(text: str, budget: RepairBudget) -> JsonObject | None:
         if "{" not in text or len(text) > REPAIR_LIMIT:
             return None
         budget.spend(CHARACTER * len(text))
-        found = json_repair.loads(_Counted.wrap_text(text, budget))
+        found = json_repair.loads(_CountedText.wrap_text(text, budget))
         # Re-encode: neither a value that the wire cannot carry nor a counted text is a repair.
         value = orjson.loads(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS))
         return OBJECT.validate_python(value) or None

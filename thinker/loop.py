@@ -19,7 +19,7 @@ from anyio import to_thread
 
 from thinker import budget, history
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
-from thinker.budget import Spent, TurnLimits
+from thinker.budget import TurnLimits, TurnUsage
 from thinker.models.base import Model, ModelRequest, ModelResponse
 from thinker.models.failures import format_headline
 from thinker.protocol import messages, methods
@@ -86,10 +86,10 @@ class LoopHost(Protocol):
         """Return messages sent since the last step, which now belong to the turn."""
 
     def show_partial_answer(self, text: str) -> None:
-        """Show the answer so far; nothing depends on it."""
+        """Show the answer so far, for display only."""
 
     def is_draining(self) -> bool:
-        """Return whether to stop before the next step."""
+        """Return whether the turn must stop before the next step."""
 
 
 class Loop:
@@ -109,7 +109,7 @@ class Loop:
         self._tools = {tool.name: tool for tool in (*request.tools, *request.rest)}
         self._offered = arguments.relax_tools(request.tools) if request.relax else request.tools
         self._transcript: list[Message] = list(request.messages)
-        self._spent = Spent()
+        self._spent = TurnUsage()
         self._used: list[str] = []
         self._empty = 0
         self._rejections = 0
@@ -121,7 +121,7 @@ class Loop:
         self._system = request.prompt.text
 
     async def run(self, recorded: Sequence[methods.RecordedStep] = ()) -> TurnResult:
-        """Finish the recorded steps, then continue until the model answers or a limit ends it."""
+        """Finish the recorded steps, then continue until the model answers or a limit is hit."""
         impossible = find_choice_problem(self._settings.tool_choice, self._tools)
         if impossible is not None:
             return self._end_unmet_choice(impossible)
@@ -148,7 +148,7 @@ class Loop:
                 return ended
 
     async def _run_step(self) -> TurnResult | None:
-        """Make one model call and run its tool calls; return a result if it ends the turn."""
+        """Make one model call and run its tool calls; return a result if the turn ends."""
         response: ModelResponse | None = None
         request = self._build_model_request()
         try:
@@ -240,7 +240,7 @@ class Loop:
         known: dict[int, ToolResult],
         finish: str,
     ) -> TurnResult | None:
-        """Add a committed response to the transcript; run its calls or end with its text."""
+        """Add a committed response to the transcript; run its calls or end the turn."""
         if message.tool_calls:
             return await self._run_calls(message, calls, seqs, known)
         last = self._find_final_result(message, finish)
@@ -264,23 +264,23 @@ class Loop:
         """Run the calls; calls handed back to an API client end the turn."""
         if self._request.stream and message.content:
             self._host.show_partial_answer(message.content)  # the calls may take long
-        ours = [
+        own = [
             (call, seq)
             for call, planned, seq in zip(message.tool_calls, calls, seqs, strict=True)
             if planned.rejected is not None or planned.name not in self._handed_back
         ]
         results = await execute_calls(
-            ours, known, self._tools, self._host.call_tool, parallel=self._settings.parallel
+            own, known, self._tools, self._host.call_tool, parallel=self._settings.parallel
         )
         self._used += [call.name for call in message.tool_calls]
-        if len(ours) < len(calls):
+        if len(own) < len(calls):
             return self._build_result(StopReason.HANDED_BACK, leaked.remove_markup(message.content))
         self._transcript += [message, *map(messages.cap_result, results)]
         self._offer_tools(list_found_tools(results) | {call.name for call in message.tool_calls})
         return self._end_unmet_choice() if self._tool_choice.has_failed else None
 
     def _offer_tools(self, names: set[str]) -> None:
-        """Offer those of these tools that were not offered yet, from the next step on."""
+        """Offer these tools from the next step on, unless they already are."""
         names = (names & self._tools.keys()) - {tool.name for tool in self._offered}
         if names:
             fresh = tuple(self._tools[name] for name in names)
@@ -288,7 +288,7 @@ class Loop:
             self._offered = tuple(sorted((*self._offered, *more), key=lambda tool: tool.name))
 
     def _find_final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
-        """Return the turn's result if the response alone decides it, to be committed with it."""
+        """Return the turn's result if the response decides it, to be committed together."""
         text = leaked.remove_markup(message.content)
         if finish == "refused" and not message.tool_calls:
             return self._build_result(
@@ -306,7 +306,7 @@ class Loop:
     async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
-        """End with an answer that meets its contract; otherwise ask the model again."""
+        """End the turn with an answer that meets the contract, or let the model try again."""
         judge = partial(contract.validate_answer, message.content, whole=finish != "length")
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)

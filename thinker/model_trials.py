@@ -1,4 +1,4 @@
-"""Try a model's abilities, with one small call each, as an agent would make it."""
+"""Try a model's abilities, with one small call each, as an agent would make."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +9,7 @@ from thinker import budget
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.choose import choose_single_model
 from thinker.models.vision import can_see_images
-from thinker.protocol.background import Embed, Trial, Tried
+from thinker.protocol.background import EmbeddingRequest, ModelTrialResult, Trial
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Image, JsonObject, ToolChoice, ToolSpec, Usage, UserMessage
 from thinker.protocol.vectors import WIDTH
@@ -44,7 +44,7 @@ UNSEEN = 'it sees pictures, but its name does not tell; set "vision": true, or n
 
 
 class ModelTrial(NamedTuple):
-    """A trial's request, and the check of its answer, which returns the problem if any."""
+    """A trial's request, and a check that returns a problem of the answer, or an empty string."""
 
     request: ModelRequest
     problem: Callable[[ModelResponse], str]
@@ -52,28 +52,30 @@ class ModelTrial(NamedTuple):
 
 async def run_trial(
     settings: ThinkerSettings, embeddings: "EmbeddingModel | None", trial: Trial
-) -> Tried:
-    """Make the call of a trial; a failure is the outcome's problem."""
+) -> ModelTrialResult:
+    """Make the call of a trial; a failure becomes the ``problem`` of the result."""
     name = f"{settings.llm_provider}/{settings.model}"
-    work: Awaitable[Tried] = (
+    work: Awaitable[ModelTrialResult] = (
         _try_embeddings(embeddings) if trial == "embeddings" else _try_model(settings, trial)
     )
     try:
         return await work
     except ModelError as error:
-        return Tried(model=name, usage=Usage(), problem=str(error))
+        return ModelTrialResult(model=name, usage=Usage(), problem=str(error))
 
 
-async def _try_embeddings(embeddings: "EmbeddingModel | None") -> Tried:
+async def _try_embeddings(embeddings: "EmbeddingModel | None") -> ModelTrialResult:
     if embeddings is None:
-        return Tried(model="", usage=Usage(), problem="the agent has no embeddings")
-    found = await embeddings.embed_texts(Embed(texts=("hello",)))
+        return ModelTrialResult(model="", usage=Usage(), problem="the agent has no embeddings")
+    found = await embeddings.embed_texts(EmbeddingRequest(texts=("hello",)))
     note = f"{len(found.vectors[0]) // WIDTH} dimensions"
-    return Tried(model=found.model, usage=found.usage, call_ids=found.call_ids, note=note)
+    return ModelTrialResult(
+        model=found.model, usage=found.usage, call_ids=found.call_ids, note=note
+    )
 
 
-async def _try_model(settings: ThinkerSettings, trial: Trial) -> Tried:
-    """Ask the model alone, in the provider's own way, so that a refusal shows."""
+async def _try_model(settings: ThinkerSettings, trial: Trial) -> ModelTrialResult:
+    """Call only this model, in the provider's own format, so that a refusal shows."""
     native = {"tool_calls": "native", "structured_output": "native"}
     model = choose_single_model(settings.model_copy(update=native), {})
     request, problem = TRIALS[trial]
@@ -82,7 +84,7 @@ async def _try_model(settings: ThinkerSettings, trial: Trial) -> Tried:
     finally:
         await model.aclose()
     unseen = trial == "images" and not can_see_images(settings.model, settings.vision)
-    return Tried(
+    return ModelTrialResult(
         model=response.model,
         usage=budget.resolve_usage(response.usage, lambda: (request.characters, 0)),
         call_ids=response.call_ids,

@@ -1,4 +1,4 @@
-"""Playbooks: instructions that join the prompt when a message contains a keyword of theirs."""
+"""Playbooks: instructions that join the prompt when a message contains one of their keywords."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ WORD = re.compile(
 )
 
 
-MATCHED = 8000  # characters of a message; keywords that begin alike multiply its hits
+MAX_MATCHED_CHARACTERS = 8000  # of a message; keywords that begin alike multiply the hits
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ def build_playbook(skill: SkillFile) -> Playbook:
 
 
 def _keep_texts(value: object) -> object:
-    """Drop list items other than text, and shorten what no SKILL.md may have."""
+    """Return a list without items other than strings, cut to the limits of a SKILL.md."""
     if not isinstance(value, list):
         return value
     return [item[:MAX_KEYWORD] for item in value if isinstance(item, str)][:MAX_KEYWORDS]
 
 
 def _replace_non_number(value: object) -> object:
-    """Replace a priority that is not a number by 0, as for a SKILL.md."""
+    """Return a priority, or 0 if it is not a number, as for a SKILL.md."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
@@ -73,7 +73,7 @@ class _Record(BaseModel):
 
 
 def parse_record(record: JsonObject) -> Playbook | None:
-    """Return the playbook of a journal record; None if the record is incomplete."""
+    """Return the playbook in a journal record; None if the record is incomplete."""
     try:
         row = _Record.model_validate(record)
     except ValidationError:
@@ -86,7 +86,7 @@ def parse_record(record: JsonObject) -> Playbook | None:
 
 
 def merge_playbooks(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:
-    """Return the playbooks of files and journal; a file wins over a record of its name."""
+    """Return the playbooks of files and journal; a file wins over a record of the same name."""
     names = {skill.name for skill in files}
     found = [build_playbook(skill) for skill in files if skill.keywords]
     parsed = (parse_record(record) for record in records)
@@ -94,7 +94,7 @@ def merge_playbooks(files: Sequence[SkillFile], records: Sequence[JsonObject]) -
 
 
 def list_required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
-    """Return the tools that matched playbooks need, each with the first playbook."""
+    """Return the tools that matched playbooks need, each with the first playbook that does."""
     needed: dict[str, str] = {}
     for playbook in matched:
         for tool in playbook.required_tools:
@@ -126,7 +126,7 @@ class Matcher:
         """
         if not text:
             return ()
-        lowered = text[:MATCHED].lower()
+        lowered = text[:MAX_MATCHED_CHARACTERS].lower()
         hits = set(self._always)
         found = self._automaton.find_matches_as_indexes(lowered, overlapping=True)
         for keyword, start, end in found:

@@ -1,8 +1,9 @@
 """Prepare a turn for its model: base prompt, layers, history and tools.
 
-Whatever is built from files, journal records and tools is cached until they change.
+Everything that is built from files, journal records and tools is cached until they change.
 
 Where: is the prompt of a turn put together?
+Where: does an edited SKILL.md reach the prompt?
 """
 
 from datetime import datetime
@@ -29,7 +30,7 @@ from thinker.toolcalls.tool_vectors import ToolVectors
 log = structlog.get_logger()
 
 
-class Prepared(NamedTuple):
+class PreparedTurn(NamedTuple):
     """A turn as the model will see it."""
 
     prompt: PromptRecord
@@ -40,7 +41,7 @@ class Prepared(NamedTuple):
     rest: tuple[ToolSpec, ...] = ()  # tools that the model may find
 
     def log_sizes(self) -> None:
-        """Log its sizes and the selection of tools, without any text of the conversation."""
+        """Log the sizes of the prompt and the selected tools, without text of the conversation."""
         record = self.prompt
         log.debug(
             "prompt_size",
@@ -61,7 +62,7 @@ class Prepared(NamedTuple):
 
 
 class Preparation:
-    """Prepares the turns of one agent; ``model`` is its ``provider/model``."""
+    """Prepares the turns of one agent; ``model`` is the agent's ``provider/model``."""
 
     def __init__(self, settings: ThinkerSettings, model: str) -> None:
         self._settings = settings
@@ -78,8 +79,8 @@ class Preparation:
         self._warn_once(*filter(None, (problem,)))
         self._selector = Selector()
 
-    def prepare_turn(self, turn: TurnRun) -> Prepared:
-        """Prepare a turn, logging what is missing."""
+    def prepare_turn(self, turn: TurnRun) -> PreparedTurn:
+        """Prepare a turn, and log what is missing."""
         self._refresh_files(turn.playbooks)
         applied = self._apply_turn_definition(turn)
         turn, persona = applied.turn, turn.profile_prompt
@@ -116,7 +117,7 @@ class Preparation:
             record = cached.arrange_cached(record, past, turn.context)
         shown = self._select_messages(turn, past, record, applied.recent_images)
         tools, rest = selection.tools, selection.rest
-        return Prepared(record, base.source, shown, tools, applied, rest)
+        return PreparedTurn(record, base.source, shown, tools, applied, rest)
 
     def _build_model_settings(
         self, turn: TurnRun, applied: TurnPrompt, warmth: float
@@ -174,7 +175,7 @@ class Preparation:
         )
 
     def _apply_turn_definition(self, turn: TurnRun) -> TurnPrompt:
-        """Return the turn after its prompt definition; unchanged without a valid one."""
+        """Return the turn as its prompt definition changes it; unchanged without a valid one."""
         if turn.prompt is not None:
             # Most agents have no definition; importing it here keeps their processes small.
             from thinker.prompt.render.turn_prompt import apply_definition  # noqa: PLC0415 - see above

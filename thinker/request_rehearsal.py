@@ -1,4 +1,4 @@
-"""A turn up to its first model call, which is not made: what the model would be sent."""
+"""Rehearse a turn up to its first model call, to show what would be sent."""
 
 from dataclasses import replace
 from typing import NoReturn
@@ -22,7 +22,7 @@ class RehearsedModel(ModelWrapper):
 
 
 async def capture_first_request(request: LoopRequest, model: Model) -> RehearsedRequest:
-    """Return the first call of a turn by a `RehearsedModel`; empty if it would make none."""
+    """Return the first call of a turn by a `RehearsedModel`; empty if the turn makes none."""
     try:
         await Loop(request, model, _NoHost()).run()
     except RehearsedRequest as sent:
@@ -31,7 +31,7 @@ async def capture_first_request(request: LoopRequest, model: Model) -> Rehearsed
 
 
 class _NoHost(LoopHost):
-    """The host of a turn that ends before it needs one."""
+    """The host of a turn that ends before it uses its host."""
 
     async def commit_step(self, commit: StepCommit) -> StepCommitted:
         self._refuse_use(commit)

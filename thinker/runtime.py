@@ -1,7 +1,7 @@
 """Agents in a Python program, by the path that programs import.
 
-The implementation is an extension, which an entry point of the group ``thinker.runtime`` names. The
-stub beside this module gives type checkers its names.
+The implementation is an extension, found by an entry point of the group ``thinker.runtime``. The
+stub next to this module gives type checkers its names.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ MISSING = (
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__") and name != "__all__":  # what Python itself asks every module
+    if name.startswith("__") and name != "__all__":  # Python looks these up in every module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_import_extension(), name)
 
@@ -29,14 +29,14 @@ def _import_extension() -> ModuleType:
     """Import the extension.
 
     Raises:
-        ImportError: it is not installed; says what to type.
+        ImportError: the extension is not installed; the message says how to install it.
     """
     for point in entry_points(group=__name__):
         try:
             module: ModuleType = point.load()
         except ModuleNotFoundError as error:
             if not f"{point.module}.".startswith(f"{error.name}."):
-                raise  # it is there, and a library that it needs is not
+                raise  # the extension is installed, but not a library that it needs
         else:
             return module
     raise ImportError(MISSING, name=__name__)

@@ -13,7 +13,13 @@ from thinker.agent import Agent
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import format_headline
 from thinker.protocol import background, methods
-from thinker.protocol.background import Compact, Embed, Extract, MeteredResult, TryModel
+from thinker.protocol.background import (
+    CompactionRequest,
+    EmbeddingRequest,
+    ExtractionRequest,
+    MeteredResult,
+    ModelTrialRequest,
+)
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
@@ -36,7 +42,7 @@ class RemoteHost:
         self._peer = peer
         self._turn = turn
         self.is_draining = draining
-        self.last: methods.StepCommit | None = None  # goes with the turn's result
+        self.last: methods.StepCommit | None = None  # sent with the turn's result
         self._shown = 0.0
         self._deadline = time.monotonic() + turn.deadline - time.time()
 
@@ -54,14 +60,16 @@ class RemoteHost:
 
     async def take_new_messages(self) -> tuple[UserMessage, ...]:
         params = methods.TurnSteer(turn_id=self._turn.turn_id)
-        return (await self._call_supervisor(methods.TURN_STEER, params, methods.Steered)).messages
+        return (
+            await self._call_supervisor(methods.TURN_STEER, params, methods.JoinedMessages)
+        ).messages
 
     async def _call_supervisor(self, method: str, params: Frozen, result: type[R]) -> R:
-        patience = max(1.0, self._deadline - time.monotonic()) + GRACE
-        return await self._peer.call(method, params, result, timeout=patience)
+        timeout = max(1.0, self._deadline - time.monotonic()) + GRACE
+        return await self._peer.call(method, params, result, timeout=timeout)
 
     def show_partial_answer(self, text: str) -> None:
-        """Send the answer so far, at most every `SHOW_INTERVAL` seconds."""
+        """Send the answer so far, at most once in `SHOW_INTERVAL` seconds."""
         now = time.monotonic()
         if now - self._shown >= SHOW_INTERVAL:
             self._shown = now
@@ -78,17 +86,21 @@ class WorkerServer:
         self._kept = ReceivedTurnCache()
         self._running: dict[anyio.CancelScope, str] = {}  # scope to turn id
         self._draining = False
-        self._judged: object = None  # the files of the worker when the jail was last asked
+        self._judged: object = None  # the worker's files when the jail was last checked
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run_turn,
             methods.PROMPT_PREVIEW: self._preview_prompt,
             methods.PROMPT_RENDER: _render_definition,
-            background.SESSION_COMPACT: _build_metered_handler(Compact, agent.compact_session),
-            background.FACTS_EXTRACT: _build_metered_handler(Extract, agent.extract_facts),
-            background.MODEL_TRY: _build_metered_handler(TryModel, agent.try_model),
+            background.SESSION_COMPACT: _build_metered_handler(
+                CompactionRequest, agent.compact_session
+            ),
+            background.FACTS_EXTRACT: _build_metered_handler(
+                ExtractionRequest, agent.extract_facts
+            ),
+            background.MODEL_TRY: _build_metered_handler(ModelTrialRequest, agent.try_model),
             # The provider's text may quote the input.
             background.TEXTS_EMBED: _build_metered_handler(
-                Embed, agent.embed_texts, format_headline
+                EmbeddingRequest, agent.embed_texts, format_headline
             ),
             **_build_media_handlers(agent),
         }
@@ -99,7 +111,7 @@ class WorkerServer:
         self.peer: Peer | None = None
 
     async def serve_wire(self, peer: Peer, provider: str, model: str) -> None:
-        """Serve until the wire ends."""
+        """Serve until the wire closes."""
         self.peer = peer
         ready = methods.Ready(
             pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
@@ -121,7 +133,7 @@ class WorkerServer:
         raise RpcError(CANCELLED, f"turn {turn.turn_id} was cancelled")
 
     def _is_leaving(self) -> bool:
-        """Return whether turns are left to a new worker, as when a file of this was replaced."""
+        """Return whether a new worker gets the turns, as when a file of this one was replaced."""
         seen = self._agent.preparation.files.seen
         if seen is not self._judged and not self._draining:
             self._judged = seen
@@ -137,9 +149,9 @@ class WorkerServer:
         return preview
 
     def _cancel_turn(self, params: JsonValue) -> None:
-        canceled = methods.TurnCancel.model_validate(params).turn_id
+        cancelled = methods.TurnCancel.model_validate(params).turn_id
         for scope, turn_id in self._running.items():
-            if turn_id == canceled:
+            if turn_id == cancelled:
                 scope.cancel()
 
     def _start_draining(self, params: JsonValue) -> None:
@@ -163,7 +175,7 @@ def _build_metered_handler(
 
 
 def _build_media_handlers(agent: Agent) -> dict[str, RequestHandler]:
-    """Return the requests about sound and pictures, if the agent has a model of them."""
+    """Return the handlers of requests about sound and pictures, if the agent has such models."""
     found = agent.media
     if found is None:
         return {}
@@ -171,17 +183,19 @@ def _build_media_handlers(agent: Agent) -> dict[str, RequestHandler]:
 
     return {
         asked.AUDIO_HEAR: _build_metered_handler(
-            asked.Hear, found.transcribe_recording, format_headline
+            asked.TranscriptionRequest, found.transcribe_recording, format_headline
         ),
-        asked.AUDIO_SPEAK: _build_metered_handler(asked.Speak, found.speak_text, format_headline),
+        asked.AUDIO_SPEAK: _build_metered_handler(
+            asked.SpeechRequest, found.speak_text, format_headline
+        ),
         asked.PICTURE_DRAW: _build_metered_handler(
-            asked.Draw, found.draw_pictures, format_headline
+            asked.DrawingRequest, found.draw_pictures, format_headline
         ),
     }
 
 
 async def _render_definition(params: JsonValue) -> PromptRendered:
-    """Render a prompt definition alone, for its author."""
+    """Render a prompt definition without a turn, for its author."""
     from thinker.prompt.render.turn_prompt import render_alone  # noqa: PLC0415 - as in `Preparation._apply_turn_definition`
 
     return render_alone(PromptRender.model_validate(params))

@@ -1,4 +1,4 @@
-"""The skills of an agent, as its prompt takes them."""
+"""The skills of an agent, for its prompt."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -12,8 +12,8 @@ from thinker.formats.skill_file import SkillFile, SkillProblem, scan_skills
 class SkillCatalog:
     """The skills in directories whose names match one of the globs.
 
-    ``playbooks`` have keywords and join the prompt when a message matches; ``listed`` have none and
-    are named in every prompt; ``problems`` says what was left out and why.
+    ``playbooks`` have keywords and join the prompt when a message matches. ``listed`` skills have
+    none and are named in every prompt. ``problems`` say what was left out and why.
     """
 
     def __init__(self, directories: Sequence[Path], globs: Sequence[str] = ("*",)) -> None:
@@ -24,7 +24,7 @@ class SkillCatalog:
         self.problems: tuple[str, ...] = ()
 
     def read(self, files: OwnFiles) -> None:
-        """Read the skills of each directory in which the last look found a change."""
+        """Read the skills of each directory in which the last check found a change."""
         found = [
             _scan_directory(directory, files.list_seen_below(directory))
             for directory in self._directories
@@ -44,6 +44,6 @@ class SkillCatalog:
 def _scan_directory(
     directory: Path, seen: frozenset[object]
 ) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
-    """Return what `scan` finds in a directory; cached, so workers inherit the zygote's result."""
+    """Return `scan_skills` of a directory; cached, so that workers inherit the zygote's result."""
     del seen  # part of the cache key
     return scan_skills((directory,))

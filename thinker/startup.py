@@ -1,6 +1,6 @@
 """Run one worker, configured by its environment.
 
-Under a supervisor it serves the inherited socket; by hand it serves standard input and output.
+Under a supervisor the worker serves the inherited socket; run by hand, standard input and output.
 """
 
 import os
@@ -42,7 +42,7 @@ def run_process(process: Callable[[], Awaitable[int]]) -> int:
 async def run_worker(environ: Mapping[str, str], prepared: PreparedJail | None = None) -> int:
     """Run the worker that the environment describes; return an exit code of sysexits.h.
 
-    ``prepared`` is the jail that this process is already in.
+    ``prepared`` is the jail that this process is already in, if any.
     """
     try:
         settings = ThinkerSettings.read(environ)
@@ -62,7 +62,7 @@ async def run_worker(environ: Mapping[str, str], prepared: PreparedJail | None =
 
 
 def confine_worker(settings: ThinkerSettings, prepared: PreparedJail | None) -> WorkerJail:
-    """Close the jail of a worker with a supervisor; one that is started by hand has none."""
+    """Close the jail of a worker with a supervisor; a worker run by hand has no jail."""
     if settings.peer_fd is None:
         return NO_JAIL
     if settings.sandbox == "off":
@@ -75,7 +75,7 @@ def confine_worker(settings: ThinkerSettings, prepared: PreparedJail | None) -> 
 async def serve_worker(
     settings: ThinkerSettings, environ: Mapping[str, str], jail: WorkerJail = NO_JAIL
 ) -> None:
-    """Serve the wire, or a person, until it ends; ``environ`` holds the providers' keys.
+    """Serve the wire, or a terminal, until it closes; ``environ`` holds the providers' keys.
 
     Raises:
         WorkerConfigError: the model cannot be used.

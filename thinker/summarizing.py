@@ -1,4 +1,4 @@
-"""What compaction and fact extraction share: conversations as text, templates, a model call."""
+"""Conversations as text, templates and a model call, for compaction and fact extraction."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from thinker import budget
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
-from thinker.protocol.background import ASK_SECONDS, MeteredResult
+from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 from thinker.worker_errors import RetryableModelError
 
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 def format_conversation(messages: Sequence[Message]) -> str:
-    """Return what people and the agent said, one paragraph per message."""
+    """Return the messages of people and the agent, one paragraph each."""
     return "\n\n".join(
         f"{'User' if isinstance(message, UserMessage) else 'Assistant'}:"
         f" {cut_text(message.content)}"
@@ -37,7 +37,10 @@ def cut_text(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 
 def load_template(path: Path | None, fallback: str) -> str:
-    """Return a file's template; ``fallback`` if unreadable or without ``{{CONVERSATION}}``."""
+    """Return the template in a file, or ``fallback`` if the file is unusable.
+
+    A template needs ``{{CONVERSATION}}``.
+    """
     if path is None:
         return fallback
     try:
@@ -57,17 +60,17 @@ def fill_template(text: str, values: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text).strip()
 
 
-async def ask_model(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
+async def call_model(model: Model, prompt: str, *said: Message) -> tuple[str, MeteredResult]:
     """Return the answer to one user message, without system prompt or tools, and its usage.
 
-    ``said`` is what followed the message, up to what is answered now.
+    ``said`` are the messages after it, up to the one that is answered now.
 
     Raises:
         ModelError: the model did not answer.
     """
     messages = (UserMessage(content=prompt), *said)
     request = ModelRequest(system="", messages=messages, temperature=0.0)
-    with anyio.move_on_after(ASK_SECONDS):
+    with anyio.move_on_after(MODEL_CALL_SECONDS):
         response = await model.complete(request)
         text = response.message.content
         usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
@@ -78,4 +81,4 @@ async def ask_model(model: Model, prompt: str, *said: Message) -> tuple[str, Met
             call_ids=response.call_ids,
             problem=problem,
         )
-    raise RetryableModelError(f"{model.name} did not answer in {ASK_SECONDS:.0f} seconds")
+    raise RetryableModelError(f"{model.name} did not answer in {MODEL_CALL_SECONDS:.0f} seconds")

@@ -62,9 +62,9 @@ class _LineWriter:
 
 
 async def run_terminal(agent: Agent, source: TextIO, out: TextIO) -> None:
-    """Answer each line of ``source`` on ``out`` until it ends.
+    """Answer each line of ``source`` on ``out`` until ``source`` ends.
 
-    Then requests still waiting for a response from ``source`` fail.
+    Then requests that still wait for a response from ``source`` fail.
     """
     if source.isatty():
         sys.stderr.write(WELCOME)

@@ -1,7 +1,7 @@
 """Run one turn through the whole worker, so that everything is loaded before workers fork.
 
-The real wire, loop and HTTP client run against a scripted model in the place of the broker.
-Importing the modules alone leaves work to each worker's first turn: late imports, caches.
+The real wire, loop and HTTP client run against a scripted model in place of the broker.
+Only importing the modules would leave work to each worker's first turn: late imports, caches.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from thinker.protocol.peer import connect_peer
 from thinker.terminal import StandaloneHost
 
 ROUNDS = 12  # rehearsals: CPython specializes hot code, which writes to its pages
-SECONDS = 10.0  # limit for the rehearsal, on a busy machine
+REHEARSAL_SECONDS = 10.0  # limit for the rehearsal, on a busy machine
 TOOL = "rehearse"
 STREAM = {"content-type": "text/event-stream"}
 EVENT = b'data: {"id":"1","model":"m","choices":[{"index":0,"delta":%b,"finish_reason":"%b"}]}\n\n'
@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 @cache
 def warm_up() -> None:
-    """Rehearse turns and starts, once for this process and all that it forks."""
+    """Rehearse turns and starts, once for this process and its forks."""
     for _ in range(ROUNDS):
         anyio.run(rehearse_turn)
         rehearse_start()
@@ -48,18 +48,18 @@ async def rehearse_turn() -> None:
     """Run a turn with one tool call."""
     brokers, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link = open_broker_link(workers.detach())
-    with anyio.move_on_after(SECONDS), brokers:
+    with anyio.move_on_after(REHEARSAL_SECONDS), brokers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_serve_channel, brokers)
             ended = await _run_turn(link.channel.fileno())
             link.channel.close()
-        if ended.step is None:  # it has no answer
+        if ended.step is None:  # the turn has no answer
             log.error("rehearsal_failed", problem=ended.result and ended.result.error)
     open_broker_link.cache_clear()  # a worker has a channel of its own
 
 
 def rehearse_start() -> None:
-    """Build an agent as a starting worker does; nothing is opened for it."""
+    """Build an agent as a starting worker does, without opening connections."""
     environ = _build_environment()
     settings = ThinkerSettings.read(environ)
     logs.configure_logging(settings.log_level)
@@ -95,7 +95,7 @@ async def _run_turn(broker: int) -> TurnEnded:
         tools=(ToolSpec(name=TOOL, description="", parameters={"type": "object"}),),
         stream=True,
         started_at=now,
-        deadline=now + SECONDS,
+        deadline=now + REHEARSAL_SECONDS,
     )
     ours, theirs = socket.socketpair()
     environ = _build_environment() | {"THINKER_PEER_FD": str(theirs.detach())}
@@ -105,7 +105,7 @@ async def _run_turn(broker: int) -> TurnEnded:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(startup.serve_worker, ThinkerSettings.read(environ), environ)
         async with connect_peer(ours, requests, notifications) as peer:
-            ended = await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=SECONDS)
+            ended = await peer.call(methods.TURN_RUN, turn, TurnEnded, timeout=REHEARSAL_SECONDS)
     return ended
 
 

@@ -14,7 +14,7 @@ EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
 
 
 class ThinkerError(Exception):
-    """Base of all errors that the worker raises on purpose."""
+    """Base class of the worker's own errors."""
 
 
 class WorkerConfigError(ThinkerError):
@@ -24,7 +24,7 @@ class WorkerConfigError(ThinkerError):
 class ModelError(ThinkerError):
     """The provider gave no usable answer.
 
-    ``over_tools``: the request's tools or its tool calls may be the cause.
+    ``over_tools`` says whether the request's tools or tool calls may be the cause.
     """
 
     over_tools = False

@@ -1,12 +1,13 @@
 """``python -P -m thinker.zygote``: a warm worker process that forks workers on request.
 
-It has one thread and no event loop: it reads a line of JSON-RPC, answers, and reads the next. The
-descriptors of a new worker arrive on a second socket, its standard input: the wire, a file with
-the working directory and environment, which only the worker reads, and the channel to the broker.
-So all workers inherit the same memory, without secrets.
+The zygote has one thread and no event loop: it reads a line of JSON-RPC, answers, and reads the
+next. The descriptors of a new worker arrive on a second socket, the zygote's standard input: the
+wire, a file with the working directory and environment, which only the worker reads, and the
+channel to the broker. So all workers inherit the same memory, without secrets.
 
-While idle it keeps one worker preforked that only needs its descriptors. Copying the pages that a
-start writes to takes longer than the start itself; the preforked worker has already done both.
+While idle, the zygote keeps one preforked worker that only needs its descriptors. Copying the pages
+that a start writes to takes longer than the start itself; the preforked worker has already done
+both.
 """
 
 import ctypes
@@ -36,7 +37,7 @@ with block_imports("rich", "click"):  # optional extras of structlog and others
     from thinker.jail.hardening import build_hardened_report, harden_process
     from thinker.protocol import logs, methods
     from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings, unpack_start
-    from thinker.protocol.methods import Forked, Ready, Reaped
+    from thinker.protocol.methods import ForkedWorker, Ready, ReapedWorker
     from thinker.protocol.peer import FAILED
     from thinker.warmup import ROUNDS, rehearse_start, warm_up
 
@@ -45,8 +46,8 @@ PR_SET_NAME = 15  # linux/prctl.h
 GAPS = 300  # filled for each size; more did not reduce a worker's memory
 DESCRIPTORS = 3  # of a new worker: wire, start and, for a model, its channel to the broker
 STANDARD = 3  # descriptors: stdin, stdout, stderr
-PATIENCE = 0.5  # seconds for a preforked worker to confirm
-REQUESTS = 65536  # bytes read at once
+CONFIRMATION_SECONDS = 0.5  # for a preforked worker to confirm that it runs
+REQUESTS = 65536  # bytes read at a time
 ARG_START, ARG_END = 45, 46  # index after the name in proc_pid_stat(5), fields 48 and 49
 _gap_fillers: list[bytes] = []
 
@@ -60,16 +61,16 @@ class PreforkedWorker:
     warm: bool
 
     def assign_descriptors(self, descriptors: list[int]) -> int:
-        """Make it a worker and return its pid; a warm one must confirm that it runs.
+        """Make the process a worker and return its pid; a warm one must confirm that it runs.
 
         Raises:
-            OSError: it was killed or is stopped; now it is dropped.
+            OSError: the process was killed or stopped; it is now dropped.
         """
         try:
             with self.socket:
                 socket.send_fds(self.socket, [b"."], descriptors)
                 if self.warm:
-                    self.socket.settimeout(PATIENCE)
+                    self.socket.settimeout(CONFIRMATION_SECONDS)
                     if not self.socket.recv(1):
                         raise ConnectionResetError
         except OSError:
@@ -78,14 +79,14 @@ class PreforkedWorker:
         return self.pid
 
     def kill(self) -> None:
-        """Kill it, if it still runs, and reap it."""
+        """Kill the process, if it still runs, and reap it."""
         self.socket.close()
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
 
 
 class Zygote:
-    """Answers one supervisor; new workers' descriptors arrive on ``descriptors``."""
+    """Answers one supervisor; the descriptors of new workers arrive on ``descriptors``."""
 
     def __init__(self, descriptors: socket.socket) -> None:
         self._descriptors = descriptors
@@ -96,7 +97,7 @@ class Zygote:
         self._preforked: PreforkedWorker | None = None
 
     def serve_wire(self, wire: socket.socket) -> None:
-        """Answer requests until the wire ends."""
+        """Answer requests until the wire closes."""
         rest = b""
         self._prefork_next()
         while received := self._read_wire(wire):
@@ -107,7 +108,7 @@ class Zygote:
                 self._prefork_next()
 
     def _read_wire(self, wire: socket.socket) -> bytes:
-        """Read from the wire; meanwhile reap a preforked worker that is killed."""
+        """Read from the wire; meanwhile reap a preforked worker that was killed."""
         while self._preforked is not None:
             if wire.fileno() in _poll_readable(None, wire, self._preforked.socket):
                 break
@@ -120,7 +121,7 @@ class Zygote:
         answer = {"jsonrpc": "2.0", "id": frame["id"]}
         handlers: dict[str, Callable[[], object]] = {
             methods.FORK: self._serve_fork,
-            methods.REAP: lambda: _reap_worker(Forked.model_validate(frame["params"]).pid),
+            methods.REAP: lambda: _reap_worker(ForkedWorker.model_validate(frame["params"]).pid),
             methods.PING: lambda: None,
         }
         try:
@@ -136,7 +137,7 @@ class Zygote:
         finally:
             for fd in received:
                 os.close(fd)
-        return Forked(pid=pid).model_dump()
+        return ForkedWorker(pid=pid).model_dump()
 
     def _fork_worker(self, descriptors: list[int]) -> int:
         preforked, self._preforked = self._preforked, None
@@ -183,7 +184,7 @@ class Zygote:
             rehearse_start()
         jail = worker_jail.prepare_jail()
         with socket.socket(fileno=handover) as zygote:
-            # Blocks: there is nothing else to do.
+            # This blocks: there is nothing else to do.
             _, received, _, _ = socket.recv_fds(zygote, 1, DESCRIPTORS)
             if not received:  # the zygote has ended
                 return 0
@@ -196,7 +197,7 @@ class Zygote:
         env["THINKER_PEER_FD"] = str(wire)
         for fd in broker:
             env[BROKER_VARIABLE] = str(fd)
-        # Nothing else reads the process's own: setting it takes each worker 40 pages.
+        # Nothing else reads the process's own environment: setting it costs each worker 40 pages.
         if "THINKER_HOOKS_DIR" in env or env.get("TZ") != os.environ.get("TZ"):
             os.environ.clear()
             os.environ.update(env)
@@ -206,7 +207,7 @@ class Zygote:
         return await startup.run_worker(env, jail)
 
     def _set_title(self, title: str) -> None:
-        """Set what ps and top show, by overwriting this process's command line."""
+        """Set the title in ps and top, by overwriting this process's command line."""
         start, size = self._title
         text = title.encode()
         ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
@@ -224,9 +225,9 @@ def _poll_readable(milliseconds: int | None, *sockets: socket.socket) -> set[int
 def _fill_gaps() -> None:
     """Fill free gaps in the heap, whose pages are shared until written.
 
-    New objects of a worker then lie together, on few pages of its own. CPython has one kind of page
-    for every 16 bytes of object size up to 512 (Objects/obmalloc.c); a bytes object has 33 bytes of
-    header.
+    New objects of a worker then lie together, on few pages of the worker's own. CPython has one
+    kind of page for every 16 bytes of object size up to 512 (Objects/obmalloc.c); a bytes object
+    has 33 bytes of header.
     """
     _gap_fillers.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
 
@@ -242,11 +243,11 @@ def _close_other_descriptors(fd: int) -> None:
 
 def _reap_worker(pid: int) -> dict[str, int]:
     _, status = os.waitpid(pid, 0)
-    return Reaped(code=os.waitstatus_to_exitcode(status)).model_dump()
+    return ReapedWorker(code=os.waitstatus_to_exitcode(status)).model_dump()
 
 
 def main() -> None:
-    """Warm up, then fork workers until the supervisor ends the wire."""
+    """Warm up, then fork workers until the supervisor closes the wire."""
     faulthandler.enable()  # inherited by the workers
     harden_process()
     kernel.die_with_parent(os.getppid())

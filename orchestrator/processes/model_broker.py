@@ -48,7 +48,7 @@ from orchestrator.processes.child_process import (
 from orchestrator.processes.kept_child import KeptChild
 from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
-from thinker.protocol.background import Embedded, MeteredResult
+from thinker.protocol.background import EmbeddingResult, MeteredResult
 from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.methods import StepCommit
 from thinker.protocol.peer import PeerClosedError
@@ -144,7 +144,7 @@ class CallLedger:
             return result  # the worker has seen the text
         model = calls[-1].model or result.model
         update: dict[str, object] = {"usage": usage}
-        if not isinstance(result, Embedded):  # whose model names its vectors
+        if not isinstance(result, EmbeddingResult):  # whose model names its vectors
             update["model"] = model
         return cast("Counted", result.model_copy(update=update))
 

@@ -16,7 +16,7 @@ from orchestrator.processes import child_process
 from orchestrator.processes.launch import LaunchSpec
 from orchestrator.processes.model_broker import BrokerChannel, CallLedger
 from thinker.protocol import methods
-from thinker.protocol.background import ASK_SECONDS, MeteredResult
+from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import NOT_KEPT, SentTurnCache
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
@@ -123,7 +123,7 @@ class Worker(child_process.ChildProcess):
         name = f"agent {self.spec.agent_id!r}: {method}"
         try:
             with self._record_work(work):
-                seconds = ASK_SECONDS + ASK_GRACE
+                seconds = MODEL_CALL_SECONDS + ASK_GRACE
                 answer = await self.peer.call(method, params, result, timeout=seconds)
                 if self.calls is not None and isinstance(answer, MeteredResult):
                     answer = await self.calls.replace_counts(answer)
@@ -163,9 +163,11 @@ class Worker(child_process.ChildProcess):
         call = methods.ToolCallParams.model_validate(params)
         return await self._require_host(call.turn_id).call_tool(call.seq)
 
-    async def _on_steer(self, params: JsonValue) -> methods.Steered:
+    async def _on_steer(self, params: JsonValue) -> methods.JoinedMessages:
         turn_id = methods.TurnSteer.model_validate(params).turn_id
-        return methods.Steered(messages=await self._require_host(turn_id).take_new_messages())
+        return methods.JoinedMessages(
+            messages=await self._require_host(turn_id).take_new_messages()
+        )
 
     def _on_delta(self, params: JsonValue) -> None:
         delta = methods.TurnDelta.model_validate(params)

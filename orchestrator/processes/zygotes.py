@@ -44,7 +44,7 @@ from orchestrator.settings import Settings
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import env, methods
 from thinker.protocol.env import ThinkerSettings, select_inherited_variables
-from thinker.protocol.methods import Forked, Reaped
+from thinker.protocol.methods import ForkedWorker, ReapedWorker
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "thinker.zygote")
@@ -88,7 +88,7 @@ class ZygoteClient(DescriptorChild):
         with theirs, anyio.CancelScope(shield=True):
             try:
                 self._send_start(theirs.fileno(), start, program.broker)
-                answer = await self.peer.call(methods.FORK, None, Forked, timeout=TIMEOUT)
+                answer = await self.peer.call(methods.FORK, None, ForkedWorker, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
                 ours.close()  # a worker that starts too late ends at once
@@ -108,8 +108,8 @@ class ZygoteClient(DescriptorChild):
     async def _wait_for_exit_code(self, pid: int) -> int:
         """Return the exit code of a worker that has ended; -SIGKILL without an answer."""
         try:
-            ended = Forked(pid=pid)
-            code = (await self.peer.call(methods.REAP, ended, Reaped, timeout=TIMEOUT)).code
+            ended = ForkedWorker(pid=pid)
+            code = (await self.peer.call(methods.REAP, ended, ReapedWorker, timeout=TIMEOUT)).code
         except FAILURES:
             code = -signal.SIGKILL
             self.signal(signal.SIGKILL)

@@ -20,7 +20,13 @@ from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.loop_bound import LoopBound
 from orchestrator.processes.worker import Worker
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
-from thinker.protocol.background import EMBEDDED, LONGEST, TEXTS_EMBED, Embed, Embedded
+from thinker.protocol.background import (
+    MAX_EMBEDDED_CHARACTERS,
+    MAX_EMBEDDED_TEXTS,
+    TEXTS_EMBED,
+    EmbeddingRequest,
+    EmbeddingResult,
+)
 from thinker.protocol.messages import ToolSpec
 
 WAIT_SECONDS = 1.0  # seconds that a turn waits for an embedding
@@ -96,14 +102,14 @@ class EmbeddingIndex(LoopBound):
 
     async def request_vectors(
         self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
-    ) -> Embedded | None:
+    ) -> EmbeddingResult | None:
         """Embed strings and count the usage; on failure return None and pause requests."""
         calls, name = self.calls, f"embedding/{next(self._numbers)}"
-        size = sum(min(len(text), LONGEST) for text in texts) // 4 + 1
+        size = sum(min(len(text), MAX_EMBEDDED_CHARACTERS) for text in texts) // 4 + 1
         call = MeteredCall(name, payer, definition.agent_id, size)
-        request = Embed(texts=tuple(texts), keep=keep)
+        request = EmbeddingRequest(texts=tuple(texts), keep=keep)
         try:
-            answer = await calls.ask_worker(call, TEXTS_EMBED, request, Embedded)
+            answer = await calls.ask_worker(call, TEXTS_EMBED, request, EmbeddingResult)
             if answer is not None:
                 await calls.store.transact(
                     calls.gate.build_rules().settle_work, payer, name, answer
@@ -137,8 +143,8 @@ class EmbeddingIndex(LoopBound):
             )
         )
         known.update(texts)  # so that a concurrent turn does not request them again
-        for start in range(0, len(texts), EMBEDDED):
-            part = texts[start : start + EMBEDDED]
+        for start in range(0, len(texts), MAX_EMBEDDED_TEXTS):
+            part = texts[start : start + MAX_EMBEDDED_TEXTS]
             if await self.request_vectors(definition, payer, part, keep=True) is None:
                 known.difference_update(texts[start:])
                 break

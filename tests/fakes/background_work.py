@@ -28,7 +28,7 @@ from orchestrator.processes.worker import Worker
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.turns.embedding_index import EmbeddingIndex
-from thinker.protocol.background import Embed, Embedded, MeteredResult
+from thinker.protocol.background import EmbeddingRequest, EmbeddingResult, MeteredResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.peer import Peer
 
@@ -158,7 +158,7 @@ async def background(folder: Path, **fields: Any) -> AsyncIterator[BackgroundBen
             bench.store.close()
 
 
-def embedded(vectors: Iterable[bytes]) -> Callable[[Embed], Embedded]:
+def embedded(vectors: Iterable[bytes]) -> Callable[[EmbeddingRequest], EmbeddingResult]:
     """Answers of an embeddings model: these vectors, in turn."""
     rest = iter(vectors)
-    return lambda request: Embedded(vectors=tuple(next(rest) for _ in request.texts), **USED)
+    return lambda request: EmbeddingResult(vectors=tuple(next(rest) for _ in request.texts), **USED)

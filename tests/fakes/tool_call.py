@@ -12,7 +12,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext
-from thinker.protocol.media_requests import Draw, Drawn
+from thinker.protocol.media_requests import DrawingRequest, DrawingResult
 
 NOON = 1_770_897_600_000  # 2026-02-12 12:00 UTC, 07:00 in New York
 
@@ -50,7 +50,7 @@ async def _unknown(text: str) -> None:
     del text
 
 
-async def _undrawn(request: Draw) -> Drawn:
+async def _undrawn(request: DrawingRequest) -> DrawingResult:
     """There is no model that draws."""
     raise MediaError(f"the agent does not draw {request.prompt}")
 

@@ -13,7 +13,7 @@ from orchestrator.errors import MediaError
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.media_service import NoMedia
-from thinker.protocol.media_requests import Draw
+from thinker.protocol.media_requests import DrawingRequest
 
 AGENT = AgentDefinition(agent_id="work", llm_provider="demo")
 
@@ -37,4 +37,4 @@ async def test_answer_stays_a_text_and_the_rest_is_refused_with_what_to_do(tmp_p
         ):
             await read(b"OggS", "audio/ogg")
         with pytest.raises(MediaError, match="the extension media is not installed"):
-            await media.draw_pictures(AGENT, "work", Draw(prompt="a cat"))
+            await media.draw_pictures(AGENT, "work", DrawingRequest(prompt="a cat"))

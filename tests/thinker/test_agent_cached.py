@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.agent import Agent
-from thinker.history import PIECE
+from thinker.history import BATCH_CHARACTERS
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account
 from thinker.models.openai_chat import build_request_body
@@ -138,7 +138,7 @@ async def test_the_other_layout_sends_the_history_without_contexts() -> None:
 
 def test_long_results_are_shortened_in_whole_pieces() -> None:
     """The newest two stay whole, and older ones until they fill a piece."""
-    half = "x" * (PIECE // 2)
+    half = "x" * (BATCH_CHARACTERS // 2)
     past: list[Message] = []
     for number in range(6):
         past.append(calls(call(f"c{number}", "look", q="x")).message)

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from thinker.agent import Agent
 from thinker.models.choose import choose_embeddings
-from thinker.protocol.background import Embed
+from thinker.protocol.background import EmbeddingRequest
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.vectors import pack_vector
 from thinker.toolcalls.select import CAP
@@ -28,7 +28,7 @@ async def test_kept_vectors_bring_the_tool_the_score_and_the_temperature() -> No
         assert embeddings is not None
         agent = Agent(settings, ScriptedModel(says("Rain.")), embeddings=embeddings)
         kept = await agent.embed_texts(
-            Embed(texts=tuple(tool.embedding_text for tool in TOOLS), keep=True)
+            EmbeddingRequest(texts=tuple(tool.embedding_text for tool in TOOLS), keep=True)
         )
         await embeddings.aclose()
     assert (kept.vectors, kept.usage.prompt > 0) == ((), True)
@@ -51,4 +51,4 @@ async def test_agent_without_a_model_cannot_say_what_texts_mean() -> None:
     """The request is answered with an error."""
     agent = Agent(ThinkerSettings(), ScriptedModel())
     with pytest.raises(FatalModelError, match="no embeddings"):
-        await agent.embed_texts(Embed(texts=("x",)))
+        await agent.embed_texts(EmbeddingRequest(texts=("x",)))

@@ -173,7 +173,7 @@ async def test_hook_that_hangs_costs_its_time_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The turn goes on without it."""
-    monkeypatch.setattr(module, "SECONDS", 0.01)
+    monkeypatch.setattr(module, "HOOK_SECONDS", 0.01)
     waits = "await anyio.sleep_forever()"
     text = f"import anyio\nasync def filter_messages(state, messages):\n    {waits}"
     with capture_logs() as logged:

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from thinker.formats.skill_file import MAX_KEYWORD, MAX_KEYWORDS, parse_skill
 from thinker.playbooks import (
-    MATCHED,
+    MAX_MATCHED_CHARACTERS,
     Matcher,
     Playbook,
     build_playbook,
@@ -141,5 +141,5 @@ def test_record_has_as_few_keywords_as_a_file_may_have() -> None:
 
 def test_only_the_beginning_of_a_long_message_is_searched() -> None:
     """Keywords that begin alike find each place as often as there are of them."""
-    assert matched("x" * (MATCHED - 2) + " k", "k")
-    assert not matched("x" * (MATCHED - 1) + " k", "k")
+    assert matched("x" * (MAX_MATCHED_CHARACTERS - 2) + " k", "k")
+    assert not matched("x" * (MAX_MATCHED_CHARACTERS - 1) + " k", "k")

@@ -7,7 +7,7 @@ from fakes.scripted import ScriptedModel, call, calls, says, spec, turn_run
 from thinker.agent import Agent
 from thinker.models.base import ModelRequest, RehearsedRequest
 from thinker.models.openai_chat import OpenAIChat
-from thinker.models.retry import Fallback, Retrying
+from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import wrap_tool_calls
 from thinker.protocol.env import ThinkerSettings
@@ -19,7 +19,7 @@ async def test_request_is_built_by_every_wrapper_and_not_sent() -> None:
     """Nothing listens at the address, and nothing is tried twice."""
     plain = OpenAIChat(PROVIDERS["openai"], "m", "http://127.0.0.1:1/v1", "")
     wrapped = wrap_tool_calls(StructuredOutput(plain, "auto", beside_tools=True), "text")
-    agent = Agent(ThinkerSettings(agent_id="a"), Fallback([Retrying(wrapped)]))
+    agent = Agent(ThinkerSettings(agent_id="a"), FallbackModel([RetryingModel(wrapped)]))
     found = await agent.preview_prompt(turn_run("hello", spec("add")))
     body = orjson.loads(found.request)
     assert body["model"] == "m"

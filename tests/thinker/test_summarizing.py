@@ -8,7 +8,12 @@ from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
 
 from thinker import compaction, facts, summarizing
 from thinker.models.base import ModelResponse
-from thinker.protocol.background import Compact, Compacted, Extract, Extracted
+from thinker.protocol.background import (
+    CompactionRequest,
+    CompactionResult,
+    ExtractionRequest,
+    ExtractionResult,
+)
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.token_counts import estimate_tokens
 from thinker.worker_errors import RetryableModelError
@@ -22,16 +27,16 @@ SAID: tuple[Message, ...] = (
 FACT = '{"fact": "The user  lives in Krakow.", "category": "background", "confidence": 0.9}'
 
 
-async def compacted(model: ScriptedModel, path: Path | None = None) -> Compacted:
+async def compacted(model: ScriptedModel, path: Path | None = None) -> CompactionResult:
     """A summary of what was said, with one before it."""
     return await compaction.compact_session(
-        model, path, Compact(messages=SAID, summary="They met.")
+        model, path, CompactionRequest(messages=SAID, summary="They met.")
     )
 
 
-async def extracted(answer: str) -> Extracted:
+async def extracted(answer: str) -> ExtractionResult:
     """The facts of an answer."""
-    request = Extract(messages=SAID, known=("The user\nis Ann.",))
+    request = ExtractionRequest(messages=SAID, known=("The user\nis Ann.",))
     return await facts.extract_facts(ScriptedModel(says(answer)), None, request)
 
 
@@ -48,7 +53,7 @@ async def test_summary_is_made_from_the_one_before_and_the_messages_with_their_t
     """A tool's result is cut; a placeholder inside a message is left alone."""
     model = ScriptedModel(says(" They live in Krakow. "))
     answer = await compacted(model)
-    assert answer == Compacted(summary="They live in Krakow.", model=NAME, usage=USAGE)
+    assert answer == CompactionResult(summary="They live in Krakow.", model=NAME, usage=USAGE)
     prompt = asked(model)
     assert "Summary of what came before:\nThey met.\n" in prompt
     assert prompt.endswith(
@@ -129,7 +134,9 @@ async def test_bundled_templates_are_complete() -> None:
     folder = Path(__file__).parents[2] / "prompts"
     model = ScriptedModel(says("ok"), says("[]"))
     await compacted(model, folder / "compaction.md")
-    await facts.extract_facts(model, folder / "fact-extraction.md", Extract(messages=SAID[3:]))
+    await facts.extract_facts(
+        model, folder / "fact-extraction.md", ExtractionRequest(messages=SAID[3:])
+    )
     for request in model.requests:
         (message,) = request.messages
         assert "{{" not in message.content.replace(SAID[0].content, "")
@@ -139,7 +146,7 @@ async def test_bundled_templates_are_complete() -> None:
 async def test_facts_come_with_what_is_known_listed() -> None:
     """One line each."""
     model = ScriptedModel(says(f'```json\n{{"facts": [{FACT}]}}\n```'))
-    request = Extract(messages=SAID, known=("The user\nis Ann.",))
+    request = ExtractionRequest(messages=SAID, known=("The user\nis Ann.",))
     answer = await facts.extract_facts(model, None, request)
     assert [fact.fact for fact in answer.facts] == ["The user lives in Krakow."]
     assert "DO NOT extract these again:\n- The user is Ann.\n" in asked(model)

@@ -14,7 +14,7 @@ from vector_runner.cases import Area
 from thinker import history
 from thinker.agent import Agent
 from thinker.formats.prompts import subprompt
-from thinker.formats.prompts.definition import IMAGES_KEPT, PromptDefinition
+from thinker.formats.prompts.definition import DEFAULT_RECENT_IMAGES, PromptDefinition
 from thinker.formats.prompts.problem import CircularIncludeError, UnknownPromptError
 from thinker.formats.prompts.registry import AgentKind, Registry
 from thinker.formats.prompts.sources import Source
@@ -166,7 +166,7 @@ def _same_text(expected: dict[str, Any], got: dict[str, Any]) -> bool:
 
 
 def _images(given: Any) -> dict[str, Any]:
-    threshold = given["recentImageThreshold"] or IMAGES_KEPT
+    threshold = given["recentImageThreshold"] or DEFAULT_RECENT_IMAGES
     picture = Image(media_type="image/png", data="AA==")
     count = given["messages_each_with_one_image"]
     said = [UserMessage(content=str(number), images=(picture,)) for number in range(count)]

@@ -14,7 +14,7 @@ from thinker.answers.verdict import CUT_OFF, AnswerAccepted, AnswerRejected
 from thinker.formats.prompts.problem import format_path
 from thinker.protocol.messages import OBJECT, JsonObject
 
-MAX_PROBLEMS = 8  # reported to the model at once; the next attempt shows the rest
+MAX_PROBLEMS = 8  # reported to the model at a time; the next attempt shows the rest
 
 STEP = re.compile(r"\[(\*|-?\d*)\]|([^.\[\]]+)")  # of a path such as ``items[*].name``
 
@@ -68,7 +68,7 @@ def _format_problem(detail: ErrorDetails) -> str:
 
 
 def list_missing_paths(value: JsonValue, paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the missing paths of a value; ``[*]`` stands for every item."""
+    """Return those of the paths that a value lacks; ``[*]`` stands for every item."""
     return tuple(path for path in paths if not _has_path(value, _split_path(path)))
 
 

@@ -1,6 +1,6 @@
 """Parse JSON as models write it: JSON5, and line breaks inside strings.
 
-The cost grows with the length of the text, whatever it holds.
+The cost is linear in the length of the text, whatever it contains.
 """
 
 import re
@@ -28,14 +28,14 @@ LITERALS: dict[str, JsonValue] = {"true": True, "false": False, "null": None}
 
 
 class AnswerSyntaxError(ValueError):
-    """The text is not JSON5; the message names the problem and its character offset."""
+    """The text is not JSON5; the message names the problem and the offset in characters."""
 
     def __init__(self, problem: str, position: int) -> None:
         super().__init__(f"{problem} at character {position}")
 
 
 def parse_json5(text: str) -> JsonValue:
-    """Parse a text that is one complete JSON5 value.
+    """Parse a string that is one complete JSON5 value.
 
     Raises:
         AnswerSyntaxError: The text is not JSON5, is cut off, or continues after the value.
@@ -43,14 +43,15 @@ def parse_json5(text: str) -> JsonValue:
     reader = _Reader(text)
     end = reader.read()
     if not reader.done or not REMAINDER.fullmatch(text, end):
-        raise AnswerSyntaxError("more or less than one value", len(text))
+        raise AnswerSyntaxError("expected exactly one value", len(text))
     return reader.value
 
 
 def parse_truncated_json5(text: str) -> JsonValue:
-    """Parse the JSON5 value at the start of a text, closing what its end leaves open.
+    """Parse the JSON5 value at the start of a string, and close what its end leaves open.
 
-    A string that is cut off counts as far as it goes; a key without a value is dropped.
+    A value that is cut off inside a string keeps the part before the cut; a key without a value is
+    dropped.
 
     Raises:
         AnswerSyntaxError: The text before the end is not JSON5.
@@ -81,7 +82,7 @@ class _Reader:
     cut_string: str | None = None
 
     def read(self) -> int:
-        """Read to the end of the value or of the text, and return that offset."""
+        """Read to the end of the value or of the text; return the offset of that end."""
         text, at = self.text, 0
         while at < len(text) and not self.done:
             character = text[at]
@@ -153,7 +154,7 @@ class _Reader:
         if character in "{[":
             self._require_token("value", at=at)
             if len(self.frames) == MAX_DEPTH:
-                raise AnswerSyntaxError(f"more than {MAX_DEPTH} levels", at)
+                raise AnswerSyntaxError(f"nested deeper than {MAX_DEPTH} levels", at)
             self.frames.append(_Frame({} if character == "{" else []))
             self.expect = "key" if character == "{" else "value"
         elif character == ":":

@@ -21,7 +21,7 @@ CLOSING = {"{": "}", "[": "]"}
 
 
 def extract_json_blocks(text: str) -> list[str]:
-    """Return the outermost JSON structures of a text in order; the last may be cut off.
+    """Return the outermost JSON structures in a text, in order; the last may be cut off.
 
     Strings in triple quotes become ordinary strings, and line breaks and tabs inside strings
     become escapes.

@@ -1,4 +1,4 @@
-"""Find the structured answer in what a model wrote, and report how it had to be repaired."""
+"""Find the structured answer in a model's text, and report how it was repaired."""
 
 import re
 from collections.abc import Collection
@@ -25,7 +25,7 @@ THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
 class ParsedAnswer(NamedTuple):
-    """A structure as it was found and closed, its value, and the repair that it needed."""
+    """A structure of an answer: its text as found and as closed, its value and its repair."""
 
     located: str | None = None
     completed: str | None = None
@@ -39,10 +39,10 @@ class ParsedAnswer(NamedTuple):
 
 
 def parse_answer(text: str, keys: Collection[str]) -> ParsedAnswer:
-    """Return the answer with these keys at its root; ``value`` is None without one.
+    """Return the answer with these keys at its root; without an answer, ``value`` is None.
 
-    Of several structures the one with most of the keys wins; of equal ones the last wins, because
-    models put their conclusion last.
+    The structure with most of the keys wins. Of equal ones the last wins, because models put their
+    conclusion last.
     """
     if len(text) > MAX_SEARCHED:
         return _parse_whole_text(text)
@@ -116,5 +116,5 @@ def parse_or_none(block: str) -> JsonValue:
 
 
 def count_matching_keys(value: JsonValue, keys: Collection[str]) -> int:
-    """Return how many of these keys a value has at its root."""
+    """Return the number of these keys that a value has at its root."""
     return len(set(keys) & set(value)) if isinstance(value, dict) else 0

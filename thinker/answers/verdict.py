@@ -13,7 +13,7 @@ from thinker.protocol.messages import JsonObject
 
 
 class AnswerAccepted(NamedTuple):
-    """The answer as a JSON object; ``repaired`` when the model wrote broken JSON."""
+    """An accepted answer; ``repaired`` says whether the model wrote broken JSON."""
 
     value: JsonObject
     repaired: bool
@@ -51,10 +51,10 @@ class AnswerValidator(Protocol):
 
     @property
     def schema(self) -> JsonObject | None:
-        """The JSON Schema of the answer; None without one."""
+        """The JSON Schema of the answer, or None."""
 
     def validate_answer(self, text: str, *, whole: bool = True) -> AnswerAccepted | AnswerRejected:
-        """Return the answer in this text, or its problems.
+        """Return the answer in this text, or the problems of the answer.
 
-        ``whole`` is false for a text that the provider cut off: a truncated answer is rejected.
+        ``whole`` is False if the provider cut the text off; then a truncated answer is rejected.
         """

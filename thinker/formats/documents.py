@@ -1,4 +1,4 @@
-"""The formats of documents that have a text, by their media types."""
+"""The file endings of documents that contain text, keyed by media type."""
 
 OFFICE = "application/vnd.openxmlformats-officedocument"
 OPEN = "application/vnd.oasis.opendocument"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from thinker.formats.regular_file import MAX_ENTRIES, Identity, read_identity
 
-Stamps = dict[str, Identity | None]  # what is at a path
-SETTLED = 2_000_000_000  # nanoseconds, the longest step in which file systems count time
+Stamps = dict[str, Identity | None]  # the file at each path
+SETTLED_NS = 2_000_000_000  # the coarsest file times that any file system keeps
 
 
 class OwnFiles:
     """Files and folders of one worker, with the links and skill files in the folders.
 
-    ``seen`` is the same object until one of them changes.
+    ``seen`` stays the same object until one of them changes.
     """
 
     def __init__(self, paths: Iterable[Path], clock: Callable[[], int] = time.time_ns) -> None:
@@ -25,14 +25,13 @@ class OwnFiles:
         self._settled = False  # whether each further change of a folder will show in its times
 
     def detect_changes(self) -> bool:
-        """Check for changes; return whether there are any since the last check."""
+        """Look for changes; return whether there are any since the last check."""
         if self._settled and _read_stamps(self.seen) == self.seen:
             return False
-        seen = _read_stamps(
-            self._paths
-        )  # of folders before they are listed, so that no change is lost
+        # Before the folders are listed, so that no change is lost.
+        seen = _read_stamps(self._paths)
         times = (found[3] for found in seen.values() if found is not None)
-        self._settled = max(times, default=0) < self._clock() - SETTLED
+        self._settled = max(times, default=0) < self._clock() - SETTLED_NS
         seen |= _read_stamps(inner for path in self._paths for inner in _list_watched_paths(path))
         changed = seen != self.seen
         if changed:
@@ -40,7 +39,7 @@ class OwnFiles:
         return changed
 
     def list_seen_below(self, folder: Path) -> frozenset[tuple[str, Identity | None]]:
-        """Return what the last check found in a folder."""
+        """Return the entries that the last check found in a folder."""
         path = str(folder)
         return frozenset(one for one in self.seen.items() if f"{one[0]}/".startswith(f"{path}/"))
 
@@ -50,7 +49,10 @@ def _read_stamps(paths: Iterable[str]) -> Stamps:
 
 
 def _list_watched_paths(folder: str) -> Iterator[str]:
-    """Yield the links in a folder, and where its folders have the file of a skill."""
+    """Yield the links in a folder, and the path of SKILL.md in each subfolder.
+
+    That file need not exist.
+    """
     try:
         with os.scandir(folder) as entries:
             for entry in islice(entries, MAX_ENTRIES):

@@ -19,7 +19,7 @@ FRONT_MATTER = re.compile(
 class YamlError(Exception):
     """The text cannot be used; the message begins with the line number if one is known.
 
-    ``line`` is that number, or 0, and ``reason`` the message without it.
+    ``line`` is that number, or 0; ``reason`` is the message without the number.
     """
 
     def __init__(self, reason: str, line: int = 0) -> None:
@@ -29,14 +29,14 @@ class YamlError(Exception):
 
 
 class _RepeatedError(yaml.MarkedYAMLError):
-    """A field is written twice; one of the two would silently have no effect."""
+    """A field appears twice; one of the two would silently have no effect."""
 
 
 class _Loader(yaml.CSafeLoader):  # thirteen times as fast as the loader in Python
     """Reads YAML 1.2 scalars: in 1.1, ``no`` is false, ``1:30`` is 90, ``2026-01-02`` a date."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check the names of a mapping, instead of merging others into it."""
+        """Check the names of a mapping, instead of merging other mappings into it."""
         names: set[object] = set()
         for key, _ in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else key
@@ -60,14 +60,14 @@ for _tag, _pattern, _first in (
 def split_front_matter(text: str) -> tuple[str, str] | None:
     """Return the YAML between two ``---`` lines at the start of a text, and the text after it.
 
-    Returns None for a text without front matter.
+    Return None if there is no front matter.
     """
     parts = FRONT_MATTER.fullmatch(text)
     return None if parts is None else (parts[1], parts[2])
 
 
 def parse_mapping(text: str, what: str, first_line: int = 1) -> JsonObject:
-    """Parse a text that holds one mapping.
+    """Parse YAML that is one mapping.
 
     ``what`` names the text in error messages; ``first_line`` is its line number in the file.
 
@@ -114,7 +114,7 @@ def _check_events(text: str, first_line: int) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         line = (event.start_mark.line if event.start_mark else 0) + first_line
         if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            raise YamlError("anchors, aliases and tags are not allowed; write it out", line)
+            raise YamlError("anchors, aliases and tags are not allowed; write the value out", line)
         if depth > MAX_DEPTH:
             raise YamlError(f"nested deeper than {MAX_DEPTH} levels; flatten it", line)
 

@@ -2,7 +2,7 @@
 
 from pathlib import PurePath
 
-KINDS = {  # by ending; the first ending of each kind is the one that servers know
+KINDS = {  # keyed by file ending; servers know the first ending of each kind
     ".ogg": "audio/ogg",
     ".oga": "audio/ogg",
     ".opus": "audio/ogg",
@@ -24,19 +24,19 @@ MPEG_SYNC, MPEG_MASK = 0xE0, 0xE0  # of the second byte of a frame, after 0xFF
 
 
 def find_recording_type(name: str) -> str | None:
-    """Return the media type of a recording by its file's name; None for other files."""
+    """Return the media type of a recording with this file name; None for other files."""
     return KINDS.get(PurePath(name).suffix.lower())
 
 
 def find_file_ending(media_type: str) -> str:
-    """Return the usual file ending of a recording's media type; empty for other types."""
+    """Return the usual file ending of recordings of a media type; empty for other types."""
     plain = media_type.partition(";")[0].strip().lower()
     kind = OTHER_NAMES.get(plain, plain)
     return next((ending for ending, known in KINDS.items() if known == kind), "")
 
 
 def detect_sound_type(data: bytes) -> str | None:
-    """Return the media type of a sound by its first bytes; None for other data."""
+    """Return the media type of audio data by its first bytes; None for other data."""
     if data.startswith(b"OggS"):
         return OGG
     if data.startswith(b"RIFF") and data[8:12] == b"WAVE":
@@ -52,9 +52,9 @@ def detect_sound_type(data: bytes) -> str | None:
 
 
 def measure_duration(data: bytes) -> float:
-    """Return the duration of a recording; if not stated, an estimate by size as of MP3.
+    """Return the duration of a recording in seconds.
 
-    Ogg Opus and WAV files state it.
+    Ogg Opus and WAV files state their duration; others are estimated by their size, as if MP3.
     """
     if data.startswith(b"OggS") and b"OpusHead" in data[:64]:
         last = data.rfind(b"OggS")

@@ -1,7 +1,7 @@
 """Read files of people and agents without blocking and within limits.
 
-A named pipe, a socket or a device in the place of a file would make a reader wait, or read for
-ever. So every file of a home is opened here: only a regular file of limited size is read.
+A named pipe, a socket or a device in place of a file would block a reader, or never end. So every
+file of a home is opened here: only a regular file of limited size is read.
 """
 
 import errno
@@ -16,7 +16,7 @@ MIB = 1024 * KIB
 MAX_ENTRIES = 1000  # of a folder: more would slow every turn, which looks for changed files
 MAX_FOLDER = 8 * MIB  # of all files of a folder that are read together: parsing takes seconds
 ATTEMPTS = 3  # to read a file that is being written
-# A file with a lease, or one of a kernel interface, would make an open or a read wait.
+# Opening or reading a file with a lease, or one of a kernel interface, could block.
 FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 Identity = tuple[int, ...]
@@ -37,7 +37,7 @@ CORRECTIONS = {
 
 
 class FileKind(NamedTuple):
-    """How large files of a kind may be, in bytes, and what to do with a larger one."""
+    """A kind of file: the maximum size in bytes, and what to do about a larger one."""
 
     max_bytes: int
     advice: str
@@ -71,7 +71,11 @@ class Folder:
         self._room = MAX_FOLDER
 
     def read_text(self, path: Path, kind: FileKind) -> str:
-        """Read one of its files; see the function of this name."""
+        """Read a file of the folder, as `read_text` does.
+
+        Raises:
+            FileError: as `read_text`, or the files read so far exceed `MAX_FOLDER`.
+        """
         text = read_text(path, kind)
         self._room -= len(text)
         if self._room < 0:
@@ -83,7 +87,7 @@ class Folder:
         """Return the sorted names of what is in the folder; none if there is no folder.
 
         Raises:
-            FileError: it is not a folder, cannot be read, or has more than `MAX_ENTRIES` entries.
+            FileError: the path is not a folder, is unreadable, or has over `MAX_ENTRIES` entries.
         """
         try:
             return sorted(_iter_names(self.path))
@@ -132,11 +136,11 @@ def read_bytes(path: Path, kind: FileKind) -> bytes:
         raise _build_file_error(path, error) from error
     finally:
         os.close(fd)
-    raise FileError("it changes while it is read; write it beside and rename it")
+    raise FileError("the file changed while it was read; write a temporary file and rename it")
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open a regular file with these flags and return its descriptor; never wait.
+    """Open a regular file with these flags, without blocking, and return its descriptor.
 
     Raises:
         FileMissingError: there is no file, and the flags do not create one.
@@ -152,7 +156,7 @@ def open_regular(path: Path, flags: int) -> int:
     except (OSError, ValueError) as error:
         raise _build_file_error(path, error) from error
     try:
-        _require_regular(os.fstat(fd))  # another may have taken its place
+        _require_regular(os.fstat(fd))  # another file may have taken its place
     except FileError:
         os.close(fd)
         raise
@@ -166,9 +170,9 @@ def resolve_inside(folder: Path, path: Path) -> Path | None:
 
 
 def read_identity(path: str | Path) -> Identity | None:
-    """Return what changes with a file: device, inode, times of writing and of any change, size.
+    """Return values that change with a file: device, inode, times (in nanoseconds), size.
 
-    None if the file does not exist or is unreachable.
+    Return None if the file does not exist or is unreachable.
     """
     try:
         found = os.stat(path)  # noqa: PTH116 - takes half the time of Path.stat
@@ -180,7 +184,7 @@ def read_identity(path: str | Path) -> Identity | None:
 def _iter_names(folder: Path) -> Iterator[str]:
     count = 0
     try:
-        with os.scandir(folder) as entries:  # it opens nothing but folders
+        with os.scandir(folder) as entries:  # scandir opens only folders
             for entry in entries:
                 count += 1
                 if count > MAX_ENTRIES:

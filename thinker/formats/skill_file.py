@@ -1,4 +1,4 @@
-"""Read SKILL.md files: the fields of agentskills.io, and a ``metadata`` block of our own.
+"""Read SKILL.md files: the fields of agentskills.io, and additional fields in ``metadata``.
 
 Workers read them for the prompt, the supervisor for the read_skill tool and for schedules. An
 invalid file is reported and left out; the other skills stay usable.
@@ -25,10 +25,12 @@ MAX_BYTES = regular_file.SKILL.max_bytes
 AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
 MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
 MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
-# Fields of the metadata that only this program has, and all that it reads.
-ITS_OWN = frozenset({"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"})
-ITS_TRIGGER = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
-READ = ITS_OWN | {"priority", "agent"}
+# Fields of the metadata that only this program has, and all fields that it reads.
+OWN_FIELDS = frozenset(
+    {"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"}
+)
+TRIGGER_FIELDS = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
+KNOWN_METADATA = OWN_FIELDS | {"priority", "agent"}
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 UNQUOTED = re.compile(  # prose, with the indented lines below it
@@ -42,20 +44,20 @@ Keyword = Annotated[str, Field(max_length=MAX_KEYWORD)]
 
 @dataclass(frozen=True)
 class SkillProblem:
-    """Why a SKILL.md or a folder of skills is not used; ``line`` 0: all of it is wrong."""
+    """The reason why a SKILL.md or a folder of skills is not used; ``line`` 0 means all of it."""
 
     file: str
     line: int
     message: str
 
     def __str__(self) -> str:
-        """``skills/tea/SKILL.md:3: …``; the message says how to correct it."""
+        """Return ``skills/tea/SKILL.md:3: …``; the message says how to correct the file."""
         where = f"{self.file}:{self.line}" if self.line else self.file
         return f"{where}: {self.message}"
 
 
 class SkillError(Exception):
-    """A SKILL.md cannot be used, for this `SkillProblem`."""
+    """A SKILL.md cannot be used; ``problem`` says why."""
 
     def __init__(self, problem: SkillProblem) -> None:
         super().__init__(str(problem))
@@ -63,7 +65,7 @@ class SkillError(Exception):
 
 
 class _Refusal(Exception):  # noqa: N818 - becomes a `SkillError` with the file's name
-    """What is wrong, and where in the fields or in which line of the file."""
+    """A mistake at ``place`` in the fields, or in ``line`` of the file."""
 
     def __init__(self, message: str, *place: str | int, line: int = 0) -> None:
         super().__init__(message)
@@ -74,8 +76,8 @@ class _Refusal(Exception):  # noqa: N818 - becomes a `SkillError` with the file'
 class SkillFile(Frozen):
     """A skill. ``keywords`` are lower case; a skill without keywords is only listed.
 
-    ``agent`` is the one that runs its schedule. ``unread`` are the fields of its metadata that this
-    program does not know, and fields that belong there: ``metadata.keywordz``, ``keywords``.
+    ``agent`` runs the schedule. ``unread`` are unknown fields of the metadata, and fields outside
+    that belong there: ``metadata.keywordz``, ``keywords``.
     """
 
     name: str = Field(max_length=64)
@@ -134,7 +136,7 @@ def scan_skills(
 
 
 def _iter_skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
-    """Yield the skills in a directory, or what is wrong with them."""
+    """Yield the valid skills in a directory, and the problems of the others."""
     folder = Folder(directory)
     try:
         names = folder.list_names()
@@ -172,8 +174,8 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
         raise _Refusal("'metadata' must be a mapping; indent its fields below it", "metadata")
     allowed = _split_words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
-    misplaced = (name for name in fields if name in ITS_OWN | ITS_TRIGGER)
-    unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in READ))
+    misplaced = (name for name in fields if name in OWN_FIELDS | TRIGGER_FIELDS)
+    unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in KNOWN_METADATA))
     agent = metadata.get("agent")
     try:
         return SkillFile.model_validate(
@@ -195,7 +197,7 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        place = ("metadata", *first["loc"]) if first["loc"][0] in READ else first["loc"]
+        place = ("metadata", *first["loc"]) if first["loc"][0] in KNOWN_METADATA else first["loc"]
         if first["input"] is None:
             raise _Refusal(f"the field {field!r} is missing; add it", *place) from error
         raise _Refusal(f"field {field!r}: {first['msg']}; correct or remove it", *place) from error
@@ -232,7 +234,7 @@ def _find_line(text: str, place: Sequence[str | int]) -> int:
 
 
 def _parse_fields(text: str) -> JsonObject:
-    """Return the fields of a front matter; prose with a colon may lack the quotes it needs."""
+    """Return the fields of a front matter; prose with a colon needs no quotes."""
     try:
         return plain_yaml.parse_mapping(text, "the front matter", first_line=2)
     except YamlError:

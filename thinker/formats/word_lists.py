@@ -13,8 +13,7 @@ BLANKS = frozenset({"", "none", "null", "n/a"})  # what models write for no valu
 def parse_words(value: object) -> list[str]:
     """Return the strings of a list, a JSON list as text, or the parts of ``a, b``.
 
-    Empty items and values other than text are dropped. Broken JSON is one word: nothing is
-    guessed.
+    Empty items and values other than strings are dropped. Broken JSON counts as one word.
     """
     if isinstance(value, str):
         value = [] if is_blank(value) else _parse_list_text(value)
@@ -23,7 +22,7 @@ def parse_words(value: object) -> list[str]:
 
 
 def is_blank(value: object) -> bool:
-    """Return whether a value is one that models write for nothing."""
+    """Return whether a value is one that models write for no value."""
     return value is None or (isinstance(value, str) and value.strip().lower() in BLANKS)
 
 

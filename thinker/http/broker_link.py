@@ -1,8 +1,8 @@
 """The worker's side of the broker: connections over a channel that carries descriptors.
 
 For each connection the broker is sent one end of a new socketpair, so that a process without any
-network can use it. A request is `REQUEST`, an address and a body, all in one piece. The answer
-consists of frames, each a `FRAME` and its data. One call at a time uses a connection.
+network can use the broker. A request is `REQUEST`, an address and a body, all in one piece. The
+answer consists of frames, each a `FRAME` and its data. One call at a time uses a connection.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def pack_frame(kind: int, data: bytes = b"") -> bytes:
 
 
 def pack_head(status: int, headers: Mapping[str, str]) -> bytes:
-    """Return the frame that an answer begins with."""
+    """Return the first frame of an answer."""
     return pack_frame(HEAD, orjson.dumps([status, headers]))
 
 
@@ -61,7 +61,7 @@ class BrokerConnection(KeptConnection):
         del self._data[:at]
 
     async def send_request(self, request: bytes) -> tuple[int, bytes]:
-        """Send a request and return the first frame of its answer."""
+        """Send a request; return the kind and data of the first frame of its answer."""
         self._first, self.ended = None, False
         self.transport.write(request)
         while self._first is None:
@@ -72,7 +72,7 @@ class BrokerConnection(KeptConnection):
 class BrokerLink:
     """The process's link to the broker, over ``channel``.
 
-    A broker that starts later finds the requests there. Callers bound the time of a request.
+    A broker that starts later finds the requests in the channel. Callers limit their time.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -83,7 +83,7 @@ class BrokerLink:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
     ) -> HttpAnswer:
-        """Have the broker post a body, with headers of its own; see `Network.send`."""
+        """Have the broker post ``body`` with the broker's own headers; see `Network.send`."""
         del method, headers
         number, target = next(self._numbers), url.encode()
         request = b"".join((REQUEST.pack(len(target), len(body), number), target, body))

@@ -24,14 +24,14 @@ from thinker.http.exchange import (
     SilenceError,
 )
 
-UNREAD = 256 * 1024  # bytes received and not consumed at which reading pauses
-KEPT = 120.0  # seconds that an idle connection stays open, if the server names no other time
-MOST_IDLE = 32  # connections of one pool
+MAX_UNREAD_BYTES = 256 * 1024  # received and not consumed, at which reading pauses
+IDLE_SECONDS = 120.0  # before an idle connection is closed, unless the server names a time
+MAX_IDLE_CONNECTIONS = 32  # connections of one pool
 log = structlog.get_logger()
 
 
 class KeptConnection(asyncio.Protocol, ABC):
-    """One connection, which stops reading while its user consumes nothing.
+    """One connection, which stops reading while the body is not consumed.
 
     ``read`` seconds bound each wait for data; all methods that wait raise `HttpError`.
     """
@@ -39,7 +39,7 @@ class KeptConnection(asyncio.Protocol, ABC):
     transport: asyncio.Transport  # set when connected
 
     def __init__(self, read: float = math.inf) -> None:
-        self.kept = KEPT
+        self.idle_seconds = IDLE_SECONDS
         self.pieces: list[bytes] = []  # of the answer's body, not consumed yet
         self.ended = True  # idle: the answer has arrived, or no request was made
         self.lost: HttpError | None = None
@@ -58,7 +58,7 @@ class KeptConnection(asyncio.Protocol, ABC):
                 await self.wait_for_data()
             piece = b"".join(self.pieces)
             self.pieces.clear()
-            if self._unread > UNREAD:
+            if self._unread > MAX_UNREAD_BYTES:
                 self.transport.resume_reading()
             self._unread = 0
             if piece:
@@ -66,15 +66,15 @@ class KeptConnection(asyncio.Protocol, ABC):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of the answer was consumed."""
+        """Whether the whole answer was consumed."""
         return self.ended and not self.pieces
 
     def is_reusable(self) -> bool:
         """Return whether the connection can serve the next exchange."""
-        return self.ended and not self.pieces and self.lost is None and self.kept > 0
+        return self.ended and not self.pieces and self.lost is None and self.idle_seconds > 0
 
     def abort_connection(self) -> None:
-        """Close at once, whatever is in progress."""
+        """Close immediately, whatever is in progress."""
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -83,7 +83,7 @@ class KeptConnection(asyncio.Protocol, ABC):
 
     def data_received(self, data: bytes) -> None:
         self._unread += len(data)
-        if self._unread > UNREAD:
+        if self._unread > MAX_UNREAD_BYTES:
             self.transport.pause_reading()
         self.accept_data(data)
         waiting = self._waiting
@@ -91,18 +91,18 @@ class KeptConnection(asyncio.Protocol, ABC):
             waiting.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.mark_broken(str(exc or "the connection ended"))
+        self.mark_broken(str(exc or "the connection was closed"))
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
     def mark_broken(self, problem: str) -> None:
-        """Allow no further exchange, and end the current one unless its answer is complete."""
+        """Allow no further exchange, and abort the current one unless its answer is complete."""
         self.lost = self.lost or BrokenAnswerError(problem)
         self.transport.abort()
 
     async def wait_for_data(self) -> None:
-        """Wait for more to arrive."""
-        if self._unread > UNREAD:
+        """Wait until more data arrives."""
+        if self._unread > MAX_UNREAD_BYTES:
             self.transport.resume_reading()
         self._unread = 0
         if self.lost is not None:
@@ -126,7 +126,10 @@ ConnectionT = TypeVar("ConnectionT", bound=KeptConnection)
 
 
 class Connections(Generic[ConnectionT]):
-    """Connections to one server, which ``open_one`` opens; idle ones are reused."""
+    """A pool of connections to one server.
+
+    Opens them with ``open_one`` and reuses idle ones.
+    """
 
     def __init__(self, open_one: Callable[[], Awaitable[ConnectionT]]) -> None:
         self._open = open_one
@@ -134,7 +137,7 @@ class Connections(Generic[ConnectionT]):
         self._warming: asyncio.Task[None] | None = None
 
     async def take_connection(self) -> ConnectionT:
-        """Return an idle connection or open one; give it back with `give_back`.
+        """Return an idle or a new connection; pass it to `give_back` afterwards.
 
         Raises:
             ConnectError: connecting failed.
@@ -148,24 +151,26 @@ class Connections(Generic[ConnectionT]):
                 connection.abort_connection()
             if self._warming is None:
                 return await self._open()
-            warming, self._warming = self._warming, None  # others open one of their own
+            warming, self._warming = self._warming, None  # other callers open their own
             await asyncio.wait((warming,))
 
     def give_back(self, connection: ConnectionT) -> None:
         """Keep the connection for reuse if possible; otherwise close it."""
-        if not connection.is_reusable() or len(self._idle) >= MOST_IDLE:
+        if not connection.is_reusable() or len(self._idle) >= MAX_IDLE_CONNECTIONS:
             connection.abort_connection()
             return
-        timer = asyncio.get_running_loop().call_later(connection.kept, connection.abort_connection)
+        timer = asyncio.get_running_loop().call_later(
+            connection.idle_seconds, connection.abort_connection
+        )
         self._idle.append((connection, timer))
 
     def warm_connection(self) -> None:
-        """Make sure that an idle connection is ready soon: a request is about to come."""
+        """Open a connection for a request that is about to come, unless one is idle."""
         if self._warming is None and not any(one.is_reusable() for one, _ in self._idle):
             self._warming = asyncio.get_running_loop().create_task(self._open_idle_connection())
 
     def close(self) -> None:
-        """End the idle connections."""
+        """Close the idle connections."""
         if self._warming is not None:
             self._warming.cancel()
         while self._idle:
@@ -185,7 +190,7 @@ class Connections(Generic[ConnectionT]):
 
 @dataclass(eq=False)
 class PooledAnswer(HttpAnswer):
-    """An answer that comes over a connection of a pool, which gets it back."""
+    """An answer over a pooled connection, which returns to its pool afterwards."""
 
     connection: KeptConnection
     give_back: Callable[[Any], None]
@@ -214,16 +219,16 @@ class PooledAnswer(HttpAnswer):
             self.close()
 
     def close(self) -> None:
-        """Keep the connection, whose answer was read to its end, or close it."""
+        """Return the connection to its pool, which closes one with an unfinished answer."""
         if self._is_open:
             self._is_open = False
             self.give_back(self.connection)
 
 
-MAX_HEAD = 100 * 1024  # bytes of a response head, or of anything else that is not its body
-MOST_INFORMATIONAL = 16  # responses before the one that counts
-SWITCHED = 101  # the status of a connection that speaks something else from now on
-FINAL = 200  # the first status of a response that counts
+MAX_HEAD = 100 * 1024  # bytes of a response head, or of anything else outside the body
+MAX_INFORMATIONAL_RESPONSES = 16  # before the final response
+SWITCHED = 101  # the status of a connection that changes to another protocol
+FINAL = 200  # the lowest status of a final response
 LENGTHS = {"content-length", "transfer-encoding"}  # headers that say how long a body is
 VERSIONS = ("1.0", "1.1")
 LINE = re.compile(r"[\w!#$%&'*+.^`|~-]+(?: [!-~]+ HTTP/1\.1|: [\t -~]*)", re.ASCII)  # of a head
@@ -231,17 +236,20 @@ TIMEOUT = re.compile(r"timeout\s*=\s*(\d{1,9})", re.IGNORECASE)  # in a Keep-Ali
 
 
 def format_request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """Return the head of a request; raise `ConnectError` if one of the texts would be two."""
+    """Return the head of a request.
+
+    Raise `ConnectError` if a value contains a line break or other invalid characters.
+    """
     lines = [f"{method} {target} HTTP/1.1", *[f"{key}: {headers[key]}" for key in headers]]
     if not all(map(LINE.fullmatch, lines)):
-        raise ConnectError("this request cannot be sent")
+        raise ConnectError("the request contains invalid characters")
     return "\r\n".join((*lines, "\r\n")).encode("ascii")
 
 
 class HttpConnection(KeptConnection):
     """A connection to a web server or proxy.
 
-    Methods that begin with ``on_`` are called by the parser, which ends with what they raise.
+    The parser calls the methods that begin with ``on_``, and stops at an exception from them.
     """
 
     _parser: HttpResponseParser  # of the last response
@@ -257,13 +265,13 @@ class HttpConnection(KeptConnection):
             await self.wait_for_data()
         told = self.headers.get("keep-alive")
         found = None if told is None else TIMEOUT.search(told)
-        if found is not None:  # minus one for the way
-            self.kept = min(self.kept, float(found[1]) - 1)
+        if found is not None:  # minus one for the transmission
+            self.idle_seconds = min(self.idle_seconds, float(found[1]) - 1)
 
     def accept_data(self, data: bytes) -> None:
         view = memoryview(data)
         try:
-            # In two parts, since the parser would pass over an empty line behind the response.
+            # In two parts, since the parser would skip an empty line behind the response.
             for part in (view[:-1], view[-1:]):
                 if self.ended:
                     self.mark_broken("more follows the answer")
@@ -293,7 +301,7 @@ class HttpConnection(KeptConnection):
             return
         key, text = name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")
         if key == "transfer-encoding" and text.lower() != "chunked":
-            raise BrokenAnswerError("its transfer encoding was not requested")
+            raise BrokenAnswerError(f"unsupported transfer encoding {text!r}")
         self.headers[key] = text
 
     def on_headers_complete(self) -> None:
@@ -303,9 +311,9 @@ class HttpConnection(KeptConnection):
         if status >= FINAL:
             self.status = status
             if not self._parser.should_keep_alive():
-                self.kept = 0.0
-        elif self._informational == MOST_INFORMATIONAL:
-            raise BrokenAnswerError("too many responses come before the one that counts")
+                self.idle_seconds = 0.0
+        elif self._informational == MAX_INFORMATIONAL_RESPONSES:
+            raise BrokenAnswerError("too many informational responses")
         self._informational += 1
 
     def on_body(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Requests and answers, independent of what carries them."""
+"""Requests and answers, independent of the transport."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
@@ -28,9 +28,9 @@ class BrokenAnswerError(HttpError):
 
 @dataclass(eq=False)
 class HttpAnswer(ABC):
-    """An answer whose body is read in pieces; its caller closes it.
+    """An answer whose body is read in pieces; the caller closes it.
 
-    Names of headers are in lower case. ``call_id`` names the call if a broker made it.
+    Header names are in lower case. ``call_id`` identifies the call if a broker made it.
     """
 
     status: int
@@ -48,10 +48,10 @@ class HttpAnswer(ABC):
 
     @abstractmethod
     def iter_pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body, decoded, in pieces of at most about a quarter of a megabyte.
+        """Yield the decoded body in pieces of at most about a quarter of a megabyte.
 
         Raises:
-            HttpError: the rest does not come.
+            HttpError: the rest of the body does not arrive.
         """
 
     async def read(self, limit: int) -> bytes:
@@ -59,7 +59,7 @@ class HttpAnswer(ABC):
 
         Raises:
             BodyTooLargeError: the body has more than ``limit`` bytes.
-            HttpError: the rest does not come.
+            HttpError: the rest of the body does not arrive.
         """
         body = bytearray()
         try:
@@ -73,7 +73,7 @@ class HttpAnswer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release the connection; it closes if the body was not read completely."""
+        """Release the connection, which is closed if the body was not read completely."""
 
 
 class BodyTooLargeError(HttpError):
@@ -100,11 +100,11 @@ class Network(Protocol):
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
     ) -> HttpAnswer:
-        """Make a request and return its answer, the body unread. No redirect is followed.
+        """Make a request and return its answer with the body unread; follow no redirects.
 
         Raises:
-            HttpError: no answer came.
+            HttpError: no answer arrived.
         """
 
     def close(self) -> None:
-        """End all idle connections."""
+        """Close the idle connections."""

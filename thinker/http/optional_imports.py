@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def block_imports(*packages: str) -> Iterator[None]:
-    """Make imports fail for these packages inside the block, unless already loaded.
+    """Make imports of these packages fail inside the block, unless they are already loaded.
 
-    Garbage collection is off meanwhile, since it takes a sixth of a start.
+    Garbage collection is off meanwhile, since it takes a sixth of the startup time.
     """
     absent = [name for name in packages if name not in sys.modules]
     # None in sys.modules makes an import raise ModuleNotFoundError.
@@ -20,7 +20,7 @@ def block_imports(*packages: str) -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()  # what was imported stays
+        gc.freeze()  # the imported objects stay
         if collecting:
             gc.enable()
         for name in absent:

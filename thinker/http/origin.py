@@ -16,7 +16,7 @@ from thinker.http.exchange import SUCCESS, BrokenAnswerError, ConnectError, Http
 from thinker.http.tls import tls_context
 
 NEXT_ADDRESS = 0.25  # seconds before a host's next address is tried in parallel; RFC 8305
-UNCONFIRMED = 20_000  # milliseconds after which unacknowledged data ends a connection
+UNACKNOWLEDGED_MS = 20_000  # milliseconds after which unacknowledged data ends a connection
 PORTS = {"http": 80, "https": 443}
 SAFE = "/%?:@!$&'()*+,;=~[]"  # characters of a target that are sent as they are
 
@@ -31,7 +31,7 @@ class Origin:
 
     @cached_property
     def name(self) -> str:
-        """The host as a Host header names it, with a port that is not the usual one."""
+        """The host as a Host header names it: with the port, unless it is the default one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -51,7 +51,7 @@ class UrlParts:
 
 @lru_cache(maxsize=128)
 def parse_address(url: str) -> UrlParts:
-    """Parse an address; raise `ConnectError` if no request can be sent to it."""
+    """Parse an address; raise `ConnectError` if it is not the address of a web server."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -73,9 +73,9 @@ def _build_authorization(parts: SplitResult) -> str:
 
 
 def find_proxy(origin: Origin) -> UrlParts | None:
-    """Return the proxy that the environment names for a server."""
+    """Return the proxy that the environment names for a server, or None."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
-        return None  # what follows is rarely needed, and takes long to load
+        return None  # the module below is rarely needed, and takes long to load
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415
 
     found = getproxies()
@@ -89,7 +89,7 @@ def find_proxy(origin: Origin) -> UrlParts | None:
 class ServerRoute:
     """The route to a server, through a proxy if there is one. Timeouts are in seconds.
 
-    ``connect`` bounds opening a connection as a whole, ``read`` each wait for data after that.
+    ``connect`` limits opening a connection as a whole, ``read`` each wait for data after that.
     """
 
     origin: Origin
@@ -123,7 +123,7 @@ class ServerRoute:
             happy_eyeballs_delay=NEXT_ADDRESS,
         )
         sock = connection.transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNCONFIRMED)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
         return connection
 
     async def _open_tunnel(
@@ -140,12 +140,12 @@ class ServerRoute:
             proxy.abort_connection()
             raise
         if transport is None:
-            raise BrokenAnswerError("the connection ended")
+            raise BrokenAnswerError("the connection was closed")
         inner.connection_made(transport)
         return inner
 
     async def _request_tunnel(self, proxy: HttpConnection, at: UrlParts) -> None:
-        """Let a proxy connect to the server."""
+        """Have the proxy connect to the server."""
         name, port = self.origin.name, f":{self.origin.port}"
         target = name if name.endswith(port) else name + port
         headers = {"host": target}

@@ -1,4 +1,4 @@
-"""Parse how long a server asks to wait."""
+"""Parse the wait that a server requests."""
 
 from collections.abc import Mapping
 from datetime import UTC
@@ -7,9 +7,9 @@ from math import isfinite
 
 
 def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds to wait, by ``retry-after-ms`` or ``retry-after`` (number or date).
+    """Return the seconds to wait, from ``retry-after-ms`` or ``retry-after`` (number or date).
 
-    ``now`` is seconds since the epoch. None if the header is missing or unreadable.
+    Return None if both headers are missing or unreadable. ``now`` is seconds since the epoch.
     """
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:

@@ -1,11 +1,11 @@
-"""The HTTP client: requests to any server over kept connections."""
+"""The HTTP client: requests to any server over kept-alive connections."""
 
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from thinker.http.connections import (
-    UNREAD,
+    MAX_UNREAD_BYTES,
     Connections,
     HttpConnection,
     PooledAnswer,
@@ -33,8 +33,8 @@ WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate"
 class WebClient:
     """Makes requests over connections that are kept for minutes and shared by all callers.
 
-    Timeouts in seconds: ``connect`` for opening a connection, ``read`` for each wait for data. A
-    caller bounds the whole. Proxies are those of the environment.
+    Timeouts in seconds: ``connect`` for opening a connection, ``read`` for each wait for data.
+    Callers limit the whole request. Proxies come from the environment.
     """
 
     def __init__(self, *, connect: float = 10.0, read: float = 60.0) -> None:
@@ -44,9 +44,9 @@ class WebClient:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
     ) -> HttpAnswer:
-        """Make a request; see `Network.send`. A body is sent as JSON unless ``headers`` say else.
+        """Make a request as in `Network.send`; a body is JSON unless ``headers`` say otherwise.
 
-        It is sent once: a server may have acted on it, and may charge for it.
+        The request is never repeated: the server may have acted on it, and may charge for it.
         """
         asked = parse_address(url)
         pool, proxy = self._pools.get(asked.origin) or self._add_pool(asked.origin)
@@ -64,10 +64,10 @@ class WebClient:
         if encoding in WINDOWS:
             return _PackedAnswer(status, answered, connection, pool.give_back, encoding)
         connection.abort_connection()
-        raise BrokenAnswerError("the answer has a compression that was not requested")
+        raise BrokenAnswerError(f"the response uses the unrequested content encoding {encoding!r}")
 
     def warm_connection(self, url: str) -> None:
-        """Make sure that a connection for an upcoming request is ready."""
+        """Open a connection for an upcoming request, unless one is idle."""
         origin = parse_address(url).origin
         pool, _ = self._pools.get(origin) or self._add_pool(origin)
         pool.warm_connection()
@@ -90,7 +90,7 @@ def _format_request(
     headers: Mapping[str, str],
     body: bytes,
 ) -> bytes:
-    """Return a request; raise `ConnectError` if it cannot be sent."""
+    """Return a request as bytes; raise `ConnectError` as `format_request_head`."""
     sent, target = {"host": asked.origin.name, **HEADERS}, asked.target
     if body:
         sent["content-type"] = "application/json"
@@ -108,7 +108,7 @@ def _format_request(
 
 @dataclass(eq=False)
 class _PackedAnswer(PooledAnswer):
-    """An answer of a server, which is decompressed."""
+    """An answer whose body is decompressed."""
 
     encoding: str
 
@@ -129,10 +129,10 @@ async def _decompress_body(body: AsyncIterator[bytes], encoding: str) -> AsyncIt
     try:
         async for packed in body:
             if not begun and encoding == "deflate" and packed[0] & 0x0F != zlib.DEFLATED:
-                unpacker = zlib.decompressobj(-zlib.MAX_WBITS)  # as many servers understand it
+                unpacker = zlib.decompressobj(-zlib.MAX_WBITS)  # as many servers implement it
             begun, rest = True, packed
             while rest:
-                piece = unpacker.decompress(rest, UNREAD)
+                piece = unpacker.decompress(rest, MAX_UNREAD_BYTES)
                 if unpacker.unused_data:
                     raise BrokenAnswerError("more follows the compressed answer")
                 rest = unpacker.unconsumed_tail

@@ -1,5 +1,5 @@
-"""Restrict a process by the kernel's own means, with `ctypes` and no dependencies.
+"""Restrict a process by means of the kernel, with `ctypes` and no dependencies.
 
-It imports the standard library alone, so that a process may use it before anything else is loaded.
-Nothing here raises for a missing kernel feature: each step returns what could not be done.
+The package imports only the standard library, so that a process can use it before anything else is
+loaded. No function raises for a missing kernel feature: each returns what could not be done.
 """

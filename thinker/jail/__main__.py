@@ -1,4 +1,4 @@
-"""``python -P -m thinker.jail``: jail this process as a worker is, and print what it found."""
+"""``python -P -m thinker.jail``: jail this process like a worker, and print the report."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""System calls that are allowed with some arguments only."""
+"""System calls that are allowed only with some arguments."""
 
 import os
 import socket
@@ -28,16 +28,16 @@ CONNECTED_PAIRS = (
 
 
 def allow_families(*allowed: int) -> ArgumentCheck:
-    """Allow sockets of these families only, such as ``socket.AF_INET``."""
+    """Return the check that allows only sockets of these families, such as ``socket.AF_INET``."""
     return ArgumentCheck("socket", 0, allowed)
 
 
 def allow_own_signals() -> tuple[ArgumentCheck, ...]:
-    """Allow signals to this very process only; children of it are others."""
+    """Return the checks that allow signals only to this very process, not to its children."""
     calls = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
     return tuple(ArgumentCheck(call, 0, (os.getpid(),)) for call in calls)
 
 
 def allow_own_limits() -> ArgumentCheck:
-    """Allow limits of this very process only; those of any process of the user can be set."""
+    """Return the check that allows setting limits only of this very process."""
     return ArgumentCheck("prlimit64", 0, (0, os.getpid()))

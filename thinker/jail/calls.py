@@ -21,7 +21,7 @@ _GROUPS: dict[str, dict[str, tuple[int, int]]] = {
         "accept": (43, 202),
         "accept4": (288, 242),
     },
-    # Landlock does not look at them, whichever file of the user they change.
+    # Landlock does not check them, whichever file of the user they change.
     "attributes": {
         "chmod": (90, -1),
         "fchmod": (91, 52),
@@ -143,7 +143,7 @@ _GROUPS: dict[str, dict[str, tuple[int, int]]] = {
         "mq_open": (240, 180),
         "mq_unlink": (241, 181),
     },
-    "checked": {  # neither good nor bad by themselves
+    "checked": {  # harmless or not by their arguments
         "clone": (56, 220),
         "clone3": (435, 435),
         "fcntl": (72, 25),
@@ -167,5 +167,5 @@ NUMBERS = {name: pair for group in _GROUPS.values() for name, pair in group.item
 
 
 def list_group_calls(*names: str) -> frozenset[str]:
-    """Return the names of the calls of some groups."""
+    """Return the names of the calls in these groups."""
     return frozenset(call for name in names for call in _GROUPS[name])

@@ -12,9 +12,8 @@ SECRET_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
 def take_secrets(names: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment, and erase its secrets from this process.
 
-    Secrets are the variables with these names and those that are called like one. They are gone
-    from `os.environ`, and their values from the memory that ``/proc/PID/environ`` shows: a copy in
-    another place is the caller's to keep.
+    Secrets are the variables with these names, and those whose names end like a secret's. They are
+    removed from `os.environ`, and their values from the memory that ``/proc/PID/environ`` shows.
     """
     environ = dict(os.environ)
     secrets = {*names, *(name for name in environ if name.upper().endswith(SECRET_ENDINGS))}

@@ -1,4 +1,4 @@
-"""A worker's own files and folders: the paths to grant, and whether they still lead there."""
+"""A worker's own files and folders: the paths to grant, and whether they have moved."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ Place = tuple[str, int, int]  # path, device, inode
 class OwnPaths:
     """The paths of one worker, and the targets of links in its folders.
 
-    A right belongs to what a path leads to when it is granted, so a file or folder that takes its
-    place has none; `has_moved` notices that. A link grants nothing of ``home`` that is not the
+    A right belongs to the file or folder at a path when it is granted. Another one that replaces it
+    has no rights; `has_moved` notices that. A link grants nothing of ``home`` that is not the
     worker's own.
     """
 
@@ -33,11 +33,11 @@ class OwnPaths:
         return outside or any(Path(real).is_relative_to(path) for path in self._paths)
 
     def remember_places(self) -> None:
-        """Note where the paths lead now."""
+        """Remember the files and folders at the paths now."""
         self._remembered = self._read_places()
 
     def has_moved(self) -> bool:
-        """Return whether a path leads to something new; one that leads nowhere does not."""
+        """Return whether a path leads to a new file or folder; a missing one does not count."""
         return self._remembered is not None and not self._read_places() <= self._remembered
 
     def _read_places(self) -> set[Place]:

@@ -14,9 +14,9 @@ MDWE_REFUSE_EXEC_GAIN, MDWE_NO_INHERIT = 1, 2
 def harden_process(*, mdwe: bool = True) -> tuple[str, ...]:
     """Deny other processes this one's memory and /proc files; return what the kernel lacks.
 
-    No core is dumped, no program that it executes gains rights, and none of its own memory that was
-    writable becomes executable (``mdwe``). Programs that it executes may be read again, and may
-    change their code, as Node.js does.
+    No core is dumped, no program that this process executes gains rights, and no memory that was
+    writable becomes executable (``mdwe``). Executed programs can be read again, and may change
+    their code, as Node.js does.
     """
     lacking = []
     steps = [("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 0), ("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)]
@@ -28,7 +28,7 @@ def harden_process(*, mdwe: bool = True) -> tuple[str, ...]:
         except OSError:
             if option != PR_SET_MDWE or not is_executable_memory_refused():
                 lacking.append(name)
-    with suppress(OSError, ValueError):  # a lower limit is in force
+    with suppress(OSError, ValueError):  # a lower limit is set
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     return tuple(lacking)
 
@@ -43,14 +43,17 @@ def is_hardened() -> bool:
 
 
 def build_hardened_report(why: str) -> SandboxReport:
-    """Report a hardened process without a jail; ``why`` is the reason."""
+    """Return the report of a hardened process without a jail; ``why`` is the reason."""
     if is_hardened():
         return SandboxReport("keys-only", why)
     return SandboxReport("off", "the kernel refused to harden it")
 
 
 def is_executable_memory_refused() -> bool:
-    """Return whether once writable memory cannot become executable; a parent may set that."""
+    """Return whether the kernel refuses to make memory executable that was ever writable.
+
+    A parent process may have set this.
+    """
     try:
         return bool(kernel.prctl(PR_GET_MDWE) & MDWE_REFUSE_EXEC_GAIN)
     except OSError:

@@ -1,4 +1,4 @@
-"""System calls that Python has no function for."""
+"""System calls for which Python has no function."""
 
 import ctypes
 import os
@@ -43,7 +43,7 @@ def prctl(option: int, *arguments: int) -> int:
 
 
 def die_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when its parent dies, or now if it already has."""
+    """Have the kernel kill this process when its parent dies, or now if the parent is dead."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,7 @@
 """Landlock: give up files, TCP ports and signals for a process and all that it starts.
 
-Only what is granted stays open; what was open before stays open. See landlock(7).
+Only granted paths and ports stay accessible, and descriptors that are already open. See
+landlock(7).
 """
 
 import ctypes
@@ -32,12 +33,12 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Grants:
-    """What stays open: paths with everything below them, TCP ports, and signals beyond the jail.
+    """The rights to keep: paths with everything below them, TCP ports, and signals.
 
     ``read``: files and listings; ``run``: also execution; ``write``: reading, writing, creating and
     removing, but no execution; ``all``: everything. A path that does not exist is left out.
-    ``connect`` are the ports that connections may be made to, ``bind`` those that may be served;
-    None leaves TCP as it is. ``scoped``: neither signals nor abstract sockets reach beyond.
+    ``connect`` are the ports of allowed connections, ``bind`` the ports that may be served; None
+    leaves TCP as it is. ``scoped``: signals and abstract sockets do not reach beyond the jail.
     """
 
     read: Sequence[AnyPath] = ()
@@ -68,7 +69,7 @@ class _PortRule(ctypes.Structure):
 
 
 def read_abi_version() -> int:
-    """Return the version that the kernel offers; 0 without Landlock."""
+    """Return the version of Landlock that the kernel offers; 0 without Landlock."""
     try:
         return syscall(kernel.LANDLOCK_CREATE, 0, 0, VERSION_FLAG)
     except OSError:
@@ -76,10 +77,10 @@ def read_abi_version() -> int:
 
 
 class Ruleset:
-    """The rights that this process will keep, from `enforce_ruleset` on."""
+    """The rights that this process will keep after `enforce_ruleset`."""
 
     def __init__(self, grants: Grants) -> None:
-        """Note the grants; more paths may follow.
+        """Create the ruleset; `grant_path` may add more paths.
 
         Raises:
             OSError: the kernel has no Landlock.
@@ -123,27 +124,27 @@ class Ruleset:
             syscall(kernel.LANDLOCK_ADD, self._fd, NET_PORT, ctypes.addressof(rule), 0)
 
     def enforce_ruleset(self) -> None:
-        """Put it in force for this thread and what it starts; it cannot be used again.
+        """Apply the ruleset to this thread and all that it starts, and close it.
 
         Raises:
             OSError: the kernel refuses.
         """
         try:
-            prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
+            prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # otherwise it would need a capability
             syscall(kernel.LANDLOCK_RESTRICT, self._fd, 0)
         finally:
             self.discard_ruleset()
 
     def discard_ruleset(self) -> None:
-        """Forget it; it cannot be used again."""
+        """Close the ruleset without applying it."""
         os.close(self._fd)
 
 
 def restrict_access(grants: Grants) -> tuple[str, ...]:
-    """Give up all but the grants, for this thread and what it starts; return what is missing.
+    """Give up all rights but the grants, for this thread and all that it starts.
 
-    An empty result is the whole jail, ``("landlock",)`` none. What an older kernel cannot close
-    stays open and is named: ``tcp`` before version 4, ``scope`` before 6.
+    Return the names of what an older kernel cannot restrict: ``tcp`` before version 4, ``scope``
+    before 6; ``("landlock",)`` if nothing was restricted.
     """
     try:
         ruleset = Ruleset(grants)
@@ -159,7 +160,7 @@ def restrict_access(grants: Grants) -> tuple[str, ...]:
 
 
 def compute_file_rights(version: int) -> int:
-    """Return the rights to files that a version of Landlock knows."""
+    """Return the file rights that a version of Landlock knows."""
     files = ALL_FILES
     for since, right in ((ABI_REFER, REFER), (ABI_TRUNCATE, TRUNCATE), (ABI_IOCTL, IOCTL_DEV)):
         if version < since:

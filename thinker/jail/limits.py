@@ -1,4 +1,7 @@
-"""Limit the resources of a process, setrlimit(2)."""
+"""Limit the resources of a process with setrlimit(2).
+
+Where: is a worker's memory limit applied?
+"""
 
 import resource
 from contextlib import suppress
@@ -12,10 +15,10 @@ def limit_resources(
     file_size: int | None = None,
     cpu_seconds: int | None = None,
 ) -> None:
-    """Lower the given limits for good; none is raised.
+    """Lower the given limits permanently; raise none.
 
-    ``memory`` is that of its own data in bytes (RLIMIT_DATA); ``processes`` counts all processes
-    and threads of the user, and does not hold for root.
+    ``memory`` is the process's own data in bytes (RLIMIT_DATA). ``processes`` counts all processes
+    and threads of the user, and does not apply to root.
     """
     wanted = {
         resource.RLIMIT_CORE: 0,

@@ -1,6 +1,6 @@
 """Try from inside a process what it could do to others, without changing anything.
 
-It runs anywhere: in a worker's hook, a child of an MCP server, a process without any jail.
+The attempts run anywhere: in a worker's hook, a child of an MCP server, a process without a jail.
 """
 
 import errno
@@ -26,10 +26,10 @@ Attempt = Callable[[], object]
 def try_attempts(
     pids: Mapping[str, int], paths: Mapping[str, str | Path]
 ) -> list[tuple[str, bool]]:
-    """Return each attempt's name and whether it succeeded.
+    """Return each attempt's name and whether the attempt succeeded.
 
-    ``pids`` are other processes by name, ``paths`` files, folders and sockets. What does not exist
-    is left out.
+    ``pids`` are other processes, ``paths`` files, folders and sockets, both keyed by name. Attempts
+    on missing ones are left out.
     """
     attempts = [
         *(
@@ -49,7 +49,7 @@ def try_attempts(
 
 
 def _is_allowed(attempt: Attempt) -> bool | None:
-    """Return whether the kernel allows it; None without a target to try it on."""
+    """Return whether the kernel allows an attempt; None if the target does not exist."""
     try:
         attempt()
     except OSError as error:
@@ -72,7 +72,7 @@ def _iter_process_attempts(pid: int) -> Iterator[tuple[str, Attempt]]:
 
 
 def _iter_path_attempts(path: str | Path) -> Iterator[tuple[str, Attempt]]:
-    """Yield the attempts on a file, folder or socket, keeping its mode."""
+    """Yield the attempts on a file, folder or socket, which keeps its mode."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - text and paths alike
     except OSError:
@@ -144,7 +144,7 @@ def _connect_tcp(port: int) -> None:
 
 
 def _execute_missing() -> None:
-    """Execute a program that does not exist: the kernel refuses it before it looks."""
+    """Execute a program that does not exist: a jail refuses before the kernel looks for it."""
     try:
         os.execv(MISSING_PROGRAM, [MISSING_PROGRAM])  # noqa: S606 - see above
     except FileNotFoundError:
@@ -152,7 +152,7 @@ def _execute_missing() -> None:
 
 
 def _fork_if_possible(action: Attempt) -> None:
-    """Run it in a forked process, whose end undoes it, or here if forking is denied."""
+    """Run an action in a forked process, whose end undoes it, or here if forking is denied."""
     try:
         _run_forked(action)
     except PermissionError:
@@ -163,14 +163,14 @@ def _unshare_user() -> None:
     try:
         _run_forked(partial(_call_kernel, "unshare", CLONE_NEWUSER))
     except PermissionError:
-        _call_kernel("unshare", 0)  # which changes nothing
+        _call_kernel("unshare", 0)  # no namespace, which changes nothing
 
 
 def _run_forked(action: Attempt) -> None:
-    """Run it in a forked process.
+    """Run an action in a forked process.
 
     Raises:
-        OSError: it cannot be forked, or what it did failed.
+        OSError: forking or the action failed.
     """
     pid = os.fork()
     if pid == 0:

@@ -1,7 +1,7 @@
 """seccomp: give up system calls for a process and all that it starts.
 
-A denied call fails with EPERM, as if the user had no right to it. A filter stays in force to the
-end and holds for all threads; several add up, and the strictest answer wins.
+A denied call fails with EPERM, as if the user had no right to it. A filter is permanent and applies
+to all threads; of several filters, the strictest answer wins.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from thinker.jail.calls import NUMBERS
 from thinker.jail.kernel import prctl, syscall
 
 SET_MODE_FILTER, FLAG_TSYNC, FLAG_NEW_LISTENER = 1, 1, 8  # linux/seccomp.h
-ALLOW, ERRNO, ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
+ALLOW, ERRNO, NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
 LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06  # linux/bpf_common.h
 AT_NUMBER, AT_ARCH, AT_ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 ARCHITECTURES = {kernel.X86_64: 0xC000003E, kernel.ARM64: 0xC00000B7}  # linux/audit.h
@@ -26,9 +26,9 @@ DENY, MISSING = ERRNO | errno.EPERM, ERRNO | errno.ENOSYS
 
 
 class ArgumentCheck(NamedTuple):
-    """Denies a call unless a masked argument has one of the values; with ``refused``, if it has.
+    """Denies a call unless a masked argument has one of the values, or with ``refused`` if so.
 
-    The kernel reads 32 bits of every argument that is compared here.
+    Of each argument, the lower 32 bits are compared.
     """
 
     call: str
@@ -46,14 +46,15 @@ def build_filter(
     denied: Iterable[str],
     checks: Iterable[ArgumentCheck] = (),
     missing: Iterable[str] = ("clone3",),
-    asked: Iterable[str] = (),
+    notified: Iterable[str] = (),
 ) -> bytes:
     """Build a filter that denies calls, checks arguments, and reports calls as missing.
 
-    Calls that are ``asked`` about wait for an answer of the listener's holder.
+    ``notified`` calls wait until the holder of the listener answers.
 
     ``clone3`` passes its flags in memory, where no filter can look; libraries then use ``clone``.
-    Calls of other architectures are denied. Empty for a machine that is neither x86-64 nor arm64.
+    Calls of other architectures are denied. The filter is empty on machines other than x86-64 and
+    arm64.
     """
     if kernel.MACHINE not in ARCHITECTURES:
         return b""
@@ -65,7 +66,7 @@ def build_filter(
     ]
     if kernel.MACHINE == kernel.X86_64:
         code += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, DENY)]
-    for names, answer in ((denied, DENY), (missing, MISSING), (asked, ASK)):
+    for names, answer in ((denied, DENY), (missing, MISSING), (notified, NOTIFY)):
         for number in list_call_numbers(names):
             code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, answer)]
     by_call: dict[str, list[ArgumentCheck]] = {}
@@ -88,7 +89,7 @@ def list_call_numbers(names: Iterable[str]) -> list[int]:
 
 
 def install_filter(filter_program: bytes) -> tuple[str, ...]:
-    """Put a filter in force for all threads; return ``("seccomp",)`` if the kernel lacks it."""
+    """Apply a filter to all threads; return ``("seccomp",)`` if the kernel cannot."""
     try:
         _apply_filter(filter_program, FLAG_TSYNC)
     except OSError:
@@ -96,20 +97,20 @@ def install_filter(filter_program: bytes) -> tuple[str, ...]:
     return ()
 
 
-def install_listener(asked: Iterable[str], missing: Iterable[str]) -> int:
-    """Let calls of this thread, and of what it starts, wait; return the listener.
+def install_listener(notified: Iterable[str], missing: Iterable[str]) -> int:
+    """Make calls of this thread, and of all that it starts, wait; return the listener.
 
     Raises:
-        OSError: the kernel cannot, or another listener is in force.
+        OSError: the kernel lacks listeners, or another listener is active.
     """
-    return _apply_filter(build_filter((), missing=missing, asked=asked), FLAG_NEW_LISTENER)
+    return _apply_filter(build_filter((), missing=missing, notified=notified), FLAG_NEW_LISTENER)
 
 
 def _apply_filter(filter_program: bytes, flag: int) -> int:
     if not filter_program:
         raise OSError(errno.ENOSYS, "seccomp")
     argument = _Program(len(filter_program) // INSTRUCTION.size, filter_program)
-    prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # or it would need a capability
+    prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # otherwise it would need a capability
     return syscall(kernel.SECCOMP, SET_MODE_FILTER, flag, ctypes.addressof(argument))
 
 

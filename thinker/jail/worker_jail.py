@@ -1,9 +1,9 @@
-"""The jail of a worker: it keeps its code, its prompt and skills, and its open files.
+"""The jail of a worker, which keeps its code, its prompt and skills, and its open files.
 
-The broker's is the same with a network and without own files.
+The broker has the same jail with a network and without files of its own.
 
-`prepare_jail` does all but Landlock, also before it is known whose worker the process will be.
-`close_jail` then grants the worker's own paths and puts Landlock in force.
+`prepare_jail` does everything but Landlock, and may run before the process has an agent.
+`close_jail` then grants the worker's own paths and applies Landlock.
 
 Where: are the jail rules of a worker applied?
 """
@@ -26,8 +26,8 @@ from thinker.jail.landlock import Grants, Ruleset
 from thinker.jail.limits import limit_resources
 from thinker.protocol.sandbox import SandboxReport
 
-MEMORY = 1024**3  # bytes of its own data
-FILES = 256  # open at once
+MEMORY = 1024**3  # bytes of the process's own data
+FILES = 256  # open at the same time
 PACKAGE = Path(__file__).parent.parent
 LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store")
 SYSTEM = (
@@ -54,7 +54,7 @@ NETWORK = (
     "/usr/local/share/ca-certificates",
     "/run/systemd/resolve",
 )
-NOT_DONE = (errno.EPERM, errno.EACCES, errno.ENOENT)  # of an attempt: refused, or nothing there
+NOT_DONE = (errno.EPERM, errno.EACCES, errno.ENOENT)  # refused, or nothing there
 NEVER = list_group_calls(
     "execution",
     "forking",
@@ -71,11 +71,11 @@ NEVER = list_group_calls(
     # the log may be a socket, which all processes of the daemon share
     "tkill",
     "shutdown",
-    # memory that its limit does not count
+    # memory that the limit does not count
     "memfd_create",
     "memfd_secret",
 }
-SERVING = frozenset({"listen", "accept", "accept4"})  # on a listener that is open already
+SERVING = frozenset({"listen", "accept", "accept4"})  # on a listener that is already open
 
 
 class WorkerJail:
@@ -86,7 +86,7 @@ class WorkerJail:
         self._own = own
 
     def is_stale(self) -> bool:
-        """Return whether one of the worker's own paths leads elsewhere than when it was granted."""
+        """Return whether one of the worker's own paths has moved since the grant."""
         return self._own is not None and self._own.has_moved()
 
 
@@ -95,13 +95,13 @@ NO_JAIL = WorkerJail(SandboxReport("off", "it was started by hand"))
 
 @dataclass(frozen=True)
 class PreparedJail:
-    """A jail whose Landlock is not yet in force; without a ruleset the kernel has none."""
+    """A jail whose ruleset is not applied yet; the ruleset is None on kernels without Landlock."""
 
     ruleset: Ruleset | None
     network: bool
 
     def close_jail(self, own: Sequence[Path], home: Path) -> WorkerJail:
-        """Grant the worker's own paths, put Landlock in force, and find out what still works."""
+        """Grant the worker's own paths, apply Landlock, and probe the jail."""
         paths = OwnPaths(own, home)
         if self.ruleset is not None:
             self.grant_paths(paths)
@@ -121,11 +121,11 @@ class PreparedJail:
 def prepare_jail(
     *, network: bool = False, unix: bool = False, serves: bool = False, files: int | None = FILES
 ) -> PreparedJail:
-    """Give up calls and limits for good.
+    """Give up system calls and lower limits permanently.
 
-    ``network`` leaves sockets of the internet open, ``unix`` those of this machine as well, by
-    which some names of hosts are found; ``serves`` leaves connections to a listener that is open
-    already. None leaves the limit of open files as it is.
+    ``network`` allows internet sockets, ``unix`` also Unix sockets, which resolve some host names.
+    ``serves`` allows connections to a listener that is already open. ``files`` limits the open
+    files; None leaves their limit as it is.
     """
     harden_process()
     limit_resources(memory=MEMORY, files=files)
@@ -139,9 +139,9 @@ def prepare_jail(
 
 
 def rehearse_jail(own: Sequence[Path]) -> None:
-    """Do what a worker does for its jail, so that its code then runs without new pages.
+    """Do what a worker does for its jail, so that a forked worker needs no new pages for it.
 
-    This process gets the limits of a worker and is hardened as one; the rest it can still do.
+    This process is limited and hardened like a worker, but not jailed.
     """
     home = Path.cwd()
     harden_process()
@@ -153,11 +153,11 @@ def rehearse_jail(own: Sequence[Path]) -> None:
     build_common_filter(network=False, unix=False)
     seccomp.install_filter(
         _build_own_process_filter()[: seccomp.INSTRUCTION.size]
-    )  # refused: it has no end
+    )  # refused, since the end is missing
     probe_jail(home, network=False)
 
 
-@lru_cache(maxsize=2)  # Build the filter that all processes with these sockets share.
+@lru_cache(maxsize=2)
 def build_common_filter(*, network: bool, unix: bool = False, serves: bool = False) -> bytes:
     """Return the filter that all processes with these sockets have in common."""
     sockets = frozenset[str]() if network else list_group_calls("sockets")
@@ -182,7 +182,7 @@ def _build_own_process_filter() -> bytes:
     return seccomp.build_filter((), checks)
 
 
-@lru_cache(maxsize=2)  # computed before workers fork: it would cost each 200 KB
+@lru_cache(maxsize=2)  # computed before workers fork: it would cost each of them 200 KB
 def _build_common_grants(home: str, *, network: bool) -> Grants:
     ports = None if network else ()
     read = (*list_code_paths(Path(home)), *SYSTEM, *(NETWORK if network else ()))
@@ -190,10 +190,10 @@ def _build_common_grants(home: str, *, network: bool) -> Grants:
 
 
 def list_code_paths(home: Path) -> list[str]:
-    """Return where modules and libraries are, without folders that hold the home.
+    """Return the folders of modules and libraries, without folders that contain the home.
 
-    Of a folder with this package in it that is no place for installed packages, such as a working
-    copy, only this package counts.
+    A folder with this package that is not for installed packages, such as a working copy, is left
+    out except for the package.
     """
     working_copy = PACKAGE.parent if not PACKAGE.parent.name.endswith("-packages") else None
     entries = (entry for entry in sys.path if entry and Path(entry) != working_copy)
@@ -202,7 +202,7 @@ def list_code_paths(home: Path) -> list[str]:
 
 
 def probe_jail(home: Path, *, network: bool) -> SandboxReport:
-    """Try forbidden things, and judge by what was refused."""
+    """Attempt forbidden calls and accesses; return a report of what was refused."""
     files = [name for name, attempt in _iter_file_attempts(home) if _is_allowed(attempt)]
     calls = [name for name, attempt in _iter_call_attempts(network=network) if _is_allowed(attempt)]
     if calls:

@@ -68,7 +68,7 @@ def build_request_body(model: str, request: ModelRequest) -> JsonObject:
 
 
 def _count_thinking_tokens(request: ModelRequest) -> int:
-    """Return the tokens to think with; 0 where the API would refuse them.
+    """Return the number of thinking tokens; 0 where the API would refuse thinking.
 
     Thinking before a tool result needs the signed thoughts of the earlier call, which are not
     stored. It also excludes a required tool call.
@@ -107,7 +107,7 @@ def _build_messages(conversation: tuple[messages.Message, ...]) -> list[JsonObje
 def _map_wire_ids(message: messages.AssistantMessage, used: set[str]) -> dict[str, str]:
     """Map call ids, which another provider may have chosen, to ids that the API accepts.
 
-    They must match a pattern and be unique in the whole conversation.
+    The API requires a pattern, and unique ids in the whole conversation.
     """
     ids = [call.id for call in message.tool_calls]
     return dict(zip(ids, make_ids_unique((FOREIGN_ID.sub("_", i) for i in ids), used), strict=True))

@@ -21,7 +21,7 @@ class ModelRequest:
     ``on_text`` receives the answer's whole text so far while it streams; None requests an answer in
     one piece. ``cache_key`` is equal for calls whose prompts begin alike. ``output`` is the JSON
     Schema of the answer, for providers that enforce one. A ``rehearsed`` request is not sent: the
-    adapter raises `RehearsedRequest`. ``meter`` measures what the call takes.
+    adapter raises `RehearsedRequest`. ``meter`` measures the call.
     """
 
     system: str
@@ -60,9 +60,9 @@ class RehearsedRequest(Exception):  # noqa: N818 - a requested result, not a fau
 
 @dataclass(frozen=True)
 class ModelResponse:
-    """A provider's answer; ``finish`` says why it ended.
+    """A provider's answer; ``finish`` says why the answer ended.
 
-    ``call_ids`` name the call as the broker that counted it knows it; empty without a broker.
+    ``call_ids`` identify the call for the broker that counted it; empty without a broker.
     ``tool_block`` is the text at the head of the system prompt when tools were offered as text.
     """
 
@@ -106,7 +106,7 @@ class ModelWrapper(ABC):
 
     @abstractmethod
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Call the wrapped model; raises what it raises."""
+        """Call the wrapped model; raise its errors."""
 
     async def aclose(self) -> None:
         await self.model.aclose()

@@ -1,7 +1,7 @@
 """A circuit breaker: stop calling an endpoint that keeps failing.
 
-While it is open, calls to the endpoint's models fail at once, so that fallbacks answer without
-delay and a provider in trouble is not hit by every turn.
+While the breaker is open, calls to the endpoint's models fail immediately, so that fallbacks answer
+without delay and a provider in trouble is not hit by every turn.
 
 Where: is a failing model skipped for a while?
 """
@@ -41,7 +41,7 @@ class Breaker:
         return "open" if now < self._until else "half-open"
 
     def admit_request(self, now: float) -> bool:
-        """Return whether to make a request; if so, report its outcome with a method below."""
+        """Return whether to make a request, whose outcome is then to be recorded."""
         state = self.find_state(now)
         if state == "half-open" and not self._probing:
             self._probing = True
@@ -53,13 +53,13 @@ class Breaker:
         self._failures, self._until, self._probing = 0, None, False
 
     def record_failure(self, now: float) -> None:
-        """Record a failure; one of a request made before the breaker opened changes nothing."""
+        """Record a failure; the breaker ignores requests made before it opened."""
         self._failures += 1
         if self._probing or (self._until is None and self._failures >= self.threshold):
             self._until, self._probing = now + self.cooldown, False
 
     def record_cancellation(self) -> None:
-        """Record a canceled request, which tells nothing about the endpoint."""
+        """Record a cancelled request, which says nothing about the endpoint."""
         self._probing = False
 
     def count_remaining_seconds(self, now: float) -> float:

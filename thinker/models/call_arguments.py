@@ -24,8 +24,8 @@ class OpenCall:
 def build_finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[ToolCall, ...]:
     """Return the calls in order, with distinct ids.
 
-    ``whole`` is false if the provider cut the answer at its output limit: arguments cut in half
-    must not be repaired into valid ones and run.
+    ``whole`` is False if the provider cut the answer at its output limit: truncated arguments must
+    not be repaired into valid ones and run.
     """
     ordered = sorted(calls, key=lambda call: call.index)
     ids = make_ids_unique(call.id for call in ordered)
@@ -39,7 +39,7 @@ def build_finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[Too
 def build_tool_call(call_id: str, name: str, text: str, budget: RepairBudget | None) -> ToolCall:
     """Build a call from its argument text, repairing the JSON if necessary.
 
-    ``budget`` bounds the repairs of all calls of one answer; None forbids them.
+    ``budget`` limits the repairs of all calls of one answer; None forbids repairs.
     """
     arguments = _parse_arguments(text) if text.strip() else {}
     broken = arguments is None

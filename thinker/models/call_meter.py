@@ -47,7 +47,7 @@ class CallMeter:
             self._attempts.append(made)
 
     def record_event(self) -> None:
-        """Record that an event of the answer came."""
+        """Record that an event of the answer arrived."""
         if self._first is None:
             self._first = self.clock()
 

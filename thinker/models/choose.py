@@ -15,8 +15,8 @@ from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.demo import DemoModel
 from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
 from thinker.models.openai_chat import OpenAIChat
-from thinker.models.retry import Fallback, Retrying
-from thinker.models.served_place import ServedPlace
+from thinker.models.retry import FallbackModel, RetryingModel
+from thinker.models.served_endpoint import ServedModelEndpoint
 from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def choose_model(
     settings: ThinkerSettings, environ: Mapping[str, str], *, transport: Network | None = None
 ) -> Model:
-    """Build an agent's model: retries around each attempt, fallbacks behind it.
+    """Build an agent's model, with retries of each model and with fallbacks.
 
     Models of one provider share its circuit breaker. With a single provider there is no breaker,
     since no other provider could answer. ``environ`` holds the providers' keys; ``transport``
@@ -55,8 +55,10 @@ def choose_model(
         plain = _build_model(settings, environ, provider, name, transport)
         shown = "images" in _require_provider(settings, provider).can or settings.vision == "on"
         model = VisionFilter(plain, sees=shown and can_see_images(name, settings.vision))
-        models.append(Retrying(model if alone else CircuitBreakerModel(model, breakers[provider])))
-    return Fallback(models)
+        models.append(
+            RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
+        )
+    return FallbackModel(models)
 
 
 def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], own: Model) -> Model:
@@ -64,16 +66,16 @@ def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], ow
     if not settings.small_model:
         return own
     reference = model_endpoints.split_model_reference(settings, settings.small_model)
-    return Fallback([Retrying(_build_model(settings, environ, *reference)), own])
+    return FallbackModel([RetryingModel(_build_model(settings, environ, *reference)), own])
 
 
 def choose_embeddings(
     settings: ThinkerSettings, environ: Mapping[str, str]
 ) -> "EmbeddingModel | None":
-    """Build the embeddings model; None if the agent has none.
+    """Build the embeddings model; return None if the agent has none.
 
     Raises:
-        WorkerConfigError: its provider is unknown, has no embeddings or is not fully configured.
+        WorkerConfigError: the provider is unknown, has no embeddings or is not fully configured.
     """
     if not settings.embeddings_model:
         return None
@@ -81,7 +83,7 @@ def choose_embeddings(
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
     model = model_endpoints.list_served_models(settings)["embeddings"]
-    place = _find_served_place(settings, environ, "embeddings", model)
+    place = _find_served_endpoint(settings, environ, "embeddings", model)
     dimensions = settings.embeddings_dimensions
     return EmbeddingModel(
         place.provider,
@@ -94,9 +96,9 @@ def choose_embeddings(
 
 
 def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "MediaModels | None":
-    """Build the models of sound and pictures; None if the agent has none.
+    """Build the models for sound and pictures; return None if the agent has none.
 
-    An unusable one does not keep the agent from answering: each request for it gets the reason.
+    An unusable model does not keep the agent from answering: requests for it fail with the reason.
     """
     hear, speak, draw = settings.hear, settings.speak, settings.draw
     if not (hear or speak or draw):
@@ -109,12 +111,12 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
         SpeakingEndpoint,
     )
 
-    def find_place(use: ServedUse, model: ServedModel) -> ServedPlace:
+    def find_place(use: ServedUse, model: ServedModel) -> ServedModelEndpoint:
         try:
-            return _find_served_place(settings, environ, use, model)
+            return _find_served_endpoint(settings, environ, use, model)
         except WorkerConfigError as error:
             problem = str(error).removeprefix("agents.json: ").replace(": ", ", ")
-            return ServedPlace(model_endpoints.PLAIN, "", "", problem=problem)
+            return ServedModelEndpoint(model_endpoints.PLAIN, "", "", problem=problem)
 
     return MediaModels(
         HearingEndpoint(hear, find_place("hear", hear)) if hear else None,
@@ -123,10 +125,14 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
     )
 
 
-def _find_served_place(
+def _find_served_endpoint(
     settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
-) -> ServedPlace:
-    """Return where a model beside the agent's own is asked."""
+) -> ServedModelEndpoint:
+    """Return the endpoint of an additional model.
+
+    Raises:
+        WorkerConfigError: the model cannot be called with these settings.
+    """
     agent, provider = (
         f"agents.json: agent {settings.agent_id!r}",
         model_endpoints.find_serving_provider(settings, use, model),
@@ -137,13 +143,13 @@ def _find_served_place(
         raise WorkerConfigError(
             f"{agent} cannot have {what} of {model.provider!r}; use a baseUrl or one of {able}"
         )
-    url = _require_url(agent, model.base_url) if model.base_url else provider.base_url
+    url = _normalize_base_url(agent, model.base_url) if model.base_url else provider.base_url
     key = _require_key(settings, provider, environ, needed=not model.base_url)
-    return ServedPlace(provider, url, key, _find_broker(settings))
+    return ServedModelEndpoint(provider, url, key, _find_broker(settings))
 
 
 def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
-    """Build an agent's first model without retries and fallbacks; raise as `choose_model`."""
+    """Build an agent's first model without retries and fallbacks; raises like `choose_model`."""
     return _build_model(settings, environ, settings.llm_provider, settings.model)
 
 
@@ -161,7 +167,7 @@ def _build_model(
     if provider.wire == "demo":
         return DemoModel(model)
     own_url = settings.base_url if provider_name == settings.llm_provider else ""
-    url = _require_url(agent, own_url) if own_url else provider.base_url
+    url = _normalize_base_url(agent, own_url) if own_url else provider.base_url
     if not url:
         raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
     key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
@@ -180,6 +186,7 @@ def _build_model(
 
 
 def _require_provider(settings: ThinkerSettings, name: str) -> Provider:
+    """Return the provider of this name; raise `WorkerConfigError` for an unknown name."""
     known = model_endpoints.list_known_providers(settings)
     if name in known:
         return known[name]
@@ -193,7 +200,8 @@ def _find_broker(settings: ThinkerSettings) -> Network | None:
     return None if settings.broker_fd is None else open_broker_link(settings.broker_fd)
 
 
-def _require_url(agent: str, url: str) -> str:
+def _normalize_base_url(agent: str, url: str) -> str:
+    """Return a base URL in its usual form; raise `WorkerConfigError` for anything else."""
     try:
         return model_endpoints.normalize_url(url)
     except ValueError as error:
@@ -205,7 +213,7 @@ def _require_url(agent: str, url: str) -> str:
 def _require_key(
     settings: ThinkerSettings, provider: Provider, environ: Mapping[str, str], *, needed: bool
 ) -> str:
-    """Return the key to send; empty also if the broker has it."""
+    """Return the key to send, which is empty if the broker has the key or none is needed."""
     agent, variable = f"agents.json: agent {settings.agent_id!r}", provider.key_var
     if variable is None or variable in settings.keys:
         return ""

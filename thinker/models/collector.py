@@ -16,7 +16,7 @@ MAX_TEXT = 400_000  # characters of an answer: a hundred messages of a chat
 class Collector(ABC):
     """Builds one answer of ``provider/model`` from a whole response or from stream events.
 
-    ``finished``: the answer is complete, so that a broken stream loses nothing.
+    ``finished`` says whether the answer is complete, so that a broken stream loses nothing.
     """
 
     provider: str
@@ -36,7 +36,7 @@ class Collector(ABC):
 
     @abstractmethod
     def feed(self, data: bytes) -> bool:
-        """Add a whole response or one event; return true if it was the last.
+        """Add a whole response or one event; return whether the event was the last.
 
         Raises:
             ValueError: the data does not have the provider's format.

@@ -66,7 +66,7 @@ class DemoModel:
         self.name = f"demo/{model}"
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer by the rules; stream word by word if the request has an ``on_text``."""
+        """Answer by rules; stream word by word if the request has an ``on_text``."""
         if request.rehearsed:
             raise RehearsedRequest(b"")
         message = _build_answer(request)
@@ -107,7 +107,7 @@ def _build_answer(request: ModelRequest) -> AssistantMessage:
 def _match_named_call(
     text: str, tools: Iterable[messages.ToolSpec]
 ) -> tuple[str, JsonObject] | None:
-    """Match a text that names an offered tool; the rest of the text is its first input."""
+    """Return a call of the offered tool that a text names; the rest is its first argument."""
     found = ASK.match(text)
     tool = next((tool for tool in tools if found and tool.name == found[1]), None)
     if found is None or tool is None:
@@ -132,7 +132,7 @@ def _match_rule_call(text: str) -> tuple[str, JsonObject] | None:
 
 
 def _build_fact(statement: str) -> JsonObject:
-    """Put a fact about the user into the third person, as language models store it."""
+    """Return a fact about the user in the third person, as language models store facts."""
     fact = OWNER.sub("User's", statement.strip().rstrip("!."))
     taste = TASTE.match(fact)
     if taste is not None:
@@ -141,7 +141,7 @@ def _build_fact(statement: str) -> JsonObject:
 
 
 def _build_query(found: re.Match[str]) -> str:
-    """Return what to search for; ``user`` if the question is about the user in general."""
+    """Return the search term; ``user`` if the question is about the user in general."""
     topic = next((group for group in found.groups() if group), "")
     return ABOUT_ME.sub("", topic.strip().rstrip("?!.")) or "user"
 

@@ -1,4 +1,4 @@
-"""Embed texts through any server with OpenAI's ``/embeddings``."""
+"""Embed text through any server with OpenAI's ``/embeddings``."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from thinker.models.base import ModelRequest
 from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account
-from thinker.protocol.background import LONGEST, Embed, Embedded
+from thinker.protocol.background import MAX_EMBEDDED_CHARACTERS, EmbeddingRequest, EmbeddingResult
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.model_endpoints import build_headers, build_use_url
 from thinker.protocol.providers import Provider
@@ -32,7 +32,7 @@ class _Answer(BaseModel):
 
 @dataclass
 class _Vectors(Collector):
-    """Collects one answer of ``count`` vectors of one dimension, each with a direction."""
+    """Collects one answer of ``count`` vectors of the same dimension."""
 
     count: int = 0
     vectors: list[bytes] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Vectors(Collector):
 
 
 class EmbeddingModel:
-    """One embeddings model; ``dimensions`` 0 uses the model's default."""
+    """One embeddings model; with ``dimensions`` 0 the vectors have the model's default length."""
 
     def __init__(
         self,
@@ -71,20 +71,22 @@ class EmbeddingModel:
             self._body["dimensions"] = dimensions
         self.name = f"{provider.name}/{model}"
 
-    async def embed_texts(self, request: Embed) -> Embedded:
+    async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
         """Return the vectors of the texts, in their order, and the usage.
 
         Raises:
             ModelError: the embeddings model did not answer; trying again later may help.
         """
-        inputs = [text if request.whole else text[:LONGEST] for text in request.texts]
+        inputs = [
+            text if request.whole else text[:MAX_EMBEDDED_CHARACTERS] for text in request.texts
+        ]
         answer = _Vectors(self._account.provider.name, self._account.model, count=len(inputs))
         body: JsonObject = {**self._body, "input": [*inputs]}
         if request.dimensions is not None:
             body["dimensions"] = request.dimensions
         response = await self._endpoint.post_request(body, lambda: answer, ModelRequest("", ()))
         usage = budget.resolve_usage(response.usage, lambda: (sum(map(len, inputs)), 0))
-        return Embedded(
+        return EmbeddingResult(
             model=self.name,
             usage=usage,
             call_ids=response.call_ids,

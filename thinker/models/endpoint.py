@@ -35,7 +35,7 @@ class ModelTimeouts(NamedTuple):
     """Deadlines of one model call, in seconds.
 
     ``first_token`` and ``idle`` apply to streams: the wait for the first event and between events.
-    An answer in one piece is bounded by ``connect`` and ``total`` alone. Progress does not extend
+    An answer in one piece is limited only by ``connect`` and ``total``. Progress does not extend
     ``total``.
     """
 
@@ -66,7 +66,7 @@ class ModelEndpoint:
         """The connections, opened at the first call."""
         if self.transport is not None:
             return self.transport
-        # A worker asks its broker; what is imported here is larger than all that it needs.
+        # Workers with a broker need no client, and the import is large.
         from thinker.http.web_client import WebClient  # noqa: PLC0415 - see above
 
         return WebClient(connect=self.timeouts.connect, read=self.timeouts.total)
@@ -103,7 +103,7 @@ class ModelEndpoint:
     async def post_bytes(
         self, data: bytes, collector: Collector, request: ModelRequest
     ) -> ModelResponse:
-        """Post the bytes of a request, in the format of the headers; raises as `post_request`."""
+        """Post the bytes of a request, in the format of the headers; raises like `post_request`."""
         account = self.account
         with request.meter.measure_attempt(f"{account.provider.name}/{account.model}", len(data)):
             return await self._send_and_collect(data, collector, request)
@@ -158,7 +158,7 @@ class ModelEndpoint:
             if events:
                 meter.record_event()
                 scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
-            # The complete text follows at once, so a last view would be wasted.
+            # The complete text follows immediately, so a last update would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text
                 on_text(shown)
@@ -166,7 +166,7 @@ class ModelEndpoint:
             self._feed_events(collector, reader.close())
 
     def _feed_events(self, collector: Collector, events: Sequence[bytes]) -> bool:
-        """Feed events in order; return true if one of them is the last."""
+        """Feed events in order; return whether one of them is the last."""
         return any(self._feed_data(collector, data) for data in events if data)
 
     async def _read_body(self, response: HttpAnswer, meter: CallMeter) -> bytes:
@@ -215,7 +215,7 @@ class ModelEndpoint:
     ) -> Iterator[anyio.CancelScope]:
         """Apply a deadline (event-loop time, which the scope may move) and translate HTTP errors.
 
-        An interruption is not an error if ``enough`` says that the answer is already complete.
+        An interruption is not an error if ``enough`` returns that the answer is complete.
         """
         provider = self.account.provider
         try:

@@ -84,7 +84,7 @@ class ToolsRefusedError(FatalModelError):
 
 
 class OutputRefusedError(FatalModelError):
-    """The model rejects a schema of its answer, or this one; the prompt can still describe it.
+    """The model rejects answer schemas, or this one; the prompt can still describe the schema.
 
     Servers that compile tools to grammars reject tools in the same words.
     """
@@ -110,7 +110,7 @@ class Account:
 
 
 class ProviderError(NamedTuple):
-    """A provider's error: its message, and its kinds (type, code) as text."""
+    """A provider's error: the message, and the kinds (code, type) as strings."""
 
     message: str
     kinds: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ def parse_stated_error(data: bytes) -> ProviderError | None:
 def build_failure(
     account: Account, status: int, complaint: ProviderError, retry_after: float | None = None
 ) -> ModelError:
-    """Build the error for an HTTP status of 300 or more; its message says what to do."""
+    """Return the error for an HTTP status of 300 or more; the message says what to do."""
     words = complaint.words
     quote = f": {account.format_excerpt(complaint.message)}" if complaint.message.strip() else ""
     name = account.provider.name
@@ -178,7 +178,7 @@ def build_failure(
 
 
 def _find_unwanted_field(words: str, *, bad_request: bool) -> str:
-    """Return the field that an error is about, if it can be left out."""
+    """Return the field that an error is about, or an empty string; a request may omit it."""
     if bad_request and TEMPERATURE.search(words):
         return "temperature"
     found = FIELDS.search(words) if UNWANTED.search(words) else None
@@ -201,7 +201,7 @@ def _mark_over_tools(error: ModelError) -> ModelError:
 
 
 def _correct_status(status: int, words: str) -> int:
-    """Return the status that fits the words; some providers send 400 or 429 for everything."""
+    """Return the status that fits the message; some providers send 400 or 429 for everything."""
     if NO_CREDIT.search(words):
         return HTTPStatus.PAYMENT_REQUIRED
     if UNKNOWN_MODEL.search(words):

@@ -1,8 +1,8 @@
-"""Models for sound and pictures, at any server with OpenAI's API.
+"""Models for sound and pictures, on any server with OpenAI's API.
 
 ``/audio/transcriptions`` takes a form with a file, ``/audio/speech`` answers with a file, and
-``/images/generations`` answers with pictures in base64; the broker fetches those that a server only
-links to.
+``/images/generations`` answers with pictures in base64; the broker fetches pictures that a
+server only links to.
 """
 
 import secrets
@@ -20,15 +20,22 @@ from thinker.models.collector import Collector
 from thinker.models.endpoint import ModelEndpoint, ModelTimeouts
 from thinker.models.failures import Account, OutputRefusedError
 from thinker.models.retry import Retries
-from thinker.models.served_place import ServedPlace
+from thinker.models.served_endpoint import ServedModelEndpoint
 from thinker.protocol import media_requests, model_endpoints
-from thinker.protocol.media_requests import Draw, Drawn, Hear, Heard, Speak, Spoken
+from thinker.protocol.media_requests import (
+    DrawingRequest,
+    DrawingResult,
+    SpeechRequest,
+    SpeechResult,
+    TranscriptionRequest,
+    TranscriptionResult,
+)
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.worker_errors import FatalModelError
 
-# What the supervisor waits for one request, `ASK_SECONDS`, has room for both.
+# The supervisor waits `MODEL_CALL_SECONDS` for one request, which is enough for both.
 TIMEOUTS = ModelTimeouts(connect=5.0, total=90.0)
 RETRIES = Retries(attempts=3, patience=20.0)
 Found = TypeVar("Found", bound=Collector)
@@ -50,8 +57,8 @@ class _Pictures(BaseModel):
 
 
 @dataclass
-class _Hearing(Collector):
-    """Collects the text of one recording."""
+class _TranscriptCollector(Collector):
+    """Collects the transcript of one recording."""
 
     said: str = ""
     seconds: float = 0.0
@@ -65,23 +72,23 @@ class _Hearing(Collector):
 
 
 @dataclass
-class _Sound(Collector):
-    """Collects one speech."""
+class _SpeechCollector(Collector):
+    """Collects the speech in one answer."""
 
     sound: bytes = b""
     media_type: str = ""
 
     def feed(self, data: bytes) -> bool:
         found = recordings.detect_sound_type(data[:16])
-        if found is None or len(data) > media_requests.MOST_SOUND:
+        if found is None or len(data) > media_requests.MAX_SPEECH_BYTES:
             raise ValueError("not an audio file, or too large for a message")
         self.sound, self.media_type, self.finished = data, found, True
         return True
 
 
 @dataclass
-class _Drawing(Collector):
-    """Collects the pictures of one request."""
+class _PictureCollector(Collector):
+    """Collects the pictures in one answer."""
 
     drawn: tuple[bytes, ...] = ()
 
@@ -89,9 +96,9 @@ class _Drawing(Collector):
         answer = _Pictures.model_validate_json(data)
         encoded = [item.b64_json for item in answer.data if item.b64_json]
         self.drawn = tuple(b64decode(picture, validate=True) for picture in encoded)
-        if not encoded:  # trying again would be paid for again
+        if not encoded:  # a retry would cost again
             raise FatalModelError(f"{self.provider} drew a picture that cannot be fetched")
-        if sum(map(len, self.drawn)) > media_requests.MOST_DRAWN:
+        if sum(map(len, self.drawn)) > media_requests.MAX_DRAWN_BYTES:
             raise FatalModelError(
                 f"{self.provider} drew pictures too large for a message; ask for less"
             )
@@ -101,12 +108,12 @@ class _Drawing(Collector):
 
 
 class MediaEndpoint:
-    """One model; failures that may pass are retried."""
+    """The endpoint of one model; temporary failures are retried."""
 
     use: ClassVar[model_endpoints.Use]
 
     def __init__(
-        self, model: str, place: ServedPlace, kind: str = "", retries: Retries = RETRIES
+        self, model: str, place: ServedModelEndpoint, kind: str = "", retries: Retries = RETRIES
     ) -> None:
         account = Account(place.provider, model, place.key)
         sent = model_endpoints.build_headers(place.provider, place.key)
@@ -124,7 +131,7 @@ class MediaEndpoint:
     async def _post_request(
         self, body: bytes, collector: Callable[[str, str], Found]
     ) -> tuple[ModelResponse, Found]:
-        """Post a request, and return the answer; raise `ModelError` at last."""
+        """Post a request and return the answer; raise `ModelError` if all attempts fail."""
         if self._problem:
             raise FatalModelError(self._problem)
         account = self._endpoint.account
@@ -142,7 +149,7 @@ class HearingEndpoint(MediaEndpoint):
     use = "hear"
 
     def __init__(
-        self, settings: HearingModel, place: ServedPlace, retries: Retries = RETRIES
+        self, settings: HearingModel, place: ServedModelEndpoint, retries: Retries = RETRIES
     ) -> None:
         self._mark = secrets.token_hex(24)  # which no recording contains
         kind = f"multipart/form-data; boundary={self._mark}"
@@ -150,10 +157,10 @@ class HearingEndpoint(MediaEndpoint):
         language = {"language": settings.language} if settings.language else {}
         self._fields = {"model": settings.model, "response_format": "json", **language}
 
-    async def transcribe_recording(self, request: Hear) -> Heard:
-        """Transcribe a recording; raise `ModelError` if no answer came."""
-        response, found = await self._post_request(self._build_form(request), _Hearing)
-        return Heard(
+    async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
+        """Transcribe a recording; raise `ModelError` if the model does not answer."""
+        response, found = await self._post_request(self._build_form(request), _TranscriptCollector)
+        return TranscriptionResult(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
@@ -161,8 +168,8 @@ class HearingEndpoint(MediaEndpoint):
             seconds=found.seconds or recordings.measure_duration(request.data),
         )
 
-    def _build_form(self, request: Hear) -> bytes:
-        """Return a form with the recording (RFC 7578), whose name tells servers its format."""
+    def _build_form(self, request: TranscriptionRequest) -> bytes:
+        """Return a form (RFC 7578) with the recording; its file name tells servers the format."""
         head = "".join(
             f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in self._fields.items()
@@ -176,12 +183,12 @@ class HearingEndpoint(MediaEndpoint):
 
 
 class SpeakingEndpoint(MediaEndpoint):
-    """Speaks texts."""
+    """Speaks text."""
 
     use = "speak"
 
     def __init__(
-        self, settings: SpeakingModel, place: ServedPlace, retries: Retries = RETRIES
+        self, settings: SpeakingModel, place: ServedModelEndpoint, retries: Retries = RETRIES
     ) -> None:
         super().__init__(settings.model, place, retries=retries)
         self._fields: JsonObject = {
@@ -190,11 +197,11 @@ class SpeakingEndpoint(MediaEndpoint):
             "response_format": settings.format,
         }
 
-    async def speak_text(self, request: Speak) -> Spoken:
-        """Speak a text; raise `ModelError` if no answer came."""
+    async def speak_text(self, request: SpeechRequest) -> SpeechResult:
+        """Speak ``request.text``; raise `ModelError` if the model does not answer."""
         body = orjson.dumps({**self._fields, "input": request.text})
-        response, found = await self._post_request(body, _Sound)
-        return Spoken(
+        response, found = await self._post_request(body, _SpeechCollector)
+        return SpeechResult(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
@@ -210,15 +217,15 @@ class DrawingEndpoint(MediaEndpoint):
     use = "draw"
 
     def __init__(
-        self, settings: DrawingModel, place: ServedPlace, retries: Retries = RETRIES
+        self, settings: DrawingModel, place: ServedModelEndpoint, retries: Retries = RETRIES
     ) -> None:
         super().__init__(settings.model, place, retries=retries)
         self._settings = settings
-        # Some models answer in base64 alone, and refuse to be asked for it.
+        # Some models always answer in base64, and refuse this field.
         self._format: JsonObject = {"response_format": "b64_json"}
 
-    async def draw_pictures(self, request: Draw) -> Drawn:
-        """Draw pictures; raise `ModelError` if no answer came."""
+    async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
+        """Draw pictures; raise `ModelError` if the model does not answer."""
         settings = self._settings
         body: JsonObject = {
             "model": settings.model,
@@ -230,14 +237,14 @@ class DrawingEndpoint(MediaEndpoint):
             body["quality"] = settings.quality
         try:
             response, found = await self._post_request(
-                orjson.dumps({**body, **self._format}), _Drawing
+                orjson.dumps({**body, **self._format}), _PictureCollector
             )
         except OutputRefusedError:
             if not self._format:
                 raise
-            response, found = await self._post_request(orjson.dumps(body), _Drawing)
+            response, found = await self._post_request(orjson.dumps(body), _PictureCollector)
             self._format = {}
-        return Drawn(
+        return DrawingResult(
             model=self.name,
             usage=response.usage,
             call_ids=response.call_ids,
@@ -248,22 +255,22 @@ class DrawingEndpoint(MediaEndpoint):
 
 @dataclass(frozen=True)
 class MediaModels:
-    """The models of sound and pictures that an agent has."""
+    """An agent's models for sound and pictures."""
 
     hearing: HearingEndpoint | None = None
     speaking: SpeakingEndpoint | None = None
     drawing: DrawingEndpoint | None = None
 
-    async def transcribe_recording(self, request: Hear) -> Heard:
-        """Hear a recording; raise `ModelError` if that cannot be done."""
+    async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
+        """Transcribe a recording; raise `ModelError` if that fails."""
         return await _require_endpoint(self.hearing).transcribe_recording(request)
 
-    async def speak_text(self, request: Speak) -> Spoken:
-        """Speak a text; raise `ModelError` if that cannot be done."""
+    async def speak_text(self, request: SpeechRequest) -> SpeechResult:
+        """Speak ``request.text``; raise `ModelError` if that fails."""
         return await _require_endpoint(self.speaking).speak_text(request)
 
-    async def draw_pictures(self, request: Draw) -> Drawn:
-        """Draw pictures; raise `ModelError` if that cannot be done."""
+    async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
+        """Draw pictures; raise `ModelError` if that fails."""
         return await _require_endpoint(self.drawing).draw_pictures(request)
 
     async def aclose(self) -> None:
@@ -273,6 +280,7 @@ class MediaModels:
 
 
 def _require_endpoint(model: Endpoint | None) -> Endpoint:
+    """Return the endpoint; raise `FatalModelError` if the agent has none."""
     if model is None:
         raise FatalModelError("the agent has no such model; reload agents.json")
     return model

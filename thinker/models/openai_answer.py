@@ -18,7 +18,7 @@ FINISH: Mapping[str, Finish] = {"length": "length", "content_filter": "refused"}
 
 
 def _join_text_parts(value: JsonValue) -> JsonValue:
-    """Join a content that arrived as a list of parts."""
+    """Join content that arrived as a list of parts."""
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
@@ -34,22 +34,22 @@ def _encode_arguments(value: JsonValue) -> JsonValue:
     return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
 
 
-class _Lenient(BaseModel):
+class _LenientModel(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
-class _Function(_Lenient):
+class _Function(_LenientModel):
     name: str | None = None
     arguments: Annotated[str | None, BeforeValidator(_encode_arguments)] = None
 
 
-class _Call(_Lenient):
+class _Call(_LenientModel):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
 
 
-class _Part(_Lenient):
+class _Part(_LenientModel):
     """A message, or the part of one that a chunk adds."""
 
     content: Annotated[str | None, BeforeValidator(_join_text_parts)] = None
@@ -59,13 +59,13 @@ class _Part(_Lenient):
     tool_calls: list[_Call] | None = None
 
 
-class _Choice(_Lenient):
+class _Choice(_LenientModel):
     delta: _Part | None = None
     message: _Part | None = None
     finish_reason: str | None = None
 
 
-class _Completion(_Lenient):
+class _Completion(_LenientModel):
     id: str | None = None
     model: str | None = None
     choices: list[_Choice] | None = None

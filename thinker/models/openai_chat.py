@@ -79,7 +79,7 @@ def _build_reasoning(rules: RequestRules, reasoning: messages.Reasoning | None) 
 def _build_response_format(schema: JsonObject, provider: Provider) -> JsonObject:
     """Return a strict schema if every field is named and required; otherwise ``schema``.
 
-    A provider that takes no schema is asked for any JSON object: the prompt describes which.
+    For a provider without schemas, return the format of any JSON object: the prompt describes it.
     """
     if "schema" not in provider.can and "json" in provider.can:
         return {"type": "json_object"}
@@ -151,7 +151,7 @@ def _build_call(call: messages.ToolCall, rules: RequestRules) -> JsonObject:
 
 
 def _adapt_call_id(call_id: str, rules: RequestRules) -> str:
-    """Return the id as the provider takes it: equal ids stay equal, others stay different."""
+    """Return the id in the provider's form: equal ids stay equal, others stay different."""
     length = rules.call_id_length
     if not length or (len(call_id) == length and call_id.isascii() and call_id.isalnum()):
         return call_id
@@ -167,7 +167,7 @@ def _build_tool(tool: messages.ToolSpec, rules: RequestRules) -> JsonObject:
 
 
 def _remove_keywords(schema: JsonObject, keywords: Sequence[str]) -> JsonObject:
-    """Return a schema without these keywords; a property may be named like one."""
+    """Return a schema without these keywords, which may still be names of properties."""
     if not keywords:
         return schema
     return {

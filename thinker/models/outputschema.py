@@ -7,7 +7,9 @@ from pydantic import JsonValue
 from thinker.protocol.messages import JsonObject
 
 NAMED = frozenset({"properties", "$defs", "definitions"})  # keywords that map names to schemas
-KEPT = frozenset({"type", "required", "enum", "const", "$ref", "description", "title", "format"})
+KEPT_KEYWORDS = frozenset(
+    {"type", "required", "enum", "const", "$ref", "description", "title", "format"}
+)
 # Not all providers accept these; the worker checks answers against them itself.
 LEFT_OUT = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"}
@@ -19,16 +21,16 @@ SAYING_NOTHING = LEFT_OUT | {"title", "description"}
 
 @dataclass(frozen=True)
 class Closing:
-    """One provider's rule for closed objects: whether they may have ``optional`` fields."""
+    """One provider's rule for closed objects: whether fields may be ``optional``."""
 
     optional: bool
 
     def close_schema(self, schema: JsonObject) -> JsonObject | None:
         """Return the schema with every object closed to unnamed fields.
 
-        A value that matches it also matches ``schema``, except for limits on numbers, texts and
-        lists. None if the schema cannot be expressed this way: maps, values of any type,
-        combinations.
+        A value that matches the result also matches ``schema``, except for limits on numbers,
+        strings and lists. Return None if the schema cannot be expressed this way: maps, values of
+        any type, combinations.
         """
         try:
             closed = self._close_object(schema)
@@ -57,7 +59,7 @@ class Closing:
             return [self._close_subschema(inner) for inner in value]
         if key == "items":
             return self._close_subschema(value)
-        if key not in KEPT:
+        if key not in KEPT_KEYWORDS:
             raise ValueError(f"{key} is not supported")
         return value
 

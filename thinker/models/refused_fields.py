@@ -1,4 +1,4 @@
-"""Fields of a request that a server refuses although most take them: leave them out later on."""
+"""Fields of a request that a server refuses although most accept them: omit them afterwards."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
@@ -6,28 +6,28 @@ from typing import TypeVar
 from thinker.models.failures import LENGTHS, FieldRefusedError
 
 T = TypeVar("T")
-MOST = 5  # fields that one call may find refused
+MAX_REFUSED_FIELDS = 5  # fields that one call may find refused
 
 
 class RefusedFields:
-    """What one model has refused so far; a refused limit of the answer goes by its other name."""
+    """The fields that one model has refused; a refused length limit is sent by its other name."""
 
     def __init__(self) -> None:
         self._known: frozenset[str] = frozenset()
 
     def remove_known(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the body as it is sent first."""
+        """Return the body without fields that are known to be refused."""
         return _remove_fields(body, self._known)
 
     async def post_without_refused(
         self, body: Mapping[str, object], post: Callable[[Mapping[str, object]], Awaitable[T]]
     ) -> T:
-        """Post the body, and again without each field that is refused; raise what ``post`` raises.
+        """Post the body, and again without each refused field; raise the errors of ``post``.
 
         A field counts as refused once the model has answered without it.
         """
         refused = self._known
-        for _ in range(MOST):
+        for _ in range(MAX_REFUSED_FIELDS):
             sent = _remove_fields(body, refused)
             try:
                 answer = await post(sent)

@@ -19,8 +19,8 @@ from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
 from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
 
-FIRST_DELAY = 1.0  # seconds, doubled with every attempt
-LONGEST_DELAY = 60.0  # seconds; give up if a provider requests more
+FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
+MAX_DELAY_SECONDS = 60.0  # give up if a provider requests more
 Answer = TypeVar("Answer")
 log = structlog.get_logger()
 
@@ -28,21 +28,22 @@ log = structlog.get_logger()
 def compute_delay(attempt: int, retry_after: float | None, rng: Callable[[], float]) -> float:
     """Return the seconds to wait after the ``attempt``-th failure (from 1).
 
-    At least as long as the provider requests, plus jitter, so that agents do not retry in step.
+    The wait is at least the one that the provider requests, plus jitter, so that agents do not
+    retry in step.
     ``rng`` returns numbers from 0 to 1.
     """
     if retry_after is not None:
-        return retry_after + FIRST_DELAY * rng()
-    backoff = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** (attempt - 1))
+        return retry_after + FIRST_DELAY_SECONDS * rng()
+    backoff = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** (attempt - 1))
     return backoff * (0.5 + rng() / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retries:
-    """Makes calls whose retryable failures are retried.
+    """Repeats calls whose failures are retryable.
 
-    It gives up after ``attempts``, if the provider requests a wait longer than `LONGEST_DELAY`, or
-    if the next attempt would begin more than ``patience`` seconds after the first.
+    Gives up after ``attempts``, if the provider requests a wait of more than `MAX_DELAY_SECONDS`,
+    or if the next attempt would begin more than ``patience`` seconds after the first.
     """
 
     attempts: int = 4
@@ -60,7 +61,7 @@ class Retries:
                 return await call()
             except worker_errors.RetryableModelError as error:
                 wait = compute_delay(attempt, error.retry_after, self.rng)
-                too_long = (error.retry_after or 0.0) > LONGEST_DELAY
+                too_long = (error.retry_after or 0.0) > MAX_DELAY_SECONDS
                 if attempt >= self.attempts or too_long or self.clock() + wait > end:
                     raise
                 why = format_headline(error)
@@ -75,7 +76,7 @@ STANDARD = Retries()
 
 
 @dataclass(eq=False)
-class Retrying(ModelWrapper):
+class RetryingModel(ModelWrapper):
     """A model whose retryable failures are retried."""
 
     retries: Retries = STANDARD
@@ -88,7 +89,7 @@ class Retrying(ModelWrapper):
 
 
 @dataclass(eq=False)
-class Fallback:
+class FallbackModel:
     """Calls the first model, and the next one whenever a model fails.
 
     A request that is too long goes to no other model: it must be shortened. If all fail, the first

@@ -2,7 +2,7 @@
 
 
 class EventReader:
-    r"""Cuts a byte stream into the ``data:`` payloads of its events, independent of chunking.
+    r"""Splits a byte stream into the ``data:`` payloads of its events, independent of chunking.
 
     Only ``\n`` bytes end a line: U+2028 and U+0085 may occur inside a JSON string.
     """

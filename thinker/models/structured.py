@@ -1,7 +1,7 @@
 """Send the schema of an answer to the provider, where that works.
 
 The prompt describes the schema in any case, and `thinker.answers` checks every answer: sending the
-schema only makes it likelier that the first one matches.
+schema only makes the first answer more likely to match.
 """
 
 from dataclasses import dataclass, field, replace

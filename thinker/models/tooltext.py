@@ -49,14 +49,14 @@ log = structlog.get_logger()
 
 
 def wrap_tool_calls(model: Model, mode: ToolCalls) -> Model:
-    """Return the model with its tools offered this way; ``auto`` is native until refused."""
+    """Return the model with tools offered in this mode; ``auto`` is native until refused."""
     if mode == "native":
         return model
     return TextTools(model) if mode == "text" else AutoTools(model)
 
 
 def format_tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
-    """Return the text before the system prompt of a model that is offered tools as text."""
+    """Return the text that goes before the system prompt to offer tools as text."""
     if not tools:
         return ""
     names = {tool.name for tool in tools}
@@ -168,7 +168,7 @@ def _parse_response(request: ModelRequest, response: ModelResponse, key: str) ->
 def _is_missing_key(request: ModelRequest, text: str) -> bool:
     """Return whether an answer is only blocks without the key, for the first time in a row.
 
-    The model may have forgotten the key, so it reads once that nothing was run.
+    The model may have forgotten the key, so it is told once that nothing was run.
     """
     last = request.messages[-1]
     if isinstance(last, ToolResult) and last.name == UNREADABLE:

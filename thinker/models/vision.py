@@ -1,4 +1,4 @@
-"""Send pictures to models that see them, and descriptions to the others."""
+"""Send pictures to models that can see them, and descriptions to the others."""
 
 import re
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ SEES = re.compile(
     r"|qwen[\d.]*-?(?:vl|omni)|internvl|glm-[\d.]+v|grok-[2-9].*vision|grok-4|vision|-vl\b|:vl\b",
     re.IGNORECASE,
 )
-MAX_MODEL = 200  # characters of a name that are looked at
+MAX_MODEL = 200  # characters of a name that are searched
 
 
 def can_see_images(model: str, setting: Literal["auto", "on", "off"]) -> bool:
@@ -30,10 +30,10 @@ def can_see_images(model: str, setting: Literal["auto", "on", "off"]) -> bool:
 
 @dataclass(eq=False)
 class VisionFilter(ModelWrapper):
-    """A model that receives pictures if it sees them, and otherwise their descriptions.
+    """A model that receives pictures if it can see them, otherwise descriptions.
 
-    A request refused with pictures is repeated without: a guess by name may be wrong, and a broken
-    picture must not block the conversation.
+    A request refused with pictures is repeated without them: a guess by name may be wrong, and a
+    broken picture must not block the conversation.
     """
 
     sees: bool

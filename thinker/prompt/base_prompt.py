@@ -1,6 +1,8 @@
 """Choose the base prompt: the custom file, the persona, the default file, or a built-in text.
 
 A profile's prompt replaces the chosen one in every recipe.
+
+Where: is the base prompt chosen?
 """
 
 from pathlib import Path
@@ -32,10 +34,10 @@ class BasePrompt(NamedTuple):
 class TurnPrompt(NamedTuple):
     """A turn with the settings of its prompt definition applied, and its base prompt.
 
-    ``parallel``: whether pure tool calls of one response may run in parallel. ``recent_images``:
-    how many of the newest messages keep their images; None takes the agent's setting.
-    ``contract``: what the answer must be; None accepts any text. ``hooks``: the hooks to run; None
-    takes the agent's.
+    ``parallel`` says whether pure tool calls of one response may run in parallel.
+    ``recent_images`` is the number of newest messages that keep their images; None takes the
+    agent's setting. ``contract`` is the contract of the answer; None accepts any text. ``hooks``
+    are the hooks to run; None takes the agent's.
     """
 
     turn: TurnRun
@@ -80,7 +82,7 @@ def override_base_prompt(base: BasePrompt, profile_prompt: str | None) -> BasePr
 
 
 def list_candidate_files(settings: ThinkerSettings) -> tuple[tuple[Source, Path], ...]:
-    """Return the files that may have the base prompt, in the order in which they are tried."""
+    """Return the files that may contain the base prompt, in the order of preference."""
     persona = settings.persona_dir
     paths: tuple[tuple[Source, Path | None], ...] = (
         ("custom", settings.system_prompt_path),

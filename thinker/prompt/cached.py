@@ -1,8 +1,8 @@
 """The cached layout: layers that change between turns go with the newest message.
 
-System prompt, tools and history stay byte-identical: each message keeps the context it was first
-sent with. So every request of a session begins with the whole previous request, which providers
-read from their caches. A layer whose text is already in the history is not repeated.
+System prompt, tools and history stay byte-identical: each message keeps its first context. So every
+request of a session begins with the whole previous request, which providers read from their caches.
+A layer whose text is already in the history is not repeated.
 
 Where: does the cached layout arrange the changing layers?
 """
@@ -24,7 +24,10 @@ def compute_tools_digest(tools: tuple[ToolSpec, ...]) -> str:
 def compute_fingerprints(
     layers: Sequence[LayerRecord], tools: tuple[ToolSpec, ...]
 ) -> tuple[str, str, str]:
-    """Return those of the stable layers with the tools, of the volatile layers and of the tools."""
+    """Return three fingerprints.
+
+    They are of the stable layers with the tools, of the volatile layers, and of the tools.
+    """
     stable = [layer.text for layer in layers if not layer.volatile]
     volatile = [layer.text for layer in layers if layer.volatile]
     offer = compute_tools_digest(tools)
@@ -53,7 +56,7 @@ def arrange_cached(
 def add_context(
     messages: Sequence[Message], context: tuple[LayerRecord, ...]
 ) -> tuple[Message, ...]:
-    """Return the messages with these layers at the head of the newest one of a user."""
+    """Return the messages with these layers at the head of the newest user message."""
     said = [n for n, message in enumerate(messages) if isinstance(message, UserMessage)]
     if not said:
         return tuple(messages)

@@ -45,7 +45,7 @@ RECIPES: Mapping[Recipe, tuple[Layer, ...]] = {
 
 
 def compose_layers(recipe: Recipe, context: LayerContext) -> tuple[LayerRecord, ...]:
-    """Return the layers of a recipe in its order, without empty ones, and what is quoted."""
+    """Return the non-empty layers of a recipe in order, followed by the quoted layer."""
     return tuple(
         LayerRecord(
             name=layer.__name__,

@@ -1,8 +1,8 @@
-"""Fingerprints of prompts: equal texts have equal fingerprints."""
+"""Fingerprints of prompts: equal prompts have equal fingerprints."""
 
 import hashlib
 
 
 def compute_digest(text: str) -> str:
-    """Return the SHA-256 of a text's UTF-8 bytes in hexadecimal."""
+    """Return the SHA-256 of the UTF-8 bytes of ``text`` in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

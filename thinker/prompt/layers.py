@@ -3,7 +3,7 @@
 An empty layer returns None. Facts, names and descriptions become single lines, so that they cannot
 forge a heading.
 
-Where: is the text of each layer of a prompt made?
+Where: is the text of each layer of a prompt written?
 """
 
 import json
@@ -19,7 +19,7 @@ from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
 MAX_MEMORIES = 5
-KEPT = "what was stored from tools, pages or other people"
+UNTRUSTED_SOURCES = "what was stored from tools, pages or other people"
 
 # Names in English for every locale, because the prompt is in English.
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -61,9 +61,10 @@ Your final answer is JSON alone, without any other words, and fits this JSON Sch
 class LayerContext:
     """The input of the layers of one turn.
 
-    ``now`` is shown in its time zone, one of `find_zone`. ``playbooks`` are the matching ones in
-    order, ``skills`` the skills without keywords. ``instructions`` and ``output_schema`` come from
-    the client of an API request. ``persona`` is a base prompt that others wrote.
+    ``now`` is shown in its own time zone, which comes from `find_zone`. ``playbooks`` are the
+    matching playbooks in order, ``skills`` the skills without keywords. ``instructions`` and
+    ``output_schema`` come from the client of an API request. ``persona`` is a base prompt that
+    others wrote.
     """
 
     base: str
@@ -136,7 +137,7 @@ def task(context: LayerContext) -> str | None:
 
 
 def event(context: LayerContext) -> str | None:
-    """Explain that a program has sent the message, which quotes what it was told."""
+    """Explain that a program sent the message, and that quoted text in it is data."""
     del context
     return EVENT
 
@@ -169,7 +170,7 @@ def task_memories(context: LayerContext) -> str | None:
 
 
 def quoted(context: LayerContext) -> str | None:
-    """Return as data what the agent keeps of the words of others, or None."""
+    """Return memories, summary and other stored text that others wrote, fenced as data."""
     facts = (memory for memory in context.memories[:MAX_MEMORIES] if not _is_trusted(memory))
     lines = [f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)})" for memory in facts]
     parts = ["\n".join(("Memories:", *lines))] if lines else []
@@ -187,7 +188,11 @@ def quoted(context: LayerContext) -> str | None:
         for item in context.skills
         if not _is_trusted(item)
     ]
-    return fence_text("\n\n".join(parts), compute_mark(context.turn_id), KEPT) if parts else None
+    return (
+        fence_text("\n\n".join(parts), compute_mark(context.turn_id), UNTRUSTED_SOURCES)
+        if parts
+        else None
+    )
 
 
 def instructions(context: LayerContext) -> str | None:
@@ -201,7 +206,7 @@ def output(context: LayerContext) -> str | None:
 
 
 def _is_trusted(item: Memory | Playbook | ListedSkill | SkillFile) -> bool:
-    """Return whether the operator or the chat's user wrote an entry; files are the operator's."""
+    """Return whether the operator, who writes the files, or the chat's user wrote an entry."""
     return isinstance(item, SkillFile) or item.origin not in UNTRUSTED
 
 

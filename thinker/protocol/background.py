@@ -1,4 +1,4 @@
-"""Wire requests outside turns: compaction, fact extraction, embeddings, trials of a model.
+"""Wire requests outside turns: compaction, fact extraction, embeddings, model trials.
 
 The supervisor decides when to send one, includes everything needed, and stores the result. The
 worker makes one model call. ``problem`` says why the model's answer is unusable; ``usage`` counts
@@ -16,26 +16,26 @@ SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
 MODEL_TRY = "model/try"
-EMBEDDED = 64  # most texts in one request
-LONGEST = 2000  # characters embedded of one text; many models read only 512 tokens
+MAX_EMBEDDED_TEXTS = 64  # in one request
+MAX_EMBEDDED_CHARACTERS = 2000  # of one text; many models read only 512 tokens
 Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]
 TRIALS: tuple[Trial, ...] = get_args(Trial)
-ASK_SECONDS = 120.0  # limit for the model call of one request
+MODEL_CALL_SECONDS = 120.0  # limit for the model call of one request
 
 Category: TypeAlias = Literal[  # of facts; the extraction prompt lists them
     "preference", "background", "pattern", "project", "contact", "decision"
 ]
 
 
-class Compact(Frozen):
-    """A request to summarize messages; ``summary`` covers those before them."""
+class CompactionRequest(Frozen):
+    """A request to summarize messages; ``summary`` covers the messages before them."""
 
     messages: tuple[Message, ...]
     summary: str | None = None
 
 
-class Extract(Frozen):
-    """A request for facts in part of a conversation; ``known`` ones are not repeated."""
+class ExtractionRequest(Frozen):
+    """A request for facts in part of a conversation; ``known`` facts are not repeated."""
 
     messages: tuple[Message, ...]
     known: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class Extract(Frozen):
 class MeteredResult(Frozen):
     """The model and usage of the calls made; ``problem`` is empty if the answer is usable.
 
-    ``call_ids`` name the calls as the broker knows them. What is not counted in tokens alone:
-    ``seconds`` of sound that was heard, ``characters`` spoken, ``pictures`` drawn.
+    ``call_ids`` identify the calls for the broker. Besides tokens, some calls are counted in
+    ``seconds`` of transcribed sound, ``characters`` spoken, or ``pictures`` drawn.
     """
 
     model: str
@@ -57,7 +57,7 @@ class MeteredResult(Frozen):
     pictures: int = 0
 
 
-class Compacted(MeteredResult):
+class CompactionResult(MeteredResult):
     """The new summary; empty if there is a problem."""
 
     summary: str = ""
@@ -71,40 +71,40 @@ class ExtractedFact(Frozen):
     confidence: Annotated[float, Field(ge=0, le=1)]
 
 
-class Extracted(MeteredResult):
+class ExtractionResult(MeteredResult):
     """The facts worth keeping."""
 
     facts: tuple[ExtractedFact, ...] = ()
 
 
-class Embed(Frozen):
-    """Texts to embed; with ``keep`` the worker keeps the vectors for its tools.
+class EmbeddingRequest(Frozen):
+    """Strings to embed; with ``keep`` the worker keeps the vectors for its tools.
 
-    ``whole`` texts are not shortened. ``dimensions`` replaces the length of vectors in agents.json.
+    ``whole`` strings are not shortened. ``dimensions`` overrides the vector length in agents.json.
     """
 
-    texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=EMBEDDED)]
+    texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_EMBEDDED_TEXTS)]
     keep: bool = False
     whole: bool = False
     dimensions: int | None = None
 
 
-class Embedded(MeteredResult):
-    """One vector per text, in order; empty if the worker keeps them."""
+class EmbeddingResult(MeteredResult):
+    """One vector per string, in order; empty if the worker keeps the vectors."""
 
     vectors: tuple[Vector, ...] = ()
 
 
-class TryModel(Frozen):
-    """A request for one small call that shows whether the agent's model can do something."""
+class ModelTrialRequest(Frozen):
+    """A request for one small call that shows whether the agent's model has an ability."""
 
     trial: Trial
 
 
-class Tried(MeteredResult):
-    """What a trial showed; the ``problem`` says why the model cannot, in the provider's words.
+class ModelTrialResult(MeteredResult):
+    """The outcome of a trial; ``problem`` is the provider's reason why the model lacks the ability.
 
-    ``note`` is what else there is to know.
+    ``note`` is additional information.
     """
 
     note: str = ""

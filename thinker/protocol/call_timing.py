@@ -1,4 +1,4 @@
-"""How long a model call took and what it cost on the way, as the worker measured it.
+"""The duration and size of a model call, as the worker measured them.
 
 Times are milliseconds since the epoch.
 """
@@ -7,7 +7,7 @@ from thinker.protocol.messages import Frozen
 
 
 class CallAttempt(Frozen):
-    """One request to a provider, with the status of its answer; ``error`` says why it failed."""
+    """One request to a provider, with the answer's status; ``error`` says why it failed."""
 
     model: str
     began: int
@@ -19,8 +19,8 @@ class CallAttempt(Frozen):
 class CallTiming(Frozen):
     """A call with all its attempts, the last of which was answered; a demo model makes none.
 
-    ``first`` is when the first event of a streamed answer came. ``sent`` and ``got`` are the bytes
-    of the bodies of all requests and answers.
+    ``first`` is the time of the first event of a streamed answer. ``sent`` and ``got`` are the
+    sizes of all request and answer bodies, in bytes.
     """
 
     began: int

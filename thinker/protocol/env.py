@@ -1,4 +1,4 @@
-"""The environment of a worker: one class writes it in the supervisor and reads it in the worker.
+"""The environment of a worker, which one class writes in the supervisor and reads in the worker.
 
 A worker does not inherit the supervisor's environment. `select_inherited_variables` selects the few
 variables that every process needs, and the supervisor adds the rest.
@@ -76,7 +76,7 @@ class ThinkerSettings(BaseModel):
     peer_fd: int | None = None
     """File descriptor of the socket to the supervisor; if absent, standard input is read."""
     broker_fd: int | None = None
-    """File descriptor of the channel to the broker; if absent, providers are asked directly."""
+    """File descriptor of the channel to the broker; if absent, providers are called directly."""
     keys: tuple[str, ...] = ()
     """Names of the provider keys that the broker has for the agent."""
     invalid_keys: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class ThinkerSettings(BaseModel):
     embeddings_provider: str = ""
     """Provider of the embeddings model; empty: `THINKER_EMBEDDINGS_BASE_URL`, without a key."""
     embeddings_model: str = ""
-    """The embeddings model; empty: tools and memories are found by words alone."""
+    """The embeddings model; empty: tools and memories are found only by words."""
     embeddings_base_url: str = ""
     """Address of the embeddings API; empty: the provider's default."""
     embeddings_dimensions: int = 0

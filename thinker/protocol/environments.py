@@ -8,7 +8,7 @@ Env = dict[str, str]
 
 
 class Environments(Frozen):
-    """Values of variables by where they are set, highest precedence first.
+    """Values of variables, grouped by where they are set, highest precedence first.
 
     ``thread`` is the chat's binding, ``account`` its channel, ``instance`` the whole daemon,
     ``tool`` an entry in ``tools``.
@@ -22,7 +22,7 @@ class Environments(Frozen):
     prompt: Env = Field(default_factory=dict)
 
     def merge_levels(self) -> Env:
-        """Return each variable with its winning value."""
+        """Return each variable with the value of highest precedence."""
         return dict(item for _, env in reversed(list(self)) for item in env.items())
 
     def select_names(self, names: frozenset[str]) -> "Environments":

@@ -18,7 +18,7 @@ def compute_mark(turn_id: str) -> str:
 def fence_text(text: str, mark: str, source: str) -> str:
     """Return the text, unchanged, between a label that names its source and an end.
 
-    A text that contains the mark, by accident or because its author knows it, gets another one.
+    Text that contains the mark, by accident or because its author knows it, gets another mark.
     """
     while mark in text:
         mark = compute_mark(mark)

@@ -6,7 +6,7 @@ PAINT = re.compile(r"\x1b\[[\d;]*m")  # takes no room on the screen
 
 
 def fold_lines(text: str, width: int, indent: str = "") -> str:
-    """Break the lines that are too long at their spaces; what follows begins with ``indent``.
+    """Break long lines at spaces; continuation lines begin with ``indent``.
 
     A word that is longer than a line stays whole, so that it can be copied.
     """

@@ -1,4 +1,4 @@
-"""How a child of the supervisor shows that it is ready and, when asked, that its loop runs."""
+"""Show the supervisor that a child is ready and, when pinged, that its event loop runs."""
 
 from pydantic import JsonValue
 
@@ -8,7 +8,7 @@ from thinker.protocol.peer import Peer
 
 
 async def answer_pings(peer: Peer, ready: Ready) -> None:
-    """Announce readiness, then answer pings until the wire ends.
+    """Announce readiness, then answer pings until the wire closes.
 
     The event loop that does the work answers, so a blocked loop is silent.
     """

@@ -1,6 +1,7 @@
-"""What log events mean, in words for a terminal: one sentence each.
+"""Log events in words for a terminal: one sentence each.
 
-An event that has no sentence here, or lacks a fact of it, shows its name and all its facts.
+An event without a sentence here, or without a fact of its sentence, is shown by name with all its
+facts.
 """
 
 import os
@@ -15,7 +16,7 @@ from thinker.protocol.visible_text import make_printable
 CLOCK = "%H:%M:%S"
 TURN_DIGITS = 8  # of the end of a turn's id, which commands accept in its place
 SECOND = 1000
-LEAST = 0.0001  # dollars that four digits show
+MIN_SHOWN_DOLLARS = 0.0001  # the least that four digits show
 INDENT = " " * 9
 RESET = "\x1b[0m"
 COLORS = {"debug": "\x1b[2m", "warning": "\x1b[33m", "error": "\x1b[1;31m", "critical": "\x1b[31m"}
@@ -61,7 +62,7 @@ SENTENCES = {
     "circuit_breaker": "{model}: circuit breaker {state}; open means no calls for a minute",
     "tool_calls_as_text": "{model} takes no tools, so they are described in words: {why}",
     "pictures_refused": "{model} takes no pictures, so it gets their place only: {error}",
-    "embeddings_unavailable": "facts are found by their words alone: {problem}",
+    "embeddings_unavailable": "facts are found only by their words: {problem}",
     "media_call_failed": "{method} gave no answer: {problem}",
     "upkeep_failed": "{work} failed and is tried again: {problem}",
     "agent_paused": "paused: {reason}; then: orchestrator agents resume {agent}",
@@ -88,7 +89,7 @@ SENTENCES = {
     "collector_broke": "sending {signal} broke; tried again. This is a fault of the program",
     "spans_refused": "the collector refused {spans} spans, they are left out: {problem}",
     "spans_rejected": "the collector rejected {spans} spans: {problem}",
-    "config_applied": "the new configuration is in force: {agents}",
+    "config_applied": "the new configuration is active: {agents}",
     "config_refused": "the edit is refused; the last good file applies; see: orchestrator check",
     "config_brought": "version {version} of the configuration, pushed from {host}, is in the home",
     "config_not_brought": "{problem}",
@@ -122,12 +123,12 @@ SENTENCES = {
 
 
 def is_color_wanted() -> bool:
-    """Return whether a terminal of this process may be sent colors."""
+    """Return whether a terminal of this process accepts colors."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def format_sentence(event: Mapping[str, Any], *, colored: bool = False, clock: str = CLOCK) -> str:
-    """Return an event as a line for people; a traceback follows on lines of its own."""
+    """Return an event as a line for people; a traceback follows on further lines."""
     level = str(event.get("level", "info"))
     agent, turn = str(event.get("agent_id", "")), str(event.get("turn_id", ""))[-TURN_DIGITS:]
     words = make_printable(_format_words(event)).replace("\n", f"\n{INDENT}")
@@ -157,7 +158,7 @@ def _format_words(event: Mapping[str, Any]) -> str:
 
 
 def _format_unknown(name: str, event: Mapping[str, Any]) -> str:
-    """Return an event's name and facts; what says why comes first."""
+    """Return an event's name and facts, the reason first."""
     facts = {key: value for key, value in event.items() if key not in FRAME}
     why = [_format_fact(facts.pop(key)) for key in ("problem", "reason", "error") if key in facts]
     rest = [f"{key}={_format_fact(value)}" for key, value in facts.items()]
@@ -167,7 +168,7 @@ def _format_unknown(name: str, event: Mapping[str, Any]) -> str:
 
 
 def _derive_facts(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the facts that sentences use in another form than they are logged in."""
+    """Yield facts in the form that sentences use, if it differs from the logged form."""
     where = event.get("chat", event.get("chat_id"))
     if where is not None:
         yield "chat", format_chat_name(str(where))
@@ -190,10 +191,10 @@ def _derive_facts(event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _format_cost(usd: object) -> str:
-    """Return what follows the tokens: nothing for a model without a price, or without cost."""
+    """Return the text after the tokens; empty for a model without a price, or without cost."""
     if not isinstance(usd, int | float) or not usd:
         return ""
-    return f", ${usd:.4f}" if usd >= LEAST else f", under ${LEAST}"
+    return f", ${usd:.4f}" if usd >= MIN_SHOWN_DOLLARS else f", under ${MIN_SHOWN_DOLLARS}"
 
 
 def _format_fact(value: object) -> str:
@@ -205,7 +206,7 @@ def _format_fact(value: object) -> str:
 
 
 def _format_time(event: Mapping[str, Any], clock: str) -> str:
-    """Return when an event was logged, in local time."""
+    """Return the local time at which an event was logged."""
     try:
         return datetime.fromisoformat(str(event.get("timestamp"))).astimezone().strftime(clock)
     except ValueError:

@@ -65,7 +65,7 @@ def redact_secrets(_logger: object, _method: str, event: EventDict) -> EventDict
 
 
 def name_chats(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Write chats as commands take them, not as keys of the journal (a structlog processor)."""
+    """Write chats in the form that commands accept, not as journal keys (a structlog processor)."""
     for key in ("chat", "chat_id"):
         if isinstance(event.get(key), str):
             event[key] = format_chat_name(event[key])
@@ -93,10 +93,10 @@ def _dump_json(event: object, **_: object) -> str:
 
 @dataclass(frozen=True)
 class LossyStream:
-    """A stream for logs, which loses what it cannot write.
+    """A stream for logs, which drops output that it cannot write.
 
-    All processes of the daemon share what is behind stderr, and each of them can make it refuse to
-    wait. What is logged must not fail for that.
+    All processes of the daemon share the file behind stderr, and any of them can make it
+    non-blocking. Logging must not fail because of that.
     """
 
     stream: TextIO

@@ -1,4 +1,4 @@
-"""Wire requests about sound and pictures: hear a recording, speak a text, draw pictures.
+"""Wire requests about sound and pictures: transcribe a recording, speak text, draw pictures.
 
 As in `background`, the supervisor decides and stores, and the worker makes the model calls.
 """
@@ -12,17 +12,17 @@ from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Frozen
 from thinker.protocol.served_models import PictureShape
 
-AUDIO_HEAR = "audio/hear"  # Hear → Heard
-AUDIO_SPEAK = "audio/speak"  # Speak → Spoken
-PICTURE_DRAW = "picture/draw"  # Draw → Drawn
+AUDIO_HEAR = "audio/hear"  # TranscriptionRequest → TranscriptionResult
+AUDIO_SPEAK = "audio/speak"  # SpeechRequest → SpeechResult
+PICTURE_DRAW = "picture/draw"  # DrawingRequest → DrawingResult
 
-MOST_HEARD = 10_000_000  # bytes of a recording; a frame of the wire has 16 MiB
-LONGEST_HEARD = 1800  # seconds of a recording
-MOST_SPOKEN = 4000  # characters; most models take 4096
-MOST_SOUND = 11_000_000  # bytes of speech
-MOST_PICTURES = 4  # of one request
-MOST_DRAWN = 11_000_000  # bytes of all pictures of one request
-MOST_ASKED = 4000  # characters that describe a picture
+MAX_RECORDING_BYTES = 10_000_000  # a frame of the wire has 16 MiB
+MAX_RECORDING_SECONDS = 1800
+MAX_SPOKEN_CHARACTERS = 4000  # most models accept 4096
+MAX_SPEECH_BYTES = 11_000_000
+MAX_PICTURES = 4  # of one request
+MAX_DRAWN_BYTES = 11_000_000  # of all pictures of one request
+MAX_DESCRIPTION_CHARACTERS = 4000  # of the description of a picture
 
 
 def _decode_wire_bytes(value: object) -> object:
@@ -36,41 +36,41 @@ Content: TypeAlias = Annotated[  # bytes here, base64 on the wire
 ]
 
 
-class Hear(Frozen):
+class TranscriptionRequest(Frozen):
     """A recording to turn into text."""
 
     media_type: str
     data: Content = Field(repr=False)
 
 
-class Heard(MeteredResult):
-    """What is said in it."""
+class TranscriptionResult(MeteredResult):
+    """The transcript of a recording."""
 
     text: str = ""
 
 
-class Speak(Frozen):
-    """A text to speak."""
+class SpeechRequest(Frozen):
+    """Text to speak."""
 
-    text: Annotated[str, Field(min_length=1, max_length=MOST_SPOKEN)]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_SPOKEN_CHARACTERS)]
 
 
-class Spoken(MeteredResult):
+class SpeechResult(MeteredResult):
     """The speech as the content of a file."""
 
     media_type: str = ""
     data: Content = Field(b"", repr=False)
 
 
-class Draw(Frozen):
+class DrawingRequest(Frozen):
     """Pictures to draw from a description."""
 
-    prompt: Annotated[str, Field(min_length=1, max_length=MOST_ASKED)]
+    prompt: Annotated[str, Field(min_length=1, max_length=MAX_DESCRIPTION_CHARACTERS)]
     shape: PictureShape = "square"
-    count: Annotated[int, Field(ge=1, le=MOST_PICTURES)] = 1
+    count: Annotated[int, Field(ge=1, le=MAX_PICTURES)] = 1
 
 
-class Drawn(MeteredResult):
+class DrawingResult(MeteredResult):
     """The pictures as contents of files."""
 
     drawn: tuple[Content, ...] = Field((), repr=False)

@@ -19,7 +19,7 @@ OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject, config=LATE)
 # the user forwards; a tool; a page of the web.
 Origin: TypeAlias = Literal["operator", "user", "other_user", "tool", "web"]
 ORIGINS: tuple[Origin, ...] = ("operator", "user", "other_user", "tool", "web")  # best first
-# What a message does to an answer that is being written: it waits, joins its turn, or ends it.
+# A message that arrives while an answer is written waits, joins the turn, or ends the turn.
 WhileBusy: TypeAlias = Literal["queue", "steer", "interrupt"]
 UNTRUSTED: frozenset[Origin] = frozenset(("other_user", "tool", "web"))
 MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
@@ -32,11 +32,11 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", defer_build=True, cache_strings="keys"
-    )  # each value is another one: kept ones are memory that grows with every message
+    )  # caching values, too, would use more memory with every message
 
 
 def is_too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
-    """Return whether a value nests deeper than ``levels``; such JSON could not be read back."""
+    """Return whether a value nests deeper than ``levels``, so that it could not be read back."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -44,12 +44,12 @@ def is_too_deep(value: JsonValue, levels: int = MAX_DEPTH) -> bool:
 
 
 def find_least_trusted(*origins: Origin) -> Origin:
-    """Return the origin of a text that was made from texts of these origins."""
+    """Return the least trusted origin, which is that of text made from text of all these."""
     return max(origins, key=ORIGINS.index, default="operator")
 
 
 def has_too_many_objects(value: JsonValue, objects: int) -> bool:
-    """Return whether a value holds more objects than ``objects``, itself included."""
+    """Return whether a value contains more than ``objects`` objects, including itself."""
     waiting = [value]
     while waiting and objects >= 0:
         found = waiting.pop()
@@ -60,7 +60,7 @@ def has_too_many_objects(value: JsonValue, objects: int) -> bool:
 
 
 def count_values(json: JsonValue) -> int:
-    """Return how many values JSON holds, itself included; reading it takes a microsecond each."""
+    """Return the number of values in JSON, including itself; reading takes a microsecond each."""
     count, waiting = 0, [json]
     while waiting:
         found = waiting.pop()
@@ -71,7 +71,7 @@ def count_values(json: JsonValue) -> int:
 
 
 class SideEffect(StrEnum):
-    """What running a tool a second time would do; decides how a crashed call is recovered."""
+    """The effect of running a tool a second time; decides how a crashed call is recovered."""
 
     PURE = "pure"
     LOCAL_TX = "local_tx"
@@ -96,8 +96,8 @@ class Image(Frozen):
 class AttachedFile(Frozen):
     """A file that came with a message: ``[file-3fa9c0: notes.txt, text/plain, 120 bytes]``.
 
-    ``content`` is how its text begins, empty for one without text. With a ``fence`` the model reads
-    it as data.
+    ``content`` is the beginning of the file's text; empty for a file without text. With a ``fence``
+    the model reads the content as data.
     """
 
     about: str
@@ -123,8 +123,7 @@ class ToolCall(Frozen):
     """A model's request to run a tool.
 
     If the arguments are not a JSON object and cannot be repaired, ``malformed`` holds them as
-    written and ``arguments`` is empty. ``repaired``: their JSON was broken, and this is how it was
-    read.
+    written and ``arguments`` is empty. ``repaired`` says whether their JSON had to be repaired.
     """
 
     id: str
@@ -141,8 +140,8 @@ class LayerRecord(Frozen):
     """One layer of an assembled prompt, as the model saw it.
 
     A ``volatile`` layer may differ from turn to turn. A ``standing`` layer is not repeated: an
-    earlier message, which is sent again, already contains it. A ``quoted`` layer is what others
-    wrote; it goes into the newest user message, never into the system prompt.
+    earlier message, which is sent again, already contains it. A ``quoted`` layer is text of
+    others; it goes into the newest user message, never into the system prompt.
     """
 
     name: str
@@ -160,9 +159,9 @@ class LayerRecord(Frozen):
 class UserMessage(Frozen):
     """A message from a person or a scheduled task.
 
-    ``context`` holds the prompt layers sent at its head: the volatile ones of the cached prompt
-    layout, and what is quoted. ``sender`` is who wrote it, in a chat of several people. With a
-    ``fence`` the model reads the content as data.
+    ``context`` holds the prompt layers sent before the content: the volatile layers of the cached
+    prompt layout, and the quoted ones. ``sender`` is the author in a chat of several people. With
+    a ``fence`` the model reads the content as data.
     """
 
     role: Literal["user"] = "user"
@@ -196,15 +195,16 @@ class UserMessage(Frozen):
 
     @property
     def has_quoted_document(self) -> bool:
-        """Whether it holds the text of a document, which anyone may have written."""
+        """Whether the message contains the text of a document, which anyone may have written."""
         return any(document.content and document.fence for document in self.documents)
 
 
 class AssistantMessage(Frozen):
     """A model's answer: text, tool calls, or both.
 
-    ``origin`` is the least trusted one of what its turn had read, and ``private`` whether that was,
-    as it may repeat it; ``mixed``: text of others and private data had met in that turn.
+    An answer may repeat what its turn had read: ``origin`` is the least trusted origin of that, and
+    ``private`` says whether private data was read. ``mixed`` says whether private data and text of
+    others had met in the turn.
     """
 
     role: Literal["assistant"] = "assistant"
@@ -223,9 +223,9 @@ class AssistantMessage(Frozen):
 class ToolResult(Frozen):
     """The outcome of one tool call, paired with it by ``call_id``.
 
-    With a ``fence`` the model reads the content as data. ``private``: it holds what the tool was
-    asked to read for the user, not only that something was done. ``files`` are stored elsewhere,
-    and named in the content then.
+    With a ``fence`` the model reads the content as data. ``private`` says whether the
+    content is data that the tool read for the user, and not only that something was done.
+    ``files`` are stored elsewhere, and the content names them.
     """
 
     role: Literal["tool"] = "tool"
@@ -261,7 +261,7 @@ MESSAGE: TypeAdapter[Message] = TypeAdapter(Message, config=LATE)
 
 
 def cap_result(message: Read) -> Read:
-    """Return a message, with a tool result cut to `RESULT_LIMIT`; twice is the same as once."""
+    """Return a message, with a tool result cut to `RESULT_LIMIT`; idempotent."""
     if not isinstance(message, ToolResult) or len(message.content) <= RESULT_LIMIT:
         return message
     note = f"\n[shortened: the result has {len(message.content)} characters]"
@@ -272,7 +272,7 @@ def cap_result(message: Read) -> Read:
 class ToolSpec(Frozen):
     """A tool as offered to a model; ``parameters`` is a JSON Schema object.
 
-    One with ``keywords`` is on demand: messages with one of them and the tool finder bring it.
+    A tool with ``keywords`` is on demand: a message with one of them, or the tool finder, adds it.
     """
 
     name: str

@@ -6,8 +6,8 @@ Supervisor to worker: ``turn/run``, ``prompt/preview``, ``prompt/render`` (reque
 to any child: ``ping``. Supervisor to zygote: ``fork``, ``reap``; zygote to supervisor: ``ready``.
 
 Tools, playbooks, skills and the prompt definition make up most of a `TurnRun` and change only when
-someone edits them, so each process is sent them once. It keeps the newest set under a number, to
-which later turns refer.
+someone edits them, so they are sent to each process once. The process keeps the newest set under a
+number, to which later turns refer.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ from thinker.protocol.vectors import Vector
 
 Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
 
-# Which layers a prompt has.
+# The kind of turn, which decides the layers of its prompt.
 Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request", "hook"]
 
 TURN_RUN = "turn/run"
@@ -59,7 +59,7 @@ PING = "ping"
 
 
 class StopReason(StrEnum):
-    """Why a turn's loop ended."""
+    """The reason why a turn's loop ended."""
 
     DONE = "done"
     MAX_STEPS = "max_steps"
@@ -70,7 +70,7 @@ class StopReason(StrEnum):
     HANDED_BACK = "handed_back"  # calls for the API client, which continues with their results
     EMPTY = "empty"  # the model answered nothing, twice
     MODEL_ERROR = "model_error"
-    OVERFLOW = "overflow"  # the request is longer than the model reads
+    OVERFLOW = "overflow"  # the request is longer than the model's context
     OUTPUT = "output"  # no answer matched the required output format
     TOOL_CHOICE = "tool_choice"  # the model did not make the required call
     ACCOUNT = "account"  # key refused or out of credit: the turn waits for a person
@@ -113,7 +113,7 @@ class RecordedStep(Frozen):
     """One step read back from the journal: the response and its calls, in order.
 
     ``entered`` are messages that arrived during the turn and joined it after this step. ``asked``
-    is false for a step that no model produced: calls that the operator configured to run first.
+    is False for a step that no model produced: calls that the operator configured to run first.
     """
 
     seq: int
@@ -136,7 +136,7 @@ class RecordedStep(Frozen):
 
 
 class RequestOptions(Frozen):
-    """Options of an API request, beside its conversation.
+    """Options of an API request, besides its conversation.
 
     ``instructions`` go at the end of the system prompt; ``output_schema`` is the JSON Schema of the
     answer. None means the agent's own setting. With ``one_call`` only the first tool call of each
@@ -164,7 +164,7 @@ class TurnRun(Frozen):
     * ``max_steps``: None uses the agent's limit.
     * ``tool_choice``: applies until it is met; the turn continues with auto.
     * ``vector``: the embedding of the messages; empty if unknown.
-    * ``…_origin``: who wrote it; text of others goes into the newest message, as a quotation.
+    * ``…_origin``: who wrote the text; text of others goes into the newest message, as a quotation.
     * ``context``, ``offered`` (cached layout): the layers already sent with the newest message
       (None: not sent yet), and the tools of the session's previous turn.
     * ``keep``, ``kept``: see `thinker.protocol.methods`.
@@ -214,9 +214,9 @@ class PlannedCall(Frozen):
 class StepCommitted(Frozen):
     """The journal numbers of a step and of its calls, in order.
 
-    ``results`` holds, by number, the results of calls that the journal alone could answer.
-    ``changed`` names what differs in the stable part of the prompt from the session's previous
-    turn.
+    ``results`` holds the results of calls that the journal could answer, keyed by number.
+    ``changed`` names the stable layers that differ from the session's previous turn, and ``tools``
+    if they differ.
     """
 
     seq: int
@@ -238,16 +238,16 @@ class TurnSteer(Frozen):
     turn_id: str
 
 
-class Steered(Frozen):
+class JoinedMessages(Frozen):
     """The messages that now belong to the turn, in order."""
 
     messages: tuple[UserMessage, ...] = ()
 
 
 class TurnResult(Frozen):
-    """How a turn ended. ``text`` is for the chat, ``error`` for the operator.
+    """The outcome of a turn. ``text`` is for the chat, ``error`` for the operator.
 
-    ``repaired``: the answer's JSON object was cut off or malformed and had to be repaired.
+    ``repaired`` says whether the answer's JSON was cut off or malformed, and had to be repaired.
     """
 
     text: str
@@ -263,9 +263,8 @@ class StepCommit(Frozen):
     """T3: a model response and all its tool calls, committed before any of them runs.
 
     ``response`` is verbatim; ``calls`` are its calls in the same order. A step with ``ends`` ends
-    the turn, so that T6 may share its transaction. ``call_ids`` name the model's calls as the
-    broker knows them, whose figures replace ``usage``. A step that needed no model has no
-    ``timing``.
+    the turn, so that T6 may share its transaction. ``call_ids`` identify the model's calls
+    for the broker, whose figures replace ``usage``. A step that needed no model has no ``timing``.
     """
 
     turn_id: str
@@ -282,17 +281,17 @@ class StepCommit(Frozen):
 
 
 class TurnEnded(Frozen):
-    """How a turn ended: its result, or the step that has it, which is yet to be committed."""
+    """The end of a turn: its result, or the step with the result, which is yet to be committed."""
 
     result: TurnResult | None = None
     step: StepCommit | None = None
 
     @property
     def turn_result(self) -> TurnResult:
-        """The result.
+        """The result of the turn.
 
         Raises:
-            ValueError: the worker sent none.
+            ValueError: the worker sent no result.
         """
         result = self.result if self.step is None else self.step.ends
         if result is None:
@@ -322,13 +321,13 @@ class Ready(Frozen):
     sandbox: SandboxReport = SandboxReport()
 
 
-class Forked(Frozen):
+class ForkedWorker(Frozen):
     """A forked worker; after it exits it stays a zombie until ``reap``."""
 
     pid: int
 
 
-class Reaped(Frozen):
+class ReapedWorker(Frozen):
     """A worker's exit code, or the negative number of the signal that killed it."""
 
     code: int
@@ -339,14 +338,14 @@ NOTHING = {"prompt": None, "playbooks": (), "skills": (), "tools": ()}
 
 
 class SentTurnCache:
-    """The supervisor's record of what one process keeps."""
+    """The supervisor's record of the parts that one process keeps."""
 
     def __init__(self) -> None:
         self._number = 0
         self._parts: list[object] = []
 
     def shorten_turn(self, run: TurnRun) -> TurnRun:
-        """Return the turn without the parts the process keeps, or whole with a new number."""
+        """Return the turn without parts that the process keeps, or whole with a new number."""
         parts = [getattr(run, name) for name in NOTHING]
         if parts != self._parts:
             self._number, self._parts = self._number + 1, parts
@@ -354,7 +353,7 @@ class SentTurnCache:
         return run.model_copy(update={**NOTHING, "kept": self._number})
 
     def forget_parts(self) -> None:
-        """Send the next turn whole: the process has lost its copy."""
+        """Forget the sent parts, so that the next turn is sent whole."""
         self._parts = []
 
 

@@ -1,4 +1,4 @@
-"""Where an agent's models are asked, and with which header: the same for supervisor and worker."""
+"""The addresses and headers of an agent's models, the same for supervisor and worker."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ ABILITIES: dict[ServedUse, Ability] = {
 
 
 class UsedEndpoint(NamedTuple):
-    """An address that an agent may ask over HTTP, and what for."""
+    """An HTTP endpoint that an agent may call, and its use."""
 
     provider: Provider
     url: str
@@ -43,19 +43,19 @@ class UsedEndpoint(NamedTuple):
 
 @lru_cache(maxsize=64)
 def normalize_url(url: str) -> str:
-    """Return a base URL in its usual form; raise `ValueError` if it is not one."""
+    """Return a base URL in its normal form; raise `ValueError` if ``url`` is not an HTTP URL."""
     return str(URL.validate_python(url))
 
 
 def list_known_providers(settings: ThinkerSettings) -> Mapping[str, Provider]:
-    """Return the providers that an agent can name: all, and those of its configuration."""
+    """Return the providers that an agent can name: the built-in and the configured ones."""
     if not settings.providers:
         return PROVIDERS
     return {**PROVIDERS, **{provider.name: provider for provider in settings.providers}}
 
 
 def find_base_url(settings: ThinkerSettings, provider: Provider) -> str:
-    """Return the base URL of an agent's models of a provider; raise as `normalize_url`."""
+    """Return the base URL of an agent's models of a provider; raises like `normalize_url`."""
     own = settings.base_url if provider.name == settings.llm_provider else ""
     return normalize_url(own) if own else provider.base_url
 
@@ -68,15 +68,15 @@ def build_chat_url(provider: Provider, base_url: str, model: str) -> str:
 
 
 def build_use_url(use: Use, provider: Provider, base_url: str, model: str) -> str:
-    """Return the address for one use of OpenAI's API."""
+    """Return the URL of the OpenAI endpoint for ``use``."""
     return build_api_url(provider, base_url, PATHS[use], model)
 
 
 def build_api_url(provider: Provider, base_url: str, path: str, model: str) -> str:
-    """Return the address of one of a provider's functions.
+    """Return the URL of one of a provider's functions.
 
-    Of a provider with deployments, a base without a path gets that of the model's. What the base
-    has in its query stays.
+    For a provider with deployments, the path of the model's deployment is added unless the base has
+    one. The query of the base is kept.
     """
     parts = urlsplit(base_url)
     start, query = parts.path.rstrip("/"), parts.query
@@ -89,7 +89,7 @@ def build_api_url(provider: Provider, base_url: str, path: str, model: str) -> s
 
 
 def build_headers(provider: Provider, key: str) -> dict[str, str]:
-    """Return the headers that a provider wants; an empty key needs none."""
+    """Return the headers that a provider requires; without a key, no authorization."""
     found = {"anthropic-version": ANTHROPIC_VERSION} if provider.wire == "anthropic" else {}
     if not key:
         return found
@@ -104,7 +104,7 @@ def split_model_reference(settings: ThinkerSettings, entry: str) -> tuple[str, s
 
 
 def list_able_providers(settings: ThinkerSettings, use: ServedUse) -> list[str]:
-    """Return the names of the providers that an agent can use for this."""
+    """Return the names of the providers that an agent can use for ``use``."""
     known = list_known_providers(settings).values()
     return sorted(p.name for p in known if ABILITIES[use] in p.can and p.wire == "openai")
 
@@ -112,7 +112,7 @@ def list_able_providers(settings: ThinkerSettings, use: ServedUse) -> list[str]:
 def find_serving_provider(
     settings: ThinkerSettings, use: ServedUse, model: ServedModel
 ) -> Provider | None:
-    """Return the provider of a model beside the agent's own; None if it cannot be asked."""
+    """Return the provider of an additional model, or None if the model cannot be called."""
     if not model.provider:
         return PLAIN if model.base_url else None
     provider = list_known_providers(settings).get(model.provider)
@@ -122,7 +122,7 @@ def find_serving_provider(
 
 
 def list_served_models(settings: ThinkerSettings) -> dict[ServedUse, ServedModel]:
-    """Return the models beside the agent's own that speak OpenAI's API, by what they are for."""
+    """Return the agent's additional models with OpenAI's API, keyed by use."""
     embeddings = ServedModel(
         model=settings.embeddings_model,
         provider=settings.embeddings_provider,
@@ -138,9 +138,9 @@ def list_served_models(settings: ThinkerSettings) -> dict[ServedUse, ServedModel
 
 
 def list_used_endpoints(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
-    """Yield the addresses that an agent may ask over HTTP.
+    """Yield the HTTP endpoints that an agent may call.
 
-    What cannot be asked is left out: the worker says so when it starts.
+    Unusable models are skipped; the worker logs them at start.
     """
     entries = (*settings.fallback_models, *filter(None, (settings.small_model,)))
     models = (
@@ -158,11 +158,11 @@ def list_used_endpoints(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
             if base:
                 found.setdefault(build_chat_url(provider, base, model), provider)
     yield from (UsedEndpoint(provider, url, "chat") for url, provider in found.items())
-    for use, beside in list_served_models(settings).items():
-        provider = find_serving_provider(settings, use, beside)
+    for use, served in list_served_models(settings).items():
+        provider = find_serving_provider(settings, use, served)
         if provider is not None:
             try:
-                base = normalize_url(beside.base_url) if beside.base_url else provider.base_url
+                base = normalize_url(served.base_url) if served.base_url else provider.base_url
             except ValueError:
                 continue
-            yield UsedEndpoint(provider, build_use_url(use, provider, base, beside.model), use)
+            yield UsedEndpoint(provider, build_use_url(use, provider, base, served.model), use)

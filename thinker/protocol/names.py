@@ -1,4 +1,4 @@
-"""How people write a chat and a turn.
+"""The names of chats and turns that people write.
 
 A chat is ``telegram:555``, a thread in it ``telegram:-100123/7``, a turn the end of its id. The
 journal's own key of a chat also names the bot: ``telegram/42/555/``. A daemon has one bot, so
@@ -30,10 +30,10 @@ class ChatName:
 
     @classmethod
     def parse(cls, text: str) -> "ChatName":
-        """Read what a person writes; ``telegram 555`` and a key of the journal count too.
+        """Parse a name that a person wrote; ``telegram 555`` and a journal key are accepted, too.
 
         Raises:
-            ValueError: the text has another form; the message says which it should have.
+            ValueError: the text is not a name; the message shows the correct form.
         """
         key = _KEY.fullmatch(text)
         if key is not None:
@@ -48,13 +48,13 @@ class ChatName:
 
 
 def format_turn_name(turn_id: str) -> str:
-    """Return how people see a turn's id: its end, as ids of one day begin alike."""
+    """Return the name of a turn: the end of its id, as ids of one day begin alike."""
     return turn_id[-TURN:]
 
 
 @lru_cache(maxsize=512)
 def format_chat_name(key: str) -> str:
-    """Return the name of a chat by its key in the journal.
+    """Return the name of the chat with this journal key.
 
     Queues of tasks, subagents and API conversations are not chats, and keep their names.
     """

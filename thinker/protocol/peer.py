@@ -24,9 +24,9 @@ MAX_FRAME = 16 * 1024 * 1024  # bytes of one line; bounds the memory of a hostil
 MAX_BACKLOG = 2 * MAX_FRAME  # bytes written but not yet read by the other side
 MAX_PROBLEM = 4000  # characters of an error response's message
 MAX_ID = 200  # characters of a request id; the response repeats it
-CANCEL_AGAIN = 1.0  # seconds that a canceled request has to end
-# Most requests are answered right away: where Python can, their tasks begin at once.
-AT_ONCE: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+CANCEL_AGAIN_SECONDS = 1.0  # that a cancelled request has to end
+# Most requests are answered right away: where Python can, their tasks begin immediately.
+TASK_OPTIONS: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 Params = JsonValue | BaseModel
 RequestHandler = Callable[[JsonValue], Awaitable[Params]]
 NotificationHandler = Callable[[JsonValue], None]
@@ -59,11 +59,11 @@ class Writer(Protocol):
         """Take bytes without blocking."""
 
     def close(self) -> None:
-        """Send buffered bytes, then end the stream."""
+        """Send buffered bytes, then close the stream."""
 
 
 class Peer:
-    """One end of a connection, made by `connect_peer` or directly around a `Writer`."""
+    """One end of a connection, created by `connect_peer` or directly around a `Writer`."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Peer:
             self._waiting.pop(call_id, None)
 
     async def call(self, method: str, params: Params, result: type[R], *, timeout: float) -> R:  # noqa: ASYNC109 - as in `request`
-        """Like `request`, with the response validated as ``result``."""
+        """Call as `request` does, and return the response validated as ``result``."""
         return result.model_validate(await self.request(method, params, timeout=timeout))
 
     @property
@@ -116,7 +116,7 @@ class Peer:
         return bool(self._waiting)
 
     def notify(self, method: str, params: Params = None) -> None:
-        """Send a notification; does nothing if the other side is gone."""
+        """Send a notification; do nothing if the other side is gone."""
         if not self.closed.is_set():
             self._write_frame({"jsonrpc": "2.0", "method": method, "params": params})
 
@@ -198,7 +198,7 @@ class Peer:
             log.exception("notification_failed", method=method)
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.Task(work, loop=asyncio.get_running_loop(), **AT_ONCE)
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), **TASK_OPTIONS)
         if not task.done():
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
@@ -207,7 +207,7 @@ class Peer:
                 self.tasks.start_soon(self._hold_task_group)
 
     async def _hold_task_group(self) -> None:
-        """Let the task group end only with the requests: one task for all, as each costs time."""
+        """Keep the task group open for the requests, with one task for all, as each costs time."""
         try:
             await self.closed.wait()
             while self._serving:
@@ -217,7 +217,7 @@ class Peer:
                 while self._serving:
                     for task in self._serving:
                         task.cancel()
-                    await asyncio.wait(self._serving, timeout=CANCEL_AGAIN)
+                    await asyncio.wait(self._serving, timeout=CANCEL_AGAIN_SECONDS)
 
     async def _serve_request(self, call_id: JsonValue, method: str, params: JsonValue) -> None:
         handler = self.requests.get(method)
@@ -280,7 +280,7 @@ class _SocketWriter(asyncio.Protocol):
         self.peer.mark_lost()
 
     def write(self, data: bytes) -> None:
-        if self.transport.is_closing():  # asyncio would warn of each later write
+        if self.transport.is_closing():  # asyncio would warn about each later write
             return
         self.transport.write(data)
         if self.transport.get_write_buffer_size() > MAX_BACKLOG:

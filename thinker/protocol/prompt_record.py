@@ -23,9 +23,9 @@ class PromptRecord(Frozen):
 
     In the ``system`` layout all layers form the system prompt; in ``cached`` the volatile layers go
     at the head of the newest user message, as quoted layers do in both. ``stable`` and ``volatile``
-    are fingerprints of the two parts in either layout; ``tools_digest`` is that of the tools, which
-    are stable.
-    ``changed`` names what differs in the stable part from the session's previous turn.
+    are fingerprints of the two parts in either layout; ``tools_digest`` is the fingerprint of the
+    tools, which are stable. ``changed`` names the stable layers that differ from the session's
+    previous turn, and ``tools`` if they differ.
 
     ``settings`` belong to the turn's first call; None in records of older versions. ``reasons`` say
     why each tool was offered. ``missing`` maps tools that matched playbooks need but that are not
@@ -48,7 +48,7 @@ class PromptRecord(Frozen):
     @property
     def text(self) -> str:
         """The system prompt: its layers joined as sent."""
-        return "\n\n".join(layer.text for layer in self.layers if not self.is_beside_prompt(layer))
+        return "\n\n".join(layer.text for layer in self.layers if not self.is_in_message(layer))
 
     @property
     def chars(self) -> int:
@@ -59,10 +59,10 @@ class PromptRecord(Frozen):
     def context(self) -> tuple[LayerRecord, ...]:
         """The layers sent at the head of the newest user message."""
         return tuple(
-            layer for layer in self.layers if self.is_beside_prompt(layer) and not layer.standing
+            layer for layer in self.layers if self.is_in_message(layer) and not layer.standing
         )
 
-    def is_beside_prompt(self, layer: LayerRecord) -> bool:
+    def is_in_message(self, layer: LayerRecord) -> bool:
         """Return whether a layer goes into a message instead of the system prompt."""
         return layer.quoted or (self.layout == "cached" and layer.volatile)
 
@@ -88,7 +88,7 @@ class PromptRecord(Frozen):
 
 
 class PromptPreview(Frozen):
-    """What a turn's first model call would send; ``request`` is its body, empty without one."""
+    """The first model call of a turn, not sent; ``request`` is its body, which may be empty."""
 
     record: PromptRecord
     request: str = ""

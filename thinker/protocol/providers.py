@@ -1,6 +1,6 @@
-"""The providers that an agent can name, and what each needs and can do.
+"""The providers that an agent can name, with the needs and abilities of each.
 
-`providers.json` has the facts, one entry a provider; agents.json may add providers of its own. The
+`providers.json` has one entry per provider; agents.json may add providers of its own. The
 supervisor uses them to choose a provider and pass on exactly one key; the worker uses them to reach
 the provider.
 """
@@ -31,14 +31,14 @@ ABILITIES: tuple[Ability, ...] = get_args(Ability)
 class RequestRules:
     """How requests to a provider differ from those to OpenAI.
 
-    ``omits`` are fields that it refuses, ``length_field`` the one that limits an answer.
+    ``omits`` are fields that the provider refuses; ``length_field`` limits an answer.
     ``tool_choice`` renames modes; an empty name leaves the field out. Identifiers of tool calls are
     sent with ``call_id_length`` letters and digits if that is set, each call with ``call_extra``,
     and schemas of tools without the keywords in ``schema_omits``. ``reasoning`` is written as an
     ``effort`` or as OpenRouter's ``object``.
-    ``checks_arguments``: the server rejects ``"5"`` for a number, so it is sent relaxed schemas.
-    ``cache_key``: it accepts a ``prompt_cache_key``. ``output_beside_tools``: its models still call
-    tools when a schema of the answer is sent.
+    ``checks_arguments``: the server rejects ``"5"`` for a number, so schemas are relaxed for it.
+    ``cache_key``: the server accepts a ``prompt_cache_key``. ``output_beside_tools``: its models
+    still call tools when a schema of the answer is sent.
     """
 
     omits: tuple[str, ...] = ()
@@ -58,11 +58,11 @@ class Provider:
     """One provider: wire format, address, variables, and what its models can do.
 
     ``model_var`` is the environment variable that holds the model. ``default_model`` applies only
-    to ``"llmProvider": "auto"``; if empty, a local server is asked for its models, and another
+    to ``"llmProvider": "auto"``; if empty, a local server is queried for its models, and another
     provider is not chosen. ``aliases`` are other names that people use. Without a ``key_header``
-    the key is a bearer's token. ``deployments``: the model is part of the address, as is
-    ``api_version``. ``vendors`` are names of other providers that its models' names may begin with.
-    ``priced_as`` is its name in the table of prices. ``can`` says what the best of its models can.
+    the key is a bearer token. ``deployments``: the model is part of the address, as is
+    ``api_version``. ``vendors`` are names of other providers that may begin names of its models.
+    ``priced_as`` is its name in the price table, ``can`` the abilities of its best model.
     """
 
     name: str
@@ -108,10 +108,10 @@ def list_key_variables(known: Mapping[str, Provider] = PROVIDERS) -> frozenset[s
 def split_reference(
     entry: str, own: str, known: Mapping[str, Provider] = PROVIDERS
 ) -> tuple[str, str]:
-    """Split ``provider/model``; without a known provider, ``own`` and the whole text.
+    """Split ``provider/model``; without a known provider, return ``own`` and the whole entry.
 
-    The names of some providers' models begin with those of other providers: an agent that uses
-    OpenRouter asks it for ``deepseek/deepseek-chat``.
+    Some providers' models have names that begin with other providers' names, such as
+    ``deepseek/deepseek-chat`` at OpenRouter.
     """
     provider, slash, model = entry.partition("/")
     mine = known.get(own)
@@ -121,9 +121,9 @@ def split_reference(
 
 
 def relocate_provider(provider: Provider, url: str) -> Provider:
-    """Return a provider as it is at another address than its own.
+    """Return a provider with the rules of the server at another address.
 
-    A server that belongs to another known provider has that one's rules. Any other may refuse
+    The server of another known provider has that provider's rules. Any other server may refuse
     fields that only the provider's own server knows.
     """
     if not provider.base_url or url.rstrip("/") == provider.base_url:

@@ -1,4 +1,4 @@
-"""How well a process is walled off from others, as it found out itself."""
+"""The degree to which a process is confined, as the process itself found out."""
 
 import json
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ SandboxLevel: TypeAlias = Literal["full", "no-landlock", "keys-only", "off"]
 
 @dataclass(frozen=True)
 class SandboxReport:
-    """The level, and why it is no higher.
+    """The level, and the reason why the level is no higher.
 
-    ``full``: only what it needs is in reach. ``no-landlock``: it cannot make forbidden calls, but
-    may read files of its user. ``keys-only``: no other process can read its memory or environment.
-    ``off``: nothing of that.
+    ``full``: the process can reach only what it needs. ``no-landlock``: it cannot make forbidden
+    calls, but can read files of its user. ``keys-only``: no other process can read its memory or
+    environment. ``off``: none of these.
     """
 
     level: SandboxLevel = "off"

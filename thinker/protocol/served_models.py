@@ -1,6 +1,6 @@
-"""Models of sound and pictures, as an agent's settings name them: where each is, and what it takes.
+"""Settings of an agent's models for sound and pictures: the provider, address and options of each.
 
-They are written to a worker's environment as JSON.
+The supervisor writes them to a worker's environment as JSON.
 """
 
 import json
@@ -33,7 +33,7 @@ class ServedModel(BaseModel):
 
 
 class HearingModel(ServedModel):
-    """A model that turns recordings into text; ``language`` is the one to expect, if any."""
+    """A model that turns recordings into text; ``language`` is the expected language, if any."""
 
     language: str = ""
 
@@ -46,9 +46,9 @@ class SpeakingModel(ServedModel):
 
 
 class DrawingModel(ServedModel):
-    """A model that draws; ``sizes`` are what its server calls the shapes, where not `SIZES`.
+    """A model that draws; ``sizes`` are the server's names of shapes, if they differ from `SIZES`.
 
-    An empty ``quality`` leaves it to the server.
+    An empty ``quality`` leaves the choice to the server.
     """
 
     sizes: dict[PictureShape, str] = {}

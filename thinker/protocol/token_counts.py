@@ -10,9 +10,9 @@ class _PromptDetails(BaseModel):
 
 
 class OpenAICounts(BaseModel):
-    """The ``usage`` of a completion or of embeddings, or of a recording or pictures.
+    """The ``usage`` of a completion, of embeddings, of a recording or of pictures.
 
-    The latter count ``input_tokens`` and ``output_tokens``, or the ``seconds`` of the recording.
+    The last two count ``input_tokens`` and ``output_tokens``, or the ``seconds`` of the recording.
     """
 
     prompt_tokens: int | None = None

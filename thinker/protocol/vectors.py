@@ -1,7 +1,7 @@
 """Embeddings as bytes: 32-bit floats, little-endian, normalized to length one.
 
 Plain Python is fast enough: comparing two vectors of 1536 numbers takes about 40 microseconds.
-Among thousands of vectors, comparing their `compute_signs` first finds the candidates worth that.
+Among thousands of vectors, comparing their `compute_signs` first finds the best candidates.
 """
 
 import math
@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, PlainSerializer
 Key = TypeVar("Key", int, str)
 RELEVANT = 0.3  # least cosine that counts as related
 WIDTH = 4  # bytes of a number
-SIGN = bytes(ord("0") + (byte >> 7) for byte in range(256))  # 0 or 1 by a number's highest byte
+SIGN = bytes(ord("0") + (byte >> 7) for byte in range(256))  # 0 or 1, by the highest byte
 
 
 def _decode_wire_vector(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Make visible what a text hides: controls, marks that reorder it, signs without a shape.
+"""Make hidden characters visible: controls, marks that reorder text, signs without a shape.
 
 Right-to-left scripts need none of the marks that are removed here: their letters have a direction
 of their own. Joiners (U+200C, U+200D) and the selectors of emoji stay, since they shape letters.
@@ -6,7 +6,7 @@ of their own. Joiners (U+200C, U+200D) and the selectors of emoji stay, since th
 
 import re
 
-# Embeddings, overrides and isolates: with them a text reads differently than it is.
+# Embeddings, overrides and isolates: with them text looks different than it is.
 _REORDERING = "\u202a-\u202e\u2066-\u2069"
 _DIRECTION_MARKS = "\u061c\u200e\u200f"
 # Fillers, tags and other signs without a shape, in which text can be hidden from people.
@@ -25,7 +25,7 @@ _SPACE = "\N{OPEN BOX}"
 
 
 def make_printable(text: str) -> str:
-    """Show controls and hidden signs as U+FFFD, so that a text cannot drive or deceive a terminal.
+    """Show controls and hidden signs as U+FFFD, so that text cannot control or deceive a terminal.
 
     Line breaks and tabs stay.
     """
@@ -33,24 +33,24 @@ def make_printable(text: str) -> str:
 
 
 def remove_misleading(text: str) -> str:
-    """Leave out what reorders or hides parts of a text for people; flags stay."""
+    """Remove signs that reorder or hide parts of a text for people; keep flags."""
     return _MISLEADING.sub(r"\1", text)
 
 
 def remove_hidden(text: str) -> str:
-    """Leave out every sign that has no shape, marks of direction included."""
+    """Remove every sign that has no shape, including marks of direction."""
     return _HIDDEN.sub("", text)
 
 
 def escape_hidden(json: str) -> str:
-    """Write hidden signs of JSON text as its escapes, which changes no value."""
+    """Write hidden signs in JSON text as JSON escapes, which changes no value."""
     return _UNPRINTABLE.sub(_escape_match, json)
 
 
 def format_one_line(json: str) -> str:
     """Return `escape_hidden` JSON text in which spaces cannot look like the end of a line.
 
-    Of several spaces each after the second is shown as an open box.
+    Of several spaces, each after the second is shown as an open box.
     """
     exact = escape_hidden(json).replace(_SPACE, _format_escape(_SPACE))
     return _BLANKS.sub(_show_blank, exact)

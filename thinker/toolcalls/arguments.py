@@ -62,14 +62,14 @@ def coerce_arguments(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Return the arguments with strings converted to the types of the schema, where unambiguous.
 
     ``"5"`` becomes 5 if the schema wants a number and does not allow a string; ``"true"`` likewise.
-    A null for an optional field that does not accept null is left out, and so is an empty text for
-    one that accepts none: weak models fill every field.
+    A null for an optional field that does not accept null is left out, and so is an empty string
+    for a field that accepts no string: weak models fill every field.
     """
     return _coerce_object(arguments, schema, schema)
 
 
 def find_properties(schema: JsonObject) -> JsonObject:
-    """Return the fields of an object's schema; empty if it lists none."""
+    """Return the fields of an object's schema; empty if the schema lists none."""
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
 
@@ -113,7 +113,7 @@ def _coerce_value(value: JsonValue, schema: JsonValue, root: JsonObject) -> Json
 
 
 def _convert_text(text: str, types: set[str]) -> JsonValue:
-    """Convert a string to the type that the schema wants, if it does not want a string."""
+    """Return a string converted to the type that the schema wants, unless that is a string."""
     word = text.strip()
     if "string" in types:
         return text
@@ -127,7 +127,7 @@ def _convert_text(text: str, types: set[str]) -> JsonValue:
 
 
 def _is_left_blank(value: JsonValue, schema: JsonValue, root: JsonObject) -> bool:
-    """Return whether a value is null or empty text where the schema allows neither."""
+    """Return whether a value is null or an empty string where the schema does not allow that."""
     empty = value is None or (isinstance(value, str) and not value.strip())
     if not empty or not isinstance(schema, dict):
         return False
@@ -164,7 +164,7 @@ def _iter_nested(
 
 
 def _resolve_reference(reference: JsonValue, root: JsonObject) -> JsonValue:
-    """Return what a reference within the document points at; None for other references."""
+    """Return the target of a reference within the document; None for other references."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     if len(reference) > MAX_REFERENCE:

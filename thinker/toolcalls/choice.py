@@ -22,7 +22,7 @@ class ToolChoiceState:
 
     @property
     def reminder(self) -> str:
-        """The message to a model that answered without the required call."""
+        """The message for a model that answered without the required call."""
         tool = f"the tool {self.choice.name!r}" if self.choice.name else "a tool"
         return f"(You must call {tool} before you answer. Call it now.)"
 
@@ -35,7 +35,7 @@ class ToolChoiceState:
 
 
 def find_choice_problem(choice: ToolChoice, offered: Collection[str]) -> str | None:
-    """Return why no answer could meet the choice, for the operator; None if one could."""
+    """Return the reason why no answer could meet the choice, for the operator, or None."""
     if choice.mode == "required" and not offered:
         return "a tool call is required, but no tool is offered; offer one or set toolChoice auto"
     if choice.mode == "function" and choice.name not in offered:

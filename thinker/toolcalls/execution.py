@@ -18,7 +18,7 @@ async def execute_calls(
     """Return the results of calls, paired with their journal numbers, in order.
 
     ``known`` holds results of calls that must not run. Neighboring pure calls run together unless
-    ``parallel`` is false. The first failure cancels the others and is raised unchanged.
+    ``parallel`` is False. The first failure cancels the others and is raised unchanged.
     """
     results = dict(known)
 

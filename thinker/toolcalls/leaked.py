@@ -37,7 +37,7 @@ class LeakedCall(NamedTuple):
 def find_leaked_call(text: str, offered: Collection[str]) -> LeakedCall | None:
     """Return the call if the whole text is ``{"name": …, "parameters": {…}}`` of an offered tool.
 
-    Among other words, or in a code fence, it is quoted, by a model that may have read it in a page.
+    Among other words, or in a code fence, the call is a quotation, perhaps from a page.
     """
     if not text.lstrip().startswith("{"):
         return None

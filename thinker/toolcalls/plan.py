@@ -1,4 +1,7 @@
-"""Plan the tool calls of a model's response: which may run, with which arguments."""
+"""Plan the tool calls of a model's response: which may run, with which arguments.
+
+Where: are a tool call's arguments checked against its schema?
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -28,8 +31,8 @@ def recover_call(
 ) -> AssistantMessage:
     """Return the message with a call that was written as text turned into a tool call.
 
-    After untrusted text the model may only be repeating it, so nothing is recovered. ``read`` is
-    the conversation before the message.
+    After untrusted text nothing is recovered: the model may only be repeating a call from it.
+    ``read`` is the conversation before the message.
     """
     if message.tool_calls or has_untrusted_text(read):
         return message

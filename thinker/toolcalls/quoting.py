@@ -8,16 +8,16 @@ from thinker.protocol.messages import Message
 FENCE_LINE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 INDENTED = 4  # columns; Markdown shows such a line as code
 QUOTES = tuple("\"'“„«‘")  # noqa: RUF001 - as people quote
-HEAD = 256  # characters of a line that are looked at before a tag
+HEAD = 256  # characters of a line that are checked before a tag
 
 
 def has_untrusted_text(messages: Iterable[Message]) -> bool:
-    """Return whether a conversation holds text that a stranger, a tool or a page wrote."""
+    """Return whether a conversation contains text of a stranger, a tool or a page."""
     return any(message.is_untrusted for message in messages)
 
 
 class Quotation:
-    """Follows Markdown piece by piece: ``quoted`` if what comes next is quoted or code."""
+    """Follows Markdown piece by piece; ``is_quoted`` tells whether the next text is quoted."""
 
     def __init__(self) -> None:
         self._line = ""  # the beginning of the last line

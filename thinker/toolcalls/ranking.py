@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # most workers never load it
     import apsw
 
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 2.0, 1.0  # a name says more than a description
-TERMS = 100  # most words of a text in one query
+MAX_TERMS = 100  # words of a text in one query
 
 
 class Ranking:
@@ -31,7 +31,7 @@ class Ranking:
     def list_called_tools(
         self, tools: Sequence[ToolSpec], text: str, scores: Mapping[str, float]
     ) -> list[str]:
-        """Return the tools on demand that a text calls for, by name, keyword or meaning."""
+        """Return the names of tools on demand that fit a text by name, keyword or meaning."""
         if tools != self._keyed:
             books = (Playbook(t.name, "", "", (t.name, *t.keywords)) for t in tools if t.keywords)
             self._matcher, self._keyed = Matcher([*books]), tools
@@ -42,7 +42,7 @@ class Ranking:
     def rank_tools(self, tools: Mapping[str, ToolSpec], text: str) -> list[str]:
         """Return the names of the tools that share a word with the text, best first."""
         words = dict.fromkeys(_split_words(text).split())
-        query = " OR ".join(f'"{word}"' for word in list(words)[:TERMS])
+        query = " OR ".join(f'"{word}"' for word in list(words)[:MAX_TERMS])
         if not query:
             return []
         found = self._refresh_index(tools).execute(

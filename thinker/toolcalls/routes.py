@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from thinker.playbooks import Matcher, Playbook
 
-# Kind: words that call for it, and parts of the names of its tools.
+# Each kind of tools: words that select it, and parts of the names of its tools.
 ROUTES = {
     "mail": ("email e-mail mail inbox unread reply gmail", "mail"),
     "calendar": ("calendar meeting appointment schedule event busy", "calendar event"),
@@ -18,7 +18,7 @@ ROUTES = {
     "time": ("time clock timezone date", "time"),
     "skills": ("skill skills playbook playbooks", "skill"),
 }
-DEFAULT = ("search", "memory")  # kinds for a message that calls for no kind
+DEFAULT = ("search", "memory")  # kinds for a message that selects no kind
 
 _MATCHER = Matcher(
     [Playbook(kind, "", "", tuple(words.split())) for kind, (words, _) in ROUTES.items()]
@@ -26,9 +26,9 @@ _MATCHER = Matcher(
 
 
 def route_tools(names: Iterable[str], text: str, *, default: bool) -> dict[str, str]:
-    """Return the tools whose kind the text calls for: name to kind.
+    """Return the kinds of the tools that a text selects, keyed by tool name.
 
-    ``default``: nothing else fits, so a text that calls for no kind gets the default kinds.
+    With ``default``, a text that selects no kind gets the default kinds.
     """
     kinds = [route.name for route in _MATCHER.match(text)] or (DEFAULT if default else ())
     return {

@@ -1,8 +1,8 @@
 """Check arguments and answers against JSON Schemas that strangers may have written.
 
-A schema can make its check take as long as it likes: by a regular expression, by references that
-double, by a long list whose items must differ. So the work is counted, and a check that costs too
-much is left to the tool's server.
+A schema can make a check take arbitrarily long: by a regular expression, by references that double,
+by a long list whose items must differ. So the work is counted, and a check that costs too much is
+left to the tool's server.
 """
 
 import json
@@ -43,11 +43,11 @@ Check = Callable[[Validator, JsonValue, JsonValue, JsonObject], Iterable[Validat
 
 
 class TooMuchWorkError(Exception):
-    """A check costs more than it may."""
+    """A check exceeds its limit of work."""
 
 
 class _Work:
-    """What the check that is running may still cost; there is one at a time."""
+    """The work that the running check may still do; there is one check at a time."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -65,7 +65,7 @@ WORK = _Work()
 
 
 def check_against_schema(arguments: JsonObject, schema: JsonObject) -> str | None:
-    """Return what is wrong with the arguments, for the model to read; None if they are valid.
+    """Return the problems of the arguments, for the model to read; None if they are valid.
 
     A schema that is invalid or too costly validates nothing; the tool's server decides.
     """
@@ -82,7 +82,7 @@ def check_against_schema(arguments: JsonObject, schema: JsonObject) -> str | Non
 
 
 def estimate_pattern_work(pattern: str, length: int) -> float:
-    """Return how many steps a search in a text of this length may take; infinite if unclear.
+    """Return the most steps of a search in a string of this length; infinite if unclear.
 
     Without repetition inside repetition, a search tries each number of repetitions of each part
     with each of the others, from each position.
@@ -110,7 +110,7 @@ def _build_validator(schema: str) -> Validator | None:
     named = isinstance(parsed.get("$schema"), str)
     kind = validator_for(parsed, Draft202012Validator) if named else Draft202012Validator
     parsed.pop("$schema", None)
-    # Further down it would replace the validator, which counts, by one that does not.
+    # In a subschema it would replace the counting validator by another one.
     if '"$schema"' in json.dumps(parsed) or has_too_many_objects(parsed, MAX_SCHEMA_OBJECTS):
         return None
     try:
@@ -118,12 +118,12 @@ def _build_validator(schema: str) -> Validator | None:
     except (SchemaError, RecursionError):
         return None
     # The default registry would fetch references from the network.
-    return _bound_validator(kind)(parsed, registry=EMPTY_REGISTRY)
+    return _limit_validator(kind)(parsed, registry=EMPTY_REGISTRY)
 
 
 @cache
-def _bound_validator(kind: type[Validator]) -> type[Validator]:
-    """Return a kind of validator that counts its work."""
+def _limit_validator(kind: type[Validator]) -> type[Validator]:
+    """Return a validator class that counts its work and skips costly checks."""
     checks: dict[str, Check] = {
         name: _count_check(check) for name, check in kind.VALIDATORS.items()
     }
@@ -153,7 +153,7 @@ def _count_check(check: Check) -> Check:
 def _make_conditional(
     cheap: Callable[[JsonValue, JsonValue, JsonObject], bool], check: Check
 ) -> Check:
-    """Return a check that is left out where it is costly."""
+    """Return a check that is skipped where it is costly."""
 
     def run_if_cheap(
         validator: Validator, value: JsonValue, instance: JsonValue, schema: JsonObject
@@ -169,7 +169,7 @@ def _is_cheap_pattern(value: JsonValue, instance: JsonValue, _: JsonObject) -> b
 
 
 def _has_cheap_names(_: JsonValue, instance: JsonValue, schema: JsonObject) -> bool:
-    """Return whether no pattern of names is costly."""
+    """Return whether all patterns of names are cheap."""
     found = schema.get("patternProperties")
     patterns = found if isinstance(found, dict) else {}
     names = instance if isinstance(instance, dict) else {}
@@ -177,7 +177,7 @@ def _has_cheap_names(_: JsonValue, instance: JsonValue, schema: JsonObject) -> b
 
 
 def _can_search(pattern: str, length: int) -> bool:
-    """Return whether to search for a pattern, and count it."""
+    """Return whether to search for a pattern, and count the work."""
     if len(pattern) > MAX_PATTERN:
         return False
     work = estimate_pattern_work(pattern, length)

@@ -14,21 +14,21 @@ from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.routes import route_tools
 
-CAP = 25  # most tools offered, besides required and recent ones
+CAP = 25  # tools offered, besides required and recent ones
 MAX_KEPT = 2 * CAP  # tools, with those kept for the cached layout
-BY_MEANING = 15  # most tools chosen by their embeddings
+MAX_BY_MEANING = 15  # tools chosen by their embeddings
 DAMPING = 60  # constant of reciprocal rank fusion (Cormack et al. 2009)
 SURE, CALM = 0.6, 0.3  # above the first score, at most the second temperature
 MAX_RECENT = 8  # recently used tools that stay offered
-FINDER = "find_tools"  # offers the tools that its results name
+FINDER = "find_tools"  # the loop offers the tools that its results name
 
 
 @dataclass(frozen=True)
 class Selection:
     """The offered tools, sorted by name, and the reason for each.
 
-    ``missing`` maps required tools that do not exist to what requires them; ``rest`` are those that
-    the model may find.
+    ``missing`` maps required tools that do not exist to their playbooks or other reasons; ``rest``
+    are tools that the model may find.
     """
 
     tools: tuple[ToolSpec, ...]
@@ -89,10 +89,10 @@ def select_tools(
 ) -> Selection:
     """Choose the tools for a message.
 
-    Up to ``cap`` tools are all offered, besides those on demand. Of more, tools that are always on,
-    the best matches for the text and the routed kinds fill the cap, in this order; tools on demand
-    that the text calls for, required ones (name to playbook) and recently used ones (newest first)
-    come on top. ``kept`` are the tools of the previous turn, which stay while there are at most
+    Up to ``cap`` tools are all offered, besides tools on demand. Of more, tools that are always on,
+    the best matches for the text and the routed kinds fill the cap, in this order. Tools on demand
+    that fit the text, required ones (name to playbook) and recently used ones (newest first) are
+    additional. ``kept`` are the tools of the previous turn, which stay while there are at most
     ``MAX_KEPT`` with them. ``scores`` are cosines of the tools and the text. The offer is sorted by
     name, independent of the text, so that prompt caches can match it.
     """
@@ -135,7 +135,7 @@ def list_found_tools(results: Iterable[ToolResult]) -> set[str]:
 
 
 def select_named_tools(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selection:
-    """Return the tools with these names only, for a scheduled task."""
+    """Return only the tools with these names, for a scheduled task."""
     known = {tool.name: tool for tool in tools}
     return Selection(
         tools=tuple(known[name] for name in sorted(set(names)) if name in known),
@@ -145,7 +145,7 @@ def select_named_tools(tools: Sequence[ToolSpec], names: Sequence[str]) -> Selec
 
 
 def _list_plain_names(tools: Iterable[ToolSpec]) -> set[str]:
-    """Return the names of the tools that are not on demand; without a finder none is."""
+    """Return the names of the tools that are not on demand; without a finder, of all tools."""
     tools = tuple(tools)
     findable = any(tool.name == FINDER for tool in tools)
     return {tool.name for tool in tools if not (findable and tool.keywords)}
@@ -157,7 +157,7 @@ def choose_temperature(configured: float, scores: Mapping[str, float]) -> float:
 
 
 def merge_rankings(*orders: Sequence[str]) -> list[str]:
-    """Merge rankings: an item high in one ranking, and more so in several, ranks high."""
+    """Merge rankings: an item ranks high if it does in one ranking, and higher if in several."""
     weights: dict[str, float] = {}
     for order in orders:
         for rank, name in enumerate(order, 1):
@@ -171,7 +171,7 @@ def _list_fitting_tools(
     """Return the tools that fit a text, best first, with reasons."""
     matched = ranking.rank_tools(tools, text)
     near = [name for name in tools if scores.get(name, 0.0) >= RELEVANT]
-    by_meaning = sorted(near, key=lambda name: (-scores[name], name))[:BY_MEANING]
+    by_meaning = sorted(near, key=lambda name: (-scores[name], name))[:MAX_BY_MEANING]
     reasons = {name: f"matched, rank {rank}" for rank, name in enumerate(matched, 1)}
     reasons |= {name: f"meaning {scores[name]:.2f}" for name in by_meaning}
     fitting = merge_rankings(by_meaning, matched)

@@ -10,13 +10,13 @@ from hashlib import sha256
 from thinker.protocol.messages import ToolSpec
 from thinker.protocol.vectors import compute_cosines
 
-CACHED = 1024  # descriptions; 6 kB each at 1536 dimensions
+MAX_VECTORS = 1024  # descriptions; 6 kB each at 1536 dimensions
 
 
 class ToolVectors:
     """A cache of description vectors that drops the least recently used ones."""
 
-    def __init__(self, size: int = CACHED) -> None:
+    def __init__(self, size: int = MAX_VECTORS) -> None:
         self._size = size
         self._vectors: OrderedDict[bytes, bytes] = OrderedDict()
 
@@ -27,7 +27,7 @@ class ToolVectors:
             self._vectors.popitem(last=False)
 
     def compute_scores(self, tools: Iterable[ToolSpec], vector: bytes) -> dict[str, float]:
-        """Return each tool's cosine with a vector, by name, for tools whose vector is known."""
+        """Return the cosines of a vector with the known vectors of tools, keyed by tool name."""
         found: dict[str, bytes] = {}
         for tool in tools:
             key = _hash_text(tool.embedding_text)

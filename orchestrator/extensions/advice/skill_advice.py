@@ -18,7 +18,7 @@ from orchestrator.schedules import normalize
 from orchestrator.schedules.specs import MISFIRE
 from orchestrator.settings import Settings
 from thinker.formats.regular_file import FileError, Folder, read_identity
-from thinker.formats.skill_file import FILE_NAME, ITS_TRIGGER, READ, SkillFile
+from thinker.formats.skill_file import FILE_NAME, KNOWN_METADATA, TRIGGER_FIELDS, SkillFile
 
 FILE = "agents.json"
 MAX_SHOWN = 5  # skills of a collection that a message names
@@ -83,13 +83,13 @@ def _check_skill_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]
 
 def _suggest_field_fix(parent: str, name: str) -> str | None:
     """Suggest how to fix a field that is not read; None if the field may be another program's."""
-    if not parent and name in ITS_TRIGGER:
+    if not parent and name in TRIGGER_FIELDS:
         return '; indent it below "trigger_config", and that below "metadata"'
     if not parent:
         return '; indent it below "metadata"'
     if name in normalize.NESTED or name in normalize.ALIASES:
         return '; indent it below "trigger_config"'
-    near = suggest_name(name, READ, "")
+    near = suggest_name(name, KNOWN_METADATA, "")
     return near if near != "; " else None
 
 

@@ -23,7 +23,12 @@ from orchestrator.web.error_response import (
     ApiProblem,
     make_invalid_problem,
 )
-from thinker.protocol.background import EMBEDDED, TEXTS_EMBED, Embed, Embedded
+from thinker.protocol.background import (
+    MAX_EMBEDDED_TEXTS,
+    TEXTS_EMBED,
+    EmbeddingRequest,
+    EmbeddingResult,
+)
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.vectors import unpack_vector
 
@@ -112,8 +117,8 @@ async def embed_texts(
 
 
 def _split_texts(texts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    for begin in range(0, len(texts), EMBEDDED):
-        yield texts[begin : begin + EMBEDDED]
+    for begin in range(0, len(texts), MAX_EMBEDDED_TEXTS):
+        yield texts[begin : begin + MAX_EMBEDDED_TEXTS]
 
 
 def _format_vector(vector: bytes, fields: EmbeddingsFields) -> str | tuple[float, ...]:
@@ -124,12 +129,12 @@ def _format_vector(vector: bytes, fields: EmbeddingsFields) -> str | tuple[float
 
 async def _request_vectors(
     calls: MeteredCalls, agent_id: str, texts: tuple[str, ...], dimensions: int | None
-) -> Embedded:
+) -> EmbeddingResult:
     name, size = f"embedding/{uuid4().hex}", sum(map(len, texts)) // 4 + 1
-    request = Embed(texts=texts, whole=True, dimensions=dimensions)
+    request = EmbeddingRequest(texts=texts, whole=True, dimensions=dimensions)
     try:
         answer = await calls.ask_worker(
-            MeteredCall(name, agent_id, agent_id, size), TEXTS_EMBED, request, Embedded
+            MeteredCall(name, agent_id, agent_id, size), TEXTS_EMBED, request, EmbeddingResult
         )
     except WorkerError as error:
         raise ApiProblem(HTTPStatus.BAD_GATEWAY, str(error), code="model_error") from error

@@ -19,7 +19,7 @@ from orchestrator.journal.turns import outbox, stored_files, turns
 from orchestrator.journal.turns.outbox import OutboxRow
 from orchestrator.loop_bound import LoopBound
 from thinker.formats import recordings
-from thinker.protocol.media_requests import Spoken
+from thinker.protocol.media_requests import SpeechResult
 
 TRIES = 3  # if the process ends meanwhile
 PAUSE = 1.0  # seconds between them
@@ -72,7 +72,7 @@ class AnswerSpeech(LoopBound):
             outbox.replace_voice_with_text, row.id, NOT_SPOKEN.format(problem=problem)
         )
 
-    async def _speak_row(self, definition: AgentDefinition, row: OutboxRow) -> Spoken:
+    async def _speak_row(self, definition: AgentDefinition, row: OutboxRow) -> SpeechResult:
         return await self.media.speak_text(definition, definition.agent_id, row.body)
 
 
@@ -80,7 +80,7 @@ def _find_agent_id(db: Database, row: OutboxRow) -> str:
     return "" if row.turn_id is None else turns.load_turn(db, row.turn_id).agent_id
 
 
-def _store_sound(db: Database, row: OutboxRow, sound: Spoken, now: int) -> None:
+def _store_sound(db: Database, row: OutboxRow, sound: SpeechResult, now: int) -> None:
     media_id = stored_files.store_file(db, sound.data, sound.media_type, now)
     name = f"answer{recordings.find_file_ending(sound.media_type)}"
     outbox.store_voice_file(db, row.id, media_id, name)

@@ -23,15 +23,15 @@ from thinker.protocol.background import MeteredResult
 from thinker.protocol.media_requests import (
     AUDIO_HEAR,
     AUDIO_SPEAK,
-    LONGEST_HEARD,
-    MOST_HEARD,
+    MAX_RECORDING_BYTES,
+    MAX_RECORDING_SECONDS,
     PICTURE_DRAW,
-    Draw,
-    Drawn,
-    Hear,
-    Heard,
-    Speak,
-    Spoken,
+    DrawingRequest,
+    DrawingResult,
+    SpeechRequest,
+    SpeechResult,
+    TranscriptionRequest,
+    TranscriptionResult,
 )
 from thinker.protocol.messages import Frozen, Usage
 from thinker.protocol.peer import RpcError
@@ -61,24 +61,28 @@ class MediaCalls(LoopBound):
         """Return a reader of any file's text for an agent; the calls are charged to ``payer``."""
         return partial(self._read_text, definition, payer)
 
-    async def speak_text(self, definition: AgentDefinition, payer: str, text: str) -> Spoken:
+    async def speak_text(self, definition: AgentDefinition, payer: str, text: str) -> SpeechResult:
         """Return ``text`` as speech; raises like `_call_worker`."""
         voice = definition.voice
         if voice is None or voice.speak is None:
             raise MediaError('the agent cannot speak; set "voice" in agents.json')
         length = len(text)
-        foreseen = Spoken(
+        foreseen = SpeechResult(
             model=voice.speak.name, usage=_build_usage(length // 4), characters=length
         )
-        return await self._call_worker(definition, payer, AUDIO_SPEAK, Speak(text=text), foreseen)
+        return await self._call_worker(
+            definition, payer, AUDIO_SPEAK, SpeechRequest(text=text), foreseen
+        )
 
-    async def draw_pictures(self, definition: AgentDefinition, payer: str, request: Draw) -> Drawn:
+    async def draw_pictures(
+        self, definition: AgentDefinition, payer: str, request: DrawingRequest
+    ) -> DrawingResult:
         """Return drawn pictures; raises like `_call_worker`."""
         images = definition.images
         if images is None:
             raise MediaError('the agent cannot draw; set "images" in agents.json')
         tokens, pictures = _build_usage(DRAWN_TOKENS * request.count), request.count
-        foreseen = Drawn(model=images.name, usage=tokens, pictures=pictures)
+        foreseen = DrawingResult(model=images.name, usage=tokens, pictures=pictures)
         return await self._call_worker(definition, payer, PICTURE_DRAW, request, foreseen)
 
     async def _read_text(
@@ -100,8 +104,8 @@ class MediaCalls(LoopBound):
             _check_length(data)
             seconds = recordings.measure_duration(data)
             tokens = _build_usage(round(seconds * HEARD_TOKENS))
-            foreseen = Heard(model=voice.hear.name, usage=tokens, seconds=seconds)
-            request = Hear(media_type=media_type, data=data)
+            foreseen = TranscriptionResult(model=voice.hear.name, usage=tokens, seconds=seconds)
+            request = TranscriptionRequest(media_type=media_type, data=data)
             try:
                 heard = await self._call_worker(definition, payer, AUDIO_HEAR, request, foreseen)
             except MediaError as error:
@@ -152,12 +156,12 @@ def _build_usage(count: int) -> Usage:
 def _check_length(data: bytes) -> None:
     """Raise `UnreadableError` for a recording that is too long."""
     seconds = recordings.measure_duration(data)
-    if len(data) > MOST_HEARD:
+    if len(data) > MAX_RECORDING_BYTES:
         raise UnreadableError(
-            f"it is {len(data) / MB:.1f} MB; the limit for recordings is {MOST_HEARD // MB} MB"
+            f"it is {len(data) / MB:.1f} MB; the limit for recordings is {MAX_RECORDING_BYTES // MB} MB"
         )
-    if seconds > LONGEST_HEARD:
+    if seconds > MAX_RECORDING_SECONDS:
         raise UnreadableError(
             f"it is {seconds / 60:.0f} minutes long;"
-            f" the limit for recordings is {LONGEST_HEARD // 60} minutes"
+            f" the limit for recordings is {MAX_RECORDING_SECONDS // 60} minutes"
         )

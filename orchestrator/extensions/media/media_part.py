@@ -8,7 +8,7 @@ from orchestrator.extension import Part
 from orchestrator.extensions.media.answer_speech import AnswerSpeech
 from orchestrator.extensions.media.media_calls import MediaCalls
 from orchestrator.journal.turns.outbox import OutboxRow
-from thinker.protocol.media_requests import Draw, Drawn
+from thinker.protocol.media_requests import DrawingRequest, DrawingResult
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class Media:
     def make_reader(self, definition: AgentDefinition, payer: str) -> ReadDocument:
         return self.calls.make_reader(definition, payer)
 
-    async def draw_pictures(self, definition: AgentDefinition, payer: str, request: Draw) -> Drawn:
+    async def draw_pictures(
+        self, definition: AgentDefinition, payer: str, request: DrawingRequest
+    ) -> DrawingResult:
         return await self.calls.draw_pictures(definition, payer, request)
 
     async def store_speech(self, row: OutboxRow) -> None:

@@ -14,7 +14,7 @@ from orchestrator.tools.builtin.host_tool import (
     read_text_argument,
 )
 from thinker.formats.images import detect_image_type
-from thinker.protocol.media_requests import MOST_ASKED, MOST_PICTURES, Draw
+from thinker.protocol.media_requests import MAX_DESCRIPTION_CHARACTERS, MAX_PICTURES, DrawingRequest
 from thinker.protocol.messages import FileContent, JsonObject
 from thinker.protocol.served_models import PictureShape
 
@@ -29,7 +29,7 @@ NAMED = 40  # characters of the description in a picture's name
     {
         "prompt": "What to draw, in detail.",
         "shape": {"type": "string", "enum": [*SHAPES]},
-        "count": {"type": "integer", "minimum": 1, "maximum": MOST_PICTURES},
+        "count": {"type": "integer", "minimum": 1, "maximum": MAX_PICTURES},
     },
     ["prompt"],
     seconds=SECONDS,
@@ -40,13 +40,13 @@ async def draw_picture(context: ToolContext, arguments: JsonObject) -> str:
         read_text_argument(arguments, "prompt"),
         read_text_argument(arguments, "shape", SHAPES[0]),
     )
-    count = int(read_number_argument(arguments, "count", 1, 1, MOST_PICTURES))
-    if not 0 < len(prompt) <= MOST_ASKED:
-        raise ToolFailure(f"prompt must have 1 to {MOST_ASKED} characters")
+    count = int(read_number_argument(arguments, "count", 1, 1, MAX_PICTURES))
+    if not 0 < len(prompt) <= MAX_DESCRIPTION_CHARACTERS:
+        raise ToolFailure(f"prompt must have 1 to {MAX_DESCRIPTION_CHARACTERS} characters")
     if shape not in SHAPES:
         raise ToolFailure(f"shape must be one of {', '.join(SHAPES)}")
     try:
-        drawn = await context.draw(Draw(prompt=prompt, shape=shape, count=count))
+        drawn = await context.draw(DrawingRequest(prompt=prompt, shape=shape, count=count))
     except JournalError:
         raise
     except OrchestratorError as error:

@@ -21,7 +21,14 @@ from orchestrator.processes.local_models import find_local_servers
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.settings import Settings
-from thinker.protocol.background import ASK_SECONDS, MODEL_TRY, TRIALS, Trial, Tried, TryModel
+from thinker.protocol.background import (
+    MODEL_CALL_SECONDS,
+    MODEL_TRY,
+    TRIALS,
+    ModelTrialRequest,
+    ModelTrialResult,
+    Trial,
+)
 from thinker.protocol.model_endpoints import PLAIN
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.providers import Ability, Provider
@@ -237,12 +244,13 @@ async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[A
     if provider.wire == "demo" and name != "chat":
         return AbilityResult(name=name, state="skipped"), 0
     try:
-        asked = TryModel(trial=name)
-        found = await worker.peer.call(MODEL_TRY, asked, Tried, timeout=ASK_SECONDS)
-    except TimeoutError:
-        text = (
-            f"no answer within {ASK_SECONDS:g} seconds; is the server busy, or loading the model?"
+        asked = ModelTrialRequest(trial=name)
+        found = await worker.peer.call(
+            MODEL_TRY, asked, ModelTrialResult, timeout=MODEL_CALL_SECONDS
         )
+    except TimeoutError:
+        limit = f"no answer within {MODEL_CALL_SECONDS:g} seconds"
+        text = f"{limit}; is the server busy, or loading the model?"
         return AbilityResult(name=name, state="failed", text=text), 0
     except (PeerClosedError, RpcError, ValidationError) as error:
         raise WorkerError(f"the worker failed: {error}") from error

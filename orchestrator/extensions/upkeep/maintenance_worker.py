@@ -167,10 +167,10 @@ class MaintenanceWorker(LoopBound):
         part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep)
         if part is None:
             return
-        request = background.Compact(messages=part.messages, summary=part.summary)
+        request = background.CompactionRequest(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
         answer = await self._call_model(
-            job, size, background.SESSION_COMPACT, request, background.Compacted
+            job, size, background.SESSION_COMPACT, request, background.CompactionResult
         )
         if answer is None:
             return
@@ -194,10 +194,10 @@ class MaintenanceWorker(LoopBound):
         )
         if part is None:
             return
-        request = background.Extract(messages=part.messages, known=part.known)
+        request = background.ExtractionRequest(messages=part.messages, known=part.known)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
         answer = await self._call_model(
-            job, size, background.FACTS_EXTRACT, request, background.Extracted
+            job, size, background.FACTS_EXTRACT, request, background.ExtractionResult
         )
         if answer is None:
             await store.transact(due_sessions.postpone_extraction, job.session_id, now)
@@ -215,7 +215,7 @@ class MaintenanceWorker(LoopBound):
     async def _embed_facts(self, agent: AgentDefinition) -> None:
         """Embed some of the facts that have no vector yet."""
         agent_id, store = agent.agent_id, self.calls.store
-        limit = background.EMBEDDED
+        limit = background.MAX_EMBEDDED_TEXTS
         facts = await store.transact(fact_vectors.list_facts_without_vector, agent_id, limit)
         texts = [fact for _, fact in facts]
         answer = await self.embeddings.request_vectors(agent, agent_id, texts)

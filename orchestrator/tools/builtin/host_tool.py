@@ -27,7 +27,7 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun
 from thinker.formats.word_lists import parse_words
 from thinker.protocol.environments import Environments
-from thinker.protocol.media_requests import Draw, Drawn
+from thinker.protocol.media_requests import DrawingRequest, DrawingResult
 from thinker.protocol.messages import (
     UNTRUSTED,
     FileContent,
@@ -77,7 +77,7 @@ class ToolContext:
     store: Store
     meaning: Callable[[str], Awaitable[Embedding | None]]
     document_text: ReadDocument
-    draw: Callable[[Draw], Awaitable[Drawn]]
+    draw: Callable[[DrawingRequest], Awaitable[DrawingResult]]
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
     off_loop: OffLoop = run_off_loop

@@ -8,7 +8,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.processes.model_broker import CallLedger
-from thinker.protocol.background import Embedded
+from thinker.protocol.background import EmbeddingResult
 from thinker.protocol.messages import AssistantMessage, Usage
 from thinker.protocol.methods import StepCommit
 from thinker.protocol.peer import PeerClosedError
@@ -134,7 +134,7 @@ async def test_vectors_keep_the_name_of_their_model() -> None:
     booked = Booked()
     with booked.ledger.record_work("embed"):
         booked.ledger.record_call(ended("1"))
-        answer = Embedded(model="openai/e", usage=Usage(), call_ids=("1",))
+        answer = EmbeddingResult(model="openai/e", usage=Usage(), call_ids=("1",))
         counted = await booked.ledger.replace_counts(answer)
     assert (counted.model, counted.usage) == ("openai/e", TRUE)
 

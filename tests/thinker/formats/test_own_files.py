@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from thinker.formats.own_files import SETTLED, OwnFiles
+from thinker.formats.own_files import SETTLED_NS, OwnFiles
 from thinker.formats.regular_file import read_identity
 
 
 def later() -> int:
     """Return a time at which nothing was written for a while."""
-    return time.time_ns() + 2 * SETTLED
+    return time.time_ns() + 2 * SETTLED_NS
 
 
 def write(path: Path, text: str) -> None:

@@ -155,7 +155,7 @@ async def test_answer_that_is_not_read_to_its_end_ends_its_connection() -> None:
 
 async def test_worker_that_reads_nothing_is_sent_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory does not fill."""
-    monkeypatch.setattr(connections, "UNREAD", 1000)
+    monkeypatch.setattr(connections, "MAX_UNREAD_BYTES", 1000)
     broker = answering(pack_head(200, {}) + pack_frame(PIECE, b"x" * 1000) * 5000 + pack_frame(END))
     async with linked(broker) as link:
         answer = await asked(link)

@@ -147,7 +147,7 @@ async def test_other_words_about_keeping_change_nothing(told: str) -> None:
 
 async def test_a_few_idle_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a rush, the others are closed."""
-    monkeypatch.setattr(connections, "MOST_IDLE", 1)
+    monkeypatch.setattr(connections, "MAX_IDLE_CONNECTIONS", 1)
     server = Server([OK])
     async with connected(server) as found:
         for connection in [await found.take_connection() for _ in range(3)]:
@@ -214,7 +214,7 @@ async def test_an_answer_that_is_not_read_to_its_end_ends_its_connection() -> No
 
 async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server must not keep it for nothing."""
-    monkeypatch.setattr(connections, "KEPT", 0.0)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
     server = Server([OK])
     async with connected(server) as found:
         await exchange(found)

@@ -182,7 +182,7 @@ async def test_a_bomb_is_unpacked_as_far_as_the_caller_takes_it() -> None:
         answer.close()
         client.close()
     assert sum(sizes) == 256 * MIB
-    assert max(sizes) <= connections.UNREAD
+    assert max(sizes) <= connections.MAX_UNREAD_BYTES
 
 
 @pytest.mark.parametrize("more", [ANSWER, b"\r\n", b"HTTP/1.1 200 OK\r\n"])

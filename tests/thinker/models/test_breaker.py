@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.breaker import COOLDOWN, THRESHOLD, Breaker, CircuitBreakerModel
-from thinker.models.retry import Fallback, Retries, Retrying
+from thinker.models.retry import FallbackModel, Retries, RetryingModel
 from thinker.protocol.messages import UserMessage
 from thinker.worker_errors import CircuitOpenError, FatalModelError, ModelError, RetryableModelError
 
@@ -82,7 +82,7 @@ async def test_fallback_answers_at_once_while_the_first_is_skipped() -> None:
         waits.append(seconds)
 
     guarded = CircuitBreakerModel(first, Breaker(), lambda: 0.0)
-    model = Fallback([Retrying(guarded, Retries(sleep=sleep, clock=lambda: 0.0)), second])
+    model = FallbackModel([RetryingModel(guarded, Retries(sleep=sleep, clock=lambda: 0.0)), second])
     answers = [(await model.complete(REQUEST)).message.content for _ in range(3)]
     assert answers == ["one", "two", "three"]
     assert len(first.requests) == THRESHOLD

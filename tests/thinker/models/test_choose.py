@@ -11,7 +11,7 @@ from fakes.scripted import spec
 from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose_model
-from thinker.models.retry import Fallback
+from thinker.models.retry import FallbackModel
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import UserMessage
 from thinker.worker_errors import WorkerConfigError
@@ -120,7 +120,7 @@ async def test_fallbacks_are_asked_in_order() -> None:
         fallback_models=("qwen/qwen3-32b", "anthropic/claude"),
     )
     model = choose_model(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network)
-    assert isinstance(model, Fallback)
+    assert isinstance(model, FallbackModel)
     assert (await model.complete(REQUEST)).model == "anthropic/claude"
     await model.aclose()
     assert [urlsplit(request.url).hostname for request in network.requests] == [

@@ -9,7 +9,7 @@ from fakes.model_api import PROMPT_TOKENS, Reply
 
 from thinker.models.choose import choose_embeddings
 from thinker.models.embeddings import EmbeddingModel
-from thinker.protocol.background import LONGEST, Embed
+from thinker.protocol.background import MAX_EMBEDDED_CHARACTERS, EmbeddingRequest
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import Usage
 from thinker.protocol.vectors import pack_vector
@@ -35,7 +35,9 @@ async def test_texts_become_vectors_in_their_order_and_are_counted() -> None:
     """One request; long texts are cut; the key and the dimensions are sent."""
     async with EmbeddingsApi() as api:
         model = model_at(api, embeddings_dimensions=256)
-        found = await model.embed_texts(Embed(texts=("a dog", "x" * (LONGEST + 1))))
+        found = await model.embed_texts(
+            EmbeddingRequest(texts=("a dog", "x" * (MAX_EMBEDDED_CHARACTERS + 1)))
+        )
         await model.aclose()
     assert found.vectors == (pack_vector(vector("a dog")), pack_vector(vector("x")))
     assert (found.model, found.usage) == ("openai/small", Usage(prompt=PROMPT_TOKENS))
@@ -45,7 +47,7 @@ async def test_texts_become_vectors_in_their_order_and_are_counted() -> None:
     assert request.body == {
         "model": "small",
         "dimensions": 256,
-        "input": ["a dog", "x" * LONGEST],
+        "input": ["a dog", "x" * MAX_EMBEDDED_CHARACTERS],
     }
 
 
@@ -54,7 +56,9 @@ async def test_server_that_counts_nothing_is_charged_by_an_estimate() -> None:
     async with EmbeddingsApi() as api:
         api.spoil = lambda document: document.pop("usage")
         model = model_at(api)
-        assert (await model.embed_texts(Embed(texts=("eight ch",)))).usage == Usage(prompt=2)
+        assert (await model.embed_texts(EmbeddingRequest(texts=("eight ch",)))).usage == Usage(
+            prompt=2
+        )
         await model.aclose()
 
 
@@ -97,7 +101,7 @@ async def test_answer_that_cannot_be_used_is_a_model_error(
         api.spoil = spoil
         model = model_at(api)
         with pytest.raises(ModelError):
-            await model.embed_texts(Embed(texts=("a dog", "some tea")))
+            await model.embed_texts(EmbeddingRequest(texts=("a dog", "some tea")))
         await model.aclose()
 
 
@@ -117,7 +121,7 @@ async def test_failure_is_a_model_error_without_the_key(reply: Reply) -> None:
         api.script.append(reply)
         model = model_at(api)
         with pytest.raises(ModelError) as caught:
-            await model.embed_texts(Embed(texts=("a dog",)))
+            await model.embed_texts(EmbeddingRequest(texts=("a dog",)))
         await model.aclose()
     assert KEY not in str(caught.value)
 
@@ -128,7 +132,7 @@ async def test_server_without_a_provider_is_asked_without_a_key() -> None:
         base = settings(embeddings_base_url=f"{api.url}/v1")
         model = choose_embeddings(base, {"OPENAI_API_KEY": KEY})
         assert model is not None
-        assert (await model.embed_texts(Embed(texts=("x",)))).model == "custom/small"
+        assert (await model.embed_texts(EmbeddingRequest(texts=("x",)))).model == "custom/small"
         await model.aclose()
     assert "authorization" not in api.requests[0].headers
 

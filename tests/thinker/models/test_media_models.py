@@ -18,14 +18,19 @@ from thinker.models.failures import format_headline
 from thinker.models.media_models import MediaModels
 from thinker.models.retry import Retries
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.media_requests import MOST_SOUND, Draw, Hear, Speak
+from thinker.protocol.media_requests import (
+    MAX_SPEECH_BYTES,
+    DrawingRequest,
+    SpeechRequest,
+    TranscriptionRequest,
+)
 from thinker.protocol.messages import Usage
 from thinker.worker_errors import FatalModelError, ModelError, RetryableModelError
 
 KEY = "sk-secret"
-OGG = Hear(media_type="audio/ogg", data=recording("tea please", 3.0))
-HELLO = Speak(text="Hello, Ada.")
-CAT = Draw(prompt="a cat", shape="wide", count=2)
+OGG = TranscriptionRequest(media_type="audio/ogg", data=recording("tea please", 3.0))
+HELLO = SpeechRequest(text="Hello, Ada.")
+CAT = DrawingRequest(prompt="a cat", shape="wide", count=2)
 USED = Usage(prompt=INPUT_TOKENS, completion=OUTPUT_TOKENS)
 
 
@@ -158,7 +163,7 @@ async def test_passing_failure_is_tried_again(reply: Reply) -> None:
 
 @pytest.mark.parametrize(
     "sound",
-    [b'{"detail": "no such voice"}', b"<html>", b"", b"ID3" + bytes(MOST_SOUND)],
+    [b'{"detail": "no such voice"}', b"<html>", b"", b"ID3" + bytes(MAX_SPEECH_BYTES)],
     ids=["words", "page", "nothing", "endless"],
 )
 async def test_answer_that_is_no_speech_is_none(sound: bytes) -> None:

@@ -6,7 +6,13 @@ import pytest
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.retry import LONGEST_DELAY, Fallback, Retries, Retrying, compute_delay
+from thinker.models.retry import (
+    MAX_DELAY_SECONDS,
+    FallbackModel,
+    Retries,
+    RetryingModel,
+    compute_delay,
+)
 from thinker.protocol.messages import AssistantMessage, UserMessage
 from thinker.worker_errors import (
     AccountError,
@@ -55,9 +61,9 @@ class Time:
         self.now += seconds
 
 
-def retrying(model: Scripted, time: Time) -> Retrying:
+def retrying(model: Scripted, time: Time) -> RetryingModel:
     """Return the model with retries on a fake clock, jitter at its mean."""
-    return Retrying(model, Retries(sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.5))
+    return RetryingModel(model, Retries(sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.5))
 
 
 @pytest.mark.parametrize("attempt", range(1, 12))
@@ -101,7 +107,7 @@ async def test_retries_end_after_four_attempts() -> None:
 
 async def test_a_provider_that_asks_for_too_long_a_wait_is_given_up() -> None:
     """The user, or the next model, should not wait for it."""
-    model = Scripted(RetryableModelError("x", LONGEST_DELAY + 1))
+    model = Scripted(RetryableModelError("x", MAX_DELAY_SECONDS + 1))
     with pytest.raises(RetryableModelError):
         await retrying(model, Time()).complete(REQUEST)
     assert model.asked == 1
@@ -113,7 +119,7 @@ async def test_slow_failures_use_up_the_patience() -> None:
     model = Scripted(*[RetryableModelError("x", 59.8)] * 9)
     retries = Retries(patience=100.0, sleep=time.sleep, clock=lambda: time.now, rng=lambda: 0.0)
     with pytest.raises(RetryableModelError):
-        await Retrying(model, retries).complete(REQUEST)
+        await RetryingModel(model, retries).complete(REQUEST)
     assert model.asked == 2
 
 
@@ -126,7 +132,7 @@ def models(*scripted: Scripted) -> Sequence[Scripted]:
 
 async def test_the_next_model_answers_when_one_fails() -> None:
     """After retryable and fatal failures alike; the answer names its model."""
-    fallback = Fallback(models(Scripted(PASSING), Scripted(FatalModelError("x")), Scripted()))
+    fallback = FallbackModel(models(Scripted(PASSING), Scripted(FatalModelError("x")), Scripted()))
     assert fallback.name == "groq/m0"
     assert (await fallback.complete(REQUEST)).message.content == "groq/m2"
 
@@ -135,16 +141,16 @@ async def test_too_long_a_request_goes_to_no_other_model() -> None:
     """The caller must shorten it."""
     first, second = models(Scripted(ContextOverflowError("x")), Scripted())
     with pytest.raises(ContextOverflowError):
-        await Fallback([first, second]).complete(REQUEST)
+        await FallbackModel([first, second]).complete(REQUEST)
     assert second.asked == 0
 
 
 async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
     """No model is left."""
     with pytest.raises(FatalModelError, match="last"):
-        await Fallback(models(Scripted(PASSING), Scripted(FatalModelError("the last")))).complete(
-            REQUEST
-        )
+        await FallbackModel(
+            models(Scripted(PASSING), Scripted(FatalModelError("the last")))
+        ).complete(REQUEST)
 
 
 @pytest.mark.parametrize("keyless", [0, 1])
@@ -153,16 +159,16 @@ async def test_refused_key_is_the_failure_only_when_no_model_has_another(keyless
     errors: list[ModelError] = [RetryableModelError("down"), RetryableModelError("away")]
     errors[keyless] = AccountError("groq refused the key")
     with pytest.raises(RetryableModelError):
-        await Fallback(models(*map(Scripted, errors))).complete(REQUEST)
+        await FallbackModel(models(*map(Scripted, errors))).complete(REQUEST)
     with pytest.raises(AccountError):
-        await Fallback(models(Scripted(errors[keyless]))).complete(REQUEST)
+        await FallbackModel(models(Scripted(errors[keyless]))).complete(REQUEST)
 
 
 async def test_logs_tell_what_happened_without_quotes() -> None:
     """They contain neither the prompt nor the provider's text."""
     with structlog.testing.capture_logs() as logs:
         first = retrying(Scripted(*[PASSING] * 4, name="groq/a"), Time())
-        await Fallback([first, Scripted(name="groq/b")]).complete(REQUEST)
+        await FallbackModel([first, Scripted(name="groq/b")]).complete(REQUEST)
     assert [log["event"] for log in logs] == ["model_retry"] * 3 + ["model_fallback"]
     assert logs[0] == {
         "event": "model_retry",
@@ -179,6 +185,6 @@ async def test_logs_tell_what_happened_without_quotes() -> None:
 async def test_closing_reaches_every_model() -> None:
     """Including fallbacks that were never called."""
     first, second = models(Scripted(), Scripted())
-    await Fallback([retrying(first, Time()), second]).aclose()
+    await FallbackModel([retrying(first, Time()), second]).aclose()
     assert first.closed
     assert second.closed

@@ -5,7 +5,7 @@ from fakes.scripted import ScriptedModel, call, says, spec
 
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account, ProviderError, build_failure
-from thinker.models.retry import Fallback
+from thinker.models.retry import FallbackModel
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
@@ -39,7 +39,7 @@ def refused(status: int = 400, kind: str = "") -> ModelError:
 async def test_captured_steps_are_told_in_words(error: ModelError) -> None:
     """No tool runs again, none is offered, and the transcript has no native call."""
     model = ScriptedModel(error, says("Drink green tea."))
-    response = await Fallback([model]).complete(REQUEST)
+    response = await FallbackModel([model]).complete(REQUEST)
     assert response.message.content == "Drink green tea."
     asked = model.requests[1]
     assert (asked.tools, asked.tool_choice, asked.system) == ((), AUTO, "You help.")
@@ -54,7 +54,7 @@ async def test_every_model_is_asked_with_tools_first() -> None:
     """Then the one whose failure tools may have caused."""
     first = ScriptedModel(refused(), says("words"))
     second = ScriptedModel(FatalModelError("groq refused the key"))
-    response = await Fallback([first, second]).complete(REQUEST)
+    response = await FallbackModel([first, second]).complete(REQUEST)
     assert response.message.content == "words"
     assert [len(model.requests) for model in (first, second)] == [2, 1]
 
@@ -74,11 +74,11 @@ async def test_failure_that_tools_did_not_cause_is_final(
     """A call without tools would fail as well."""
     model = ScriptedModel(error)
     with pytest.raises(type(error)):
-        await Fallback([model]).complete(request_)
+        await FallbackModel([model]).complete(request_)
 
 
 async def test_second_failure_is_reported() -> None:
     """Nothing follows the last resort."""
     model = ScriptedModel(refused(), refused(503))
     with pytest.raises(RetryableModelError, match="503"):
-        await Fallback([model]).complete(REQUEST)
+        await FallbackModel([model]).complete(REQUEST)

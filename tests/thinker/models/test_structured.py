@@ -12,7 +12,7 @@ from thinker.models.base import ModelRequest
 from thinker.models.choose import choose_model
 from thinker.models.failures import Account, OutputRefusedError, ProviderError, build_failure
 from thinker.models.openai_chat import build_request_body as openai_body
-from thinker.models.retry import Fallback
+from thinker.models.retry import FallbackModel
 from thinker.models.structured import MAX_REFUSED, StructuredOutput
 from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
@@ -130,7 +130,7 @@ async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
     """An unreadable grammar of tools costs the tools, not the answer."""
     refused = build_failure(OPENAI, 500, ProviderError("Failed to parse grammar"))
     inner = ScriptedModel(refused, says("in words"))
-    model = Fallback([StructuredOutput(inner, "auto", beside_tools=True)])
+    model = FallbackModel([StructuredOutput(inner, "auto", beside_tools=True)])
     answer = await model.complete(replace(WITH_TOOLS, output=None))
     assert answer.message.content == "in words"
     assert [len(request.tools) for request in inner.requests] == [1, 0]

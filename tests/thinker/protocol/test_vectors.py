@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from thinker.protocol.background import Embedded
+from thinker.protocol.background import EmbeddingResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.vectors import compute_cosines, compute_signs, pack_vector, unpack_vector
 
@@ -59,10 +59,10 @@ def test_signs_are_a_bit_for_each_number() -> None:
 
 def test_vector_crosses_the_wire_as_base64() -> None:
     """A truncated one is rejected."""
-    answer = Embedded(model="m", usage=Usage(), vectors=(pack_vector([3.0, 4.0]),))
+    answer = EmbeddingResult(model="m", usage=Usage(), vectors=(pack_vector([3.0, 4.0]),))
     wire = answer.model_dump(mode="json")
     assert wire["vectors"] == ["mpkZP83MTD8="]
-    assert Embedded.model_validate(wire) == answer
+    assert EmbeddingResult.model_validate(wire) == answer
     for text in ("mpkZP83M", "?"):
         with pytest.raises(ValidationError):
-            Embedded.model_validate({**wire, "vectors": [text]})
+            EmbeddingResult.model_validate({**wire, "vectors": [text]})

@@ -1,7 +1,7 @@
 """Prompt definitions: the Python API, the files, and the checks.
 
-Import the names from the modules below; this package imports none of them, so each costs only what
-it needs::
+Import the names from the modules below. This package imports none of them, so that a program loads
+only what it needs::
 
     from thinker.formats.prompts.definition import PromptDefinition
     from thinker.formats.prompts.sources import IncludePart, TextPart
@@ -15,8 +15,8 @@ it needs::
         tools=["search_docs", ToolEntry(name="summarize", include_tool_calls=False)],
     )
 
-- `definition`: `PromptDefinition`, and `read`, which reports every problem of a JSON value at once.
-- `sources`: what ``prompt`` may be: text, parts with includes, layered sections, or slots.
+- `definition`: `PromptDefinition`, and `parse_definition`, which reports all problems of a value.
+- `sources`: the forms of ``prompt``: text, parts with includes, layered sections, or slots.
 - `slots` and `grammar`: the slots of a prompt, and the schema of its answer.
 - `tooluse`: the ``tools`` of a definition.
 - `definition_files`: definitions in ``.md``, ``.yaml`` and ``.json`` files.

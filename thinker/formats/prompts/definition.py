@@ -15,7 +15,9 @@ from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import ToolEntry
 
 INHERIT = "inherit"  # as ``model``: the model of the agent that uses the definition
-IMAGES_KEPT = 10  # the default of recentImageThreshold in the Standard Agents specification
+DEFAULT_RECENT_IMAGES = (
+    10  # the default of recentImageThreshold in the Standard Agents specification
+)
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 
 # Rule names for pydantic's error types; other types keep their name.
@@ -76,12 +78,12 @@ class PromptDefinition(fields.Definition):
     variables: tuple[Variable, ...] = ()
     env: fields.Environment = Field(default_factory=dict)
     reasoning: ReasoningSettings | None = None
-    recent_image_threshold: fields.PositiveNumber = IMAGES_KEPT
+    recent_image_threshold: fields.PositiveNumber = DEFAULT_RECENT_IMAGES
     hooks: fields.Names | None = None
 
 
 def parse_definition(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON
-    """Validate a JSON value: return the definition, or None and every problem with its form."""
+    """Validate a JSON value; return the definition, or None and every problem of its form."""
     try:
         return PromptDefinition.model_validate(value, by_alias=True, by_name=False), ()
     except ValidationError as error:

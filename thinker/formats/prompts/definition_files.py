@@ -2,7 +2,7 @@
 
 A file defines the prompt of its name. YAML and JSON files hold the definition as one mapping. A
 Markdown file holds the fields as front matter and the ``prompt`` as its body; without front matter
-it is a text for other prompts to include.
+it is text for other prompts to include.
 """
 
 import json
@@ -29,7 +29,7 @@ PLAIN = "Text for other prompts to include"
 
 @dataclass(frozen=True)
 class DefinitionFile:
-    """A file with its definition, or with None and the problems; ``text`` is what it holds."""
+    """A file with its definition, or with None and the problems; ``text`` is its content."""
 
     path: Path
     definition: PromptDefinition | None
@@ -37,7 +37,7 @@ class DefinitionFile:
     text: str = field(default="", repr=False)
 
     def find_line(self, problem: DefinitionProblem) -> int:
-        """Return the line of a problem in the file, from 1; 0 if it is not known."""
+        """Return the line of a problem in the file, counted from 1; 0 if unknown."""
         parts = plain_yaml.split_front_matter(self.text) if self.path.suffix == ".md" else None
         text, first_line = (self.text, 1) if parts is None else (parts[0], 2)
         return plain_yaml.find_line(text, problem.path, first_line) if problem.path else 0
@@ -46,9 +46,9 @@ class DefinitionFile:
 def scan_definitions(
     directories: Sequence[Path],
 ) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
-    """Return every definition file in the directories, by name, and the unusable directories.
+    """Return the definition files in the directories, keyed by name, and the unusable directories.
 
-    A later directory wins. Missing directories count as empty.
+    A file of a later directory replaces one of the same name. Missing directories count as empty.
     """
     found: dict[str, DefinitionFile] = {}
     unusable: dict[Path, FileError] = {}
@@ -75,7 +75,7 @@ def scan_definitions(
 def load_definition_file(
     path: Path, read_text: Callable[[Path, FileKind], str] = regular_file.read_text
 ) -> DefinitionFile:
-    """Read the file at ``path``; errors become problems of the result."""
+    """Read a definition file; errors become problems of the result."""
     try:
         text = read_text(path, regular_file.DEFINITION).replace("\r\n", "\n")
         definition, problems = _parse_definition_text(path.stem, path.suffix, text)
@@ -108,7 +108,12 @@ def _parse_definition_text(
 
 
 def _parse_fields(ending: str, text: str) -> JsonObject:
-    """Return the definition in a file as JSON; raises as `load_definition_file`."""
+    """Return the definition in a file as JSON.
+
+    Raises:
+        DefinitionError: the text is not JSON, or names a field twice.
+        YamlError: the text is not a YAML mapping.
+    """
     if ending == ".json":
         try:
             fields = OBJECT.validate_json(text)

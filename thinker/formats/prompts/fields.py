@@ -30,7 +30,7 @@ class Definition(BaseModel):
 def build_rule_validator(
     name: LiteralString, message: LiteralString, fits: Callable[[Any], bool]
 ) -> Callable[[object], object]:
-    """Return a validator that refuses values that do not fit, with this error type and message."""
+    """Return a validator that rejects other values with this error type and message."""
 
     def check_value(value: object) -> object:
         if not fits(value):
@@ -41,7 +41,7 @@ def build_rule_validator(
 
 
 def build_name_validator(kind: type[Definition]) -> BeforeValidator:
-    """Accept a name in the place of an object of this kind."""
+    """Return a validator that accepts a name in place of an object of this kind."""
     message = "must be a name or an object with a name"
     check = build_rule_validator(
         "string_or_object", message, lambda value: isinstance(value, dict | kind)
@@ -54,7 +54,7 @@ def _is_count(value: object) -> bool:
 
 
 def _require_object_schema(value: object) -> object:
-    """Accept the JSON Schema of an object, or a pydantic model in its place."""
+    """Return the JSON Schema of an object; a pydantic model becomes its schema."""
     if isinstance(value, type) and issubclass(value, BaseModel):
         return value.model_json_schema()
     if not isinstance(value, dict) or value.get("type", "object") != "object":

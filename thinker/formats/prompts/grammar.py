@@ -1,7 +1,7 @@
 """The output grammar: read the schema of an answer, as authors write it, into one tree.
 
 A mapping is an object, a list or set is an array, and a tuple is ``(type or schema, description,
-default)``. A pydantic model stands for its fields. Any other value is a text for the model. Files
+default)``. A pydantic model stands for its fields. Any other value is text for the model. Files
 have no types, so ``{"$type": "list[str]", "$desc": …, "$default": …}`` replaces the tuple there.
 """
 
@@ -23,7 +23,7 @@ class OutputSchemaError(Exception):
 
 @dataclass(frozen=True)
 class Leaf:
-    """A type, or a text in the place of a type."""
+    """A type, or text in place of a type."""
 
     type: object
 
@@ -50,8 +50,8 @@ Node: TypeAlias = Leaf | Group | Listing
 class Entry:
     """A node of the schema with its description and default.
 
-    ``wrapped``: the author wrote a tuple. ``described``: the tuple has a description, perhaps an
-    empty one. ``default`` holds the default value, or is empty without one.
+    ``wrapped`` says whether the author wrote a tuple, ``described`` whether the tuple has a
+    description, perhaps an empty one. ``default`` contains the default value, if any.
     """
 
     node: Node
@@ -62,7 +62,7 @@ class Entry:
 
 
 def parse_output_schema(schema: object, models: tuple[object, ...] = ()) -> Entry:
-    """Return the tree of a schema; a pydantic model inside one of ``models`` stays a name.
+    """Return the tree of a schema; inside ``models``, each of these models stays a name.
 
     Raises:
         OutputSchemaError: A ``$type`` is not a type of the grammar.
@@ -88,7 +88,7 @@ def parse_output_schema(schema: object, models: tuple[object, ...] = ()) -> Entr
 
 
 def parse_type(text: str) -> object:
-    """Return the type that a text names: ``list[int]``, ``dict[str, int]``, ``str | None``.
+    """Return the type that ``text`` names: ``list[int]``, ``dict[str, int]``, ``str | None``.
 
     Raises:
         OutputSchemaError: The text is not a type of the grammar.
@@ -164,6 +164,6 @@ def _list_elements(node: ast.expr) -> list[ast.expr]:
 def _evaluate_constant(node: ast.expr) -> object:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
         return node.value
-    if isinstance(node, ast.Name):  # prompts show the values of a Literal without quotes
+    if isinstance(node, ast.Name):  # prompts show Literal values without quotes
         return node.id
     raise ValueError(ast.dump(node)[:60])

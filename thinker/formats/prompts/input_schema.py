@@ -1,4 +1,4 @@
-"""Find what no validator accepts in a JSON Schema: such a schema would check nothing."""
+"""Find the mistakes in a JSON Schema that would make it check nothing."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from thinker.protocol.messages import JsonObject
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 FORMS: dict[str, tuple[type, str]] = {
     "properties": (dict, "an object of fields"),
-    "required": (list, "a list of names, beside properties"),
+    "required": (list, "a list of names, next to properties"),
     "enum": (list, "a list of values"),
     "description": (str, "text"),
     "pattern": (str, "text"),
@@ -20,7 +20,7 @@ FORMS: dict[str, tuple[type, str]] = {
 
 
 def find_schema_misuse(schema: JsonValue, place: str = "") -> str | None:
-    """Return the first keyword that has a wrong value, with its place and what to write."""
+    """Return a message about the first keyword with a wrong value, or None."""
     if isinstance(schema, bool):
         return None
     if not isinstance(schema, dict):
@@ -47,7 +47,7 @@ def _has_form(form: type, value: JsonValue) -> bool:
 
 
 def _iter_inner_schemas(schema: JsonObject, prefix: str) -> Iterator[tuple[JsonValue, str]]:
-    """Yield the schemas in a schema, with their places."""
+    """Yield the inner schemas of a schema, with their places."""
     fields = schema.get("properties")
     for name, field in (fields if isinstance(fields, dict) else {}).items():
         yield field, f"{prefix}properties.{name}"

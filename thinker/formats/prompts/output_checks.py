@@ -1,8 +1,8 @@
-"""Find what cannot be the schema of an answer in the ``output`` of a file.
+"""Find the parts of a file's ``output`` that cannot be the schema of an answer.
 
-A file has no Python types, so a text in the place of a schema says nothing of the values: ``[str,
-"words"]`` would be a list of anything. A text as the value of a field is a description, and the
-field takes any value.
+A file has no Python types, so text in place of a schema says nothing about the values: ``[str,
+"words"]`` would be a list of anything. Text as the value of a field is a description, and the field
+accepts any value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ FIELD = '{$type: str, $desc: "words"}'
 
 
 def check_output_schema(prompt: JsonValue) -> tuple[DefinitionProblem, ...]:
-    """Return what is wrong with the output of a prompt as a file holds it."""
+    """Return the problems of the output of a prompt, as a file defines it."""
     slots = prompt.get("slots") if isinstance(prompt, dict) else None
     if not isinstance(slots, dict):
         return ()
@@ -50,8 +50,8 @@ def _check_mapping(path: Path, schema: Mapping[str, JsonValue]) -> Iterator[tupl
             yield from _check_schema((*path, key), value)
     elif "$type" not in schema or schema.keys() - MARKS:
         wrong = next((key for key in schema if key not in MARKS), "")
-        problem = f"has {wrong!r} beside $type" if "$type" in schema else "has no $type"
-        yield path, f"{problem}; write $type, $desc and $default alone, such as {FIELD}"
+        problem = f"has {wrong!r} besides $type" if "$type" in schema else "has no $type"
+        yield path, f"{problem}; write only $type, $desc and $default, such as {FIELD}"
     elif isinstance(kind := schema["$type"], str):
         try:
             parse_type(kind)
@@ -89,7 +89,7 @@ def _is_type(text: str) -> bool:
 
 
 def _quote_yaml(kind: str) -> str:
-    """Return a type as YAML; brackets and commas need quotes within braces."""
+    """Return a type as YAML; within braces, brackets and commas need quotes."""
     return kind if kind.isidentifier() else f'"{kind}"'
 
 

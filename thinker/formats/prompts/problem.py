@@ -35,7 +35,7 @@ class UnknownPromptError(DefinitionError):
 
 
 class PromptTooLargeError(DefinitionError):
-    """The text with its includes is longer than any model reads."""
+    """The text with its includes is longer than any model can read."""
 
 
 @dataclass(frozen=True)

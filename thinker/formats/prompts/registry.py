@@ -26,7 +26,7 @@ from thinker.formats.prompts.sources import (
 from thinker.formats.prompts.substitution import list_variable_names
 from thinker.formats.prompts.tooluse import ToolEntry
 
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what every provider takes
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what every provider accepts
 _UNCALLABLE = "{name!r} cannot be called by models; use letters, digits, - and _, at most 64"
 SUBAGENT_OPTIONS = tooluse.SubagentUse.model_fields.keys() - tooluse.HandoffUse.model_fields.keys()
 
@@ -40,7 +40,7 @@ class AgentKind(NamedTuple):
 
 @dataclass(frozen=True)
 class Registry:
-    """The known names by kind. ``tools`` None accepts any name of a tool."""
+    """The known names of each kind; if ``tools`` is None, every tool name is known."""
 
     prompts: Mapping[str, Source]
     models: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ class Registry:
         )
 
     def resolve_tool_entry(self, entry: ToolEntry) -> tooluse.Use | None:
-        """Look a tool entry up: tools first, then prompts, then agents; None when unknown."""
+        """Find an entry among the tools, then the prompts, then the agents; None if unknown."""
         kind = self._find_use_type(entry)
         return None if kind is None else entry.convert_to_use(kind)
 
@@ -179,7 +179,7 @@ def order_includes(prompts: Mapping[str, Source], root: str) -> tuple[str, ...]:
 
 
 def _list_include_places(source: Source) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return the path and the name of every include; only lists of parts have a path for each."""
+    """Return the path and name of every include; only parts of a list have a path each."""
     if not isinstance(source, tuple):
         return [(("prompt",), name) for name in list_included_names(source)]
     includes = ((i, part) for i, part in enumerate(source) if isinstance(part, IncludePart))
@@ -190,7 +190,7 @@ def _check_options(
     entry: ToolEntry, kind: type[tooluse.Use], place: tuple[str | int, ...]
 ) -> Iterator[DefinitionProblem]:
     options = entry.list_inapplicable_options(kind)
-    if kind is tooluse.HandoffUse:  # Registry._agent reports these
+    if kind is tooluse.HandoffUse:  # Registry._check_agent reports these
         reported = {ToolEntry.model_fields[name].alias for name in SUBAGENT_OPTIONS}
         options = [name for name in options if name not in reported]
     if options:
@@ -199,7 +199,7 @@ def _check_options(
 
 
 def _check_option_variables(definition: PromptDefinition) -> Iterator[DefinitionProblem]:
-    """Report variables in options that no declaration or environment can set."""
+    """Yield a problem for each variable in options that nothing declares or sets."""
     known = {*definition.env, *(variable.name for variable in definition.variables)}
     for number, entry in enumerate(definition.tools or ()):
         for name in list_variable_names(entry.options):

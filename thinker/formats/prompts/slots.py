@@ -1,6 +1,7 @@
 """The thirteen slots of a prompt as one typed model; any other key is an extra slot.
 
-Each slot declares how a child's value meets its parent's, and a second value the first (`Merge`).
+Each slot declares how a child's value combines with its parent's, and a later value with an earlier
+one (`Merge`).
 Authors may use short forms; the model holds the full form.
 """
 
@@ -42,7 +43,7 @@ TITLES = {
 
 
 class Merge(StrEnum):
-    """How a newer value of a slot combines with an older one."""
+    """The ways in which a newer value of a slot combines with an older one."""
 
     REPLACE = "replace"  # the newer value wins
     DEEP = "deep_merge"  # mappings are merged, lists get the missing items, the rest is replaced
@@ -64,7 +65,7 @@ class AttachmentMessageContent(BaseModel):
     type: str
 
     @model_validator(mode="after")
-    def suffix(self) -> "AttachmentMessageContent":
+    def _fill_missing_payload(self) -> "AttachmentMessageContent":
         """Set a missing payload to None."""
         if self.type not in self.model_fields_set:
             setattr(self, self.type, None)
@@ -96,7 +97,7 @@ class SlotTool(BaseModel):
 
 
 def wrap_in_list(value: object) -> list[object]:
-    """Return a list as it is, None as an empty list, and any other value as the only item."""
+    """Return a list unchanged, None as an empty list, and any other value as the only item."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -108,7 +109,7 @@ def _parse_history(value: object) -> list[ChatMessage]:
     return list(map(ChatMessage.model_validate, items))
 
 
-def _parse_attachment(value: object) -> list[MessageContent]:
+def _parse_attachments(value: object) -> list[MessageContent]:
     whole = (dict, TextMessageContent, AttachmentMessageContent)
     items = wrap_in_list(value)
     items = [x if isinstance(x, whole) else {"type": "text", "text": str(x)} for x in items]
@@ -116,6 +117,7 @@ def _parse_attachment(value: object) -> list[MessageContent]:
 
 
 def _require_readable_output(output: object) -> object:
+    """Return ``output`` after checking that the grammar can read it."""
     try:
         parse_output_schema(output)
     except OutputSchemaError as error:
@@ -124,7 +126,7 @@ def _require_readable_output(output: object) -> object:
 
 
 class Options(BaseModel):
-    """How an answer is requested; other keys are for the model provider.
+    """Options for requesting an answer; other keys are for the model provider.
 
     ``ensure_keys`` are paths (``items[*].name``) that a structured answer must contain.
     """
@@ -159,7 +161,7 @@ class SlotPrompt(BaseModel):
     instruct: Annotated[object, Merge.DEEP] = None
     examples: Annotated[object, Merge.DEEP] = None
     input: Annotated[object, Merge.REPLACE] = None
-    attachment: Annotated[list[MessageContent], PlainValidator(_parse_attachment), Merge.DEEP] = []
+    attachment: Annotated[list[MessageContent], PlainValidator(_parse_attachments), Merge.DEEP] = []
     output: Annotated[object, AfterValidator(_require_readable_output), Merge.DEEP] = None
     output_format: Annotated[object, Merge.REPLACE] = None
     options: Annotated[Options, Merge.DEEP] = Options()

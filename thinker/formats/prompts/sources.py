@@ -1,6 +1,6 @@
-"""What an author writes as ``prompt``: a string, parts, layered sections or slots.
+"""The forms of ``prompt``: a string, parts, layered sections or slots.
 
-Their form tells them apart::
+The structure tells them apart::
 
     prompt: You are a helpful assistant.
     prompt: [{type: text, content: "Be brief. "}, {type: include, prompt: house_rules}]
@@ -50,7 +50,7 @@ class EnvPart(fields.Definition):
 
 
 def _find_part_tag(value: object) -> str | None:
-    """Return the union tag of a part, from a file or from Python."""
+    """Return the union tag of a part that comes from a file or from Python."""
     kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
     return f"<{kind}>" if kind in ("text", "include", "env") else None
 
@@ -94,7 +94,7 @@ class ToolNote(fields.Definition):
 
 
 def _parse_part_or_value(value: object) -> object:
-    """Read an object with exactly the fields of an include or a variable as that part."""
+    """Return an object with exactly the fields of an include or a variable as that part."""
     if isinstance(value, dict) and value.keys() in ({"type", "prompt"}, {"type", "property"}):
         kinds: dict[str, type[fields.Definition]] = {"include": IncludePart, "env": EnvPart}
         kind = kinds.get(str(value["type"]))
@@ -115,9 +115,9 @@ _not_empty = fields.build_rule_validator(
 
 
 class Layers(fields.Definition):
-    """The eight sections of a layered prompt in their order; empty ones are left out.
+    """The eight sections of a layered prompt, in order; empty ones are left out.
 
-    Their names are snake_case in files too.
+    The names of sections are snake_case in files, too.
     """
 
     model_config = ConfigDict(alias_generator=None)
@@ -145,13 +145,13 @@ def parse_part(value: object) -> Part | None:
 
 
 def _require_valid_slots(value: dict[str, object]) -> dict[str, object]:
-    """Return the values unchanged after checking that they make a prompt."""
+    """Return the values unchanged after checking that they form a prompt."""
     SlotPrompt.model_validate(value)
     return value
 
 
 class SlotSource(fields.Definition):
-    """A prompt written as slots; ``parent`` names another one, whose slots it inherits."""
+    """A prompt written as slots; it inherits the slots of the prompt named ``parent``."""
 
     slots: Annotated[dict[str, object], AfterValidator(_require_valid_slots)]
     parent: fields.NonEmptyText | None = None

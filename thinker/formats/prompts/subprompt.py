@@ -82,7 +82,7 @@ def format_first_message(use: DelegatedUse, arguments: JsonObject) -> str:
 
 
 def format_run_result(use: SubpromptUse, text: str, ran: Iterable[SubpromptCall]) -> str:
-    """Join the parts of a run that the caller wants: text, calls, errors."""
+    """Return the parts of a run that the caller wants: text, calls, errors."""
     calls, errors = [], []
     for tool in ran:
         called = f"- {tool.name}({tool.arguments})"

@@ -13,12 +13,12 @@ from thinker.protocol.messages import JsonObject
 
 SUBAGENT_CREATE, SUBAGENT_MESSAGE = "subagent_create", "subagent_message"
 NOTIFY_PARENT = "notify_parent"
-# Tools that agents get without naming them: those of resumable subagents and of their children.
+# Tools that agents get without listing them: those of resumable subagents and of their children.
 INJECTED = (SUBAGENT_CREATE, SUBAGENT_MESSAGE, NOTIFY_PARENT)
 
 
 class Immediate(fields.Definition):
-    """Starts a subagent before the first model call."""
+    """Settings of a subagent that starts before the first model call."""
 
     name_env: fields.NonEmptyText | None = None
     description_env: fields.NonEmptyText | None = None
@@ -26,7 +26,7 @@ class Immediate(fields.Definition):
 
 
 class Resumable(fields.Definition):
-    """Keeps a subagent after its first answer, so that it can receive messages."""
+    """Settings of a subagent that stays after its first answer, to receive messages."""
 
     receives_messages: Annotated[
         Literal["side_a", "side_b"], Field(alias="receives_messages")
@@ -68,7 +68,7 @@ class ToolUse(fields.Definition):
 
 
 class DelegatedUse(fields.Definition):
-    """Another prompt or agent that gets work; its first message may be among the arguments."""
+    """A prompt or agent that is given work; its first message may be among the arguments."""
 
     name: fields.NonEmptyText
     init_user_message_property: fields.NonEmptyText | None = None

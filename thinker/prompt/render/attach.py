@@ -65,7 +65,7 @@ def _match_table(table: ToolTable, known: Mapping[str, ToolSpec]) -> ToolTable:
 
 
 def _hide_fixed_options(tool: ToolSpec, options: JsonObject) -> ToolSpec:
-    """Fix these arguments of a tool and hide them from the model."""
+    """Return a tool with these arguments fixed and hidden from the model."""
     if not options:
         return tool
     parameters = dict(tool.parameters)

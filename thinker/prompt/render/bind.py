@@ -9,7 +9,7 @@ from thinker.prompt.render.sections import Section, Text, VariablePart
 
 
 def select_text_values(values: Mapping[str, str], declared: Iterable[Variable]) -> dict[str, str]:
-    """Return the values of the variables of type text; a variable without a value is empty."""
+    """Return the values of the variables of type text; empty for those without a value."""
     return {
         variable.name: values.get(variable.name, "")
         for variable in declared

@@ -110,10 +110,10 @@ def layered_prompt(
 
 
 def read_text_and_key(prompt: str | LayeredPrompt) -> tuple[str, str | None]:
-    """Return the system prompt as text, and its cache key; None for a plain string.
+    """Return the system prompt as text, and its cache key or, for a plain string, None.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: ``prompt`` is neither a string nor a `LayeredPrompt`.
     """
     if isinstance(prompt, LayeredPrompt):
         return prompt.text, prompt.cache_key
@@ -147,7 +147,7 @@ def add_tool_rows(sections: Sequence[Section], rows: Iterable[ToolRow]) -> tuple
 
 
 def _iter_parts(value: object) -> Iterator[sources.Part]:
-    """Yield a layer that contains includes or variables as parts; nothing for other layers."""
+    """Yield the parts of a layer with includes or variables; nothing for other layers."""
     if isinstance(value, sources.TextPart | sources.IncludePart | sources.EnvPart):
         yield value
     elif isinstance(value, tuple) and any(not isinstance(x, str | sources.ToolNote) for x in value):
@@ -202,7 +202,7 @@ def _build_note(row: ToolRow) -> sources.ToolNote:
 
 
 def _convert_to_json(value: object) -> object:
-    """Turn a structured section into plain JSON; pydantic models become their fields."""
+    """Return a structured section as plain JSON; pydantic models become their fields."""
     try:
         return json.loads(json.dumps(value, default=_dump_model, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ Layout: TypeAlias = Callable[[Sequence[Section]], str]
 
 
 def render_markdown(sections: Sequence[Section]) -> str:
-    """Write sections under their headings, separated by blank lines; agents get this layout."""
+    """Return sections under their headings, separated by blank lines: the layout for agents."""
     return "".join(
         ("\n\n" if number and not section.attached else "")
         + (f"# {section.title}\n" if section.title else "")
@@ -25,7 +25,7 @@ def render_markdown(sections: Sequence[Section]) -> str:
 
 
 def render_plain(sections: Sequence[Section]) -> str:
-    """Write sections without headings, separated by blank lines."""
+    """Return sections without headings, separated by blank lines."""
     return render_markdown([replace(section, title="") for section in sections])
 
 
@@ -34,7 +34,7 @@ def format_body(body: Body) -> str:
     match body:
         case bodies.Text(text):
             return text
-        case bodies.VariablePart(name) | bodies.Included(name):
+        case bodies.VariablePart(name) | bodies.IncludedDefinition(name):
             return f"<{name}>"
         case bodies.Bullets(items):
             return "\n".join("- " + "\n  ".join(item.splitlines()) for item in items)

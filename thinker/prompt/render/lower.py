@@ -1,6 +1,6 @@
 """Step 1, lower: turn a definition and everything it includes into sections.
 
-Each form of definition has a front end; later steps see sections only.
+Each form of definition has a front end; later steps see only sections.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,9 +11,9 @@ from thinker.formats.prompts.registry import order_includes
 from thinker.formats.prompts.sources import LayeredSource, SlotSource, Source, TextPart
 from thinker.prompt.render import layered, parts, slot_sections
 from thinker.prompt.render.parts import Sizes
-from thinker.prompt.render.sections import Included, Role, Section, Text
+from thinker.prompt.render.sections import IncludedDefinition, Role, Section, Text
 
-# More than any model reads. Twenty definitions that each include the next one twice would make a
+# More than any model can read. Twenty definitions that each include the next one twice would make a
 # million copies of the last one.
 MAX_CHARS = 1_000_000
 MAX_SECTIONS = 10_000
@@ -60,14 +60,14 @@ def _lower_source(name: str, sources: Mapping[str, Source], sizes: Sizes) -> tup
 
 
 def _measure_section(section: Section, sizes: Mapping[str, int], own_size: int) -> int:
-    return sizes[section.body.name] if isinstance(section.body, Included) else own_size
+    return sizes[section.body.name] if isinstance(section.body, IncludedDefinition) else own_size
 
 
 @dataclass
 class _Place:
-    """A definition being expanded: its remaining sections, and what its include overrides.
+    """A definition being expanded: its remaining sections, and the overrides of its include.
 
-    ``attached`` replaces that of the first section, ``role`` the role of all of them.
+    ``attached`` overrides the first section's ``attached``, ``role`` the roles of all sections.
     """
 
     rest: Iterator[Section]
@@ -87,7 +87,7 @@ def _expand_includes(lowered: Mapping[str, tuple[Section, ...]], root: str) -> I
         if place.attached is not None:
             section, place.attached = replace(section, attached=place.attached), None
         body = section.body
-        if isinstance(body, Included):
+        if isinstance(body, IncludedDefinition):
             inside = iter(lowered[body.name])
             places.append(_Place(inside, section.attached, place.role or body.role))
         else:

@@ -32,12 +32,12 @@ def output_model(
 ) -> type[BaseModel]:
     """Return the pydantic model of a structured output; a list at the root is its field ``list``.
 
-    Fields without a default are required. A single value in the place of a list becomes a list.
-    ``build`` makes the model of a mapping in another way.
+    Fields without a default are required. A single value in place of a list becomes a list.
+    ``build`` replaces the function that builds the model of a mapping.
 
     Raises:
         TypeError: The output is not a structure.
-        OutputSchemaError: JSON has no values of a type in the output.
+        OutputSchemaError: The output has a type that JSON does not have.
     """
     if isinstance(output, str) or not isinstance(output, Mapping | Sequence | set):
         if not is_model(output):
@@ -85,7 +85,7 @@ def _build_model(name: str, group: Group) -> type[BaseModel]:
                 alias=None if safe else key,
             ),
         )
-    # JSON has no NaN, so the reply could not say it.
+    # JSON has no NaN, so the reply could not contain it.
     config = ConfigDict(
         extra="allow", populate_by_name=True, protected_namespaces=(), allow_inf_nan=False
     )
@@ -107,7 +107,7 @@ def _build_type(name: str, entry: Entry) -> Any:  # noqa: ANN401 - a type made a
 
 
 def _find_type_text(entry: Entry) -> str | None:
-    """Return the text in the place of a type; it describes the field."""
+    """Return the text in place of a type, which describes the field."""
     node = entry.node
     return str(node.type) if isinstance(node, Leaf) and not is_type(node.type) else None
 

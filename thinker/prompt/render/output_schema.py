@@ -31,5 +31,5 @@ class SchemaContract:
 
 
 def build_request_contract(options: RequestOptions) -> SchemaContract | None:
-    """Return the contract of an API request, which replaces the definition's; None without one."""
+    """Return the contract of an API request, or None; it replaces that of a definition."""
     return None if options.output_schema is None else SchemaContract(options.output_schema)

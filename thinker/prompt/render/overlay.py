@@ -1,7 +1,7 @@
 """Combine sections by id, for step 3.
 
-A section above replaces the section below with the same id. Tool tables are joined instead; the
-rows below win, because their author wrote them by hand.
+A section above replaces the section below with the same id. Tool tables are joined instead; rows
+below win, because their author wrote them by hand.
 """
 
 from collections.abc import Iterable, Sequence

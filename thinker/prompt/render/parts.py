@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from thinker.formats.prompts.sources import IncludePart, Part, TextPart
-from thinker.prompt.render.sections import Included, Role, Section, Text, VariablePart
+from thinker.prompt.render.sections import IncludedDefinition, Role, Section, Text, VariablePart
 
 Sizes = Mapping[str, int]  # number of sections of each definition that can be included
 
@@ -19,16 +19,20 @@ def lower_parts(name: str, parts: Iterable[Part], sizes: Sizes) -> tuple[Section
 
 
 def lower_part(name: str, part: Part, sizes: Sizes) -> tuple[Section, ...]:
-    """Return a section for a text, an include or a variable; none when it is empty."""
+    """Return the section of a text, an include or a variable; nothing if it is empty."""
     if isinstance(part, TextPart):
         return (Section("text", Text(part.content), name),) if part.content else ()
     if isinstance(part, IncludePart):
-        return (Section("include", Included(part.prompt), name),) if sizes[part.prompt] else ()
+        return (
+            (Section("include", IncludedDefinition(part.prompt), name),)
+            if sizes[part.prompt]
+            else ()
+        )
     return (Section("variable", VariablePart(part.property), name),)
 
 
 def assign_role(section: Section, role: Role) -> Section:
     """Return the section in another role; an include passes the role to its sections."""
-    if isinstance(section.body, Included):
+    if isinstance(section.body, IncludedDefinition):
         return replace(section, body=replace(section.body, role=role))
     return replace(section, role=role)

@@ -1,7 +1,7 @@
 """Render a prompt definition: lower → bind → attach → layout.
 
-Each step is a pure function in the module of its name. Every form of definition (a string, parts
-with includes, layered sections, slots) takes the same steps.
+Each step is a pure function in the module of the same name. Every form of definition (a string,
+parts with includes, layered sections, slots) takes the same steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ LAYOUTS: Mapping[str, Layout] = {"markdown": render_markdown, "plain": render_pl
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedDefinition:
     """A prompt as text, and the sections it comes from."""
 
     text: str
@@ -37,10 +37,10 @@ def render_definition(
     environments: Environments,
     tools: Sequence[ToolSpec],
     write: Layout = render_markdown,
-) -> Rendered:
+) -> RenderedDefinition:
     """Render the definition of a bundle for an agent with these variables and tools.
 
-    ``write`` is its layout.
+    ``write`` is the layout.
 
     Raises:
         DefinitionError: The definition cannot be used; `Registry.check_definition` finds most
@@ -54,4 +54,4 @@ def render_definition(
     values = environments.model_copy(update={"prompt": root.env}).merge_levels()
     sections = bind_variables(sections, select_text_values(values, declared))
     sections = attach_tools(sections, root, tools)
-    return Rendered(write(sections), sections)
+    return RenderedDefinition(write(sections), sections)

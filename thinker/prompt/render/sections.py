@@ -29,8 +29,8 @@ class VariablePart:
 
 
 @dataclass(frozen=True)
-class Included:
-    """Another definition, until `lower_definition` inserts its sections, in ``role`` if set."""
+class IncludedDefinition:
+    """A definition whose sections `lower_definition` inserts, in ``role`` if set."""
 
     name: str
     role: Role | None = None
@@ -102,7 +102,7 @@ class Contract:
 Body: TypeAlias = (
     Text
     | VariablePart
-    | Included
+    | IncludedDefinition
     | Bullets
     | Structured
     | ToolTable
@@ -116,10 +116,10 @@ Body: TypeAlias = (
 class Section:
     """A piece of a prompt.
 
-    ``id`` names its kind (identity, safety, instruct, tools …); overlays match by it. ``source`` is
-    the definition it comes from. ``title`` is its heading in layouts with headings; empty means no
-    heading. ``trust`` is ``data`` for values that authors did not write. An ``attached`` section
-    follows the one before without a separator, like the parts of one text.
+    ``id`` is the kind (identity, safety, instruct, tools …), by which overlays match. ``source`` is
+    the definition that the section comes from. ``title`` is the heading in layouts with headings;
+    empty means no heading. ``trust`` is ``data`` for values that authors did not write. An
+    ``attached`` section follows the previous one without a separator.
     """
 
     id: str

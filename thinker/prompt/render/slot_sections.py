@@ -78,7 +78,7 @@ def _collect_slots(name: str, sources: Mapping[str, Source]) -> Values:
 
 
 def _expand_part(section: Section, value: object, sizes: Sizes) -> tuple[Section, ...]:
-    """Return the section; an include or a variable becomes a heading and its content."""
+    """Return the section; an include or a variable becomes a heading and the content."""
     part = parse_part(value)
     if part is None:
         return (section,)

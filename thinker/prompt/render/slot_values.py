@@ -8,11 +8,11 @@ from thinker.formats.prompts.plain import map_items
 from thinker.formats.prompts.slots import Merge, find_merge_policy, wrap_in_list
 
 Values: TypeAlias = dict[str, object]
-Policies: TypeAlias = Callable[[str], Merge]  # of slots by their names
+Policies: TypeAlias = Callable[[str], Merge]  # the policy of the slot with a name
 
 
 def collect_values(slots: Mapping[str, object]) -> Values:
-    """Return slots with text that has lost its indentation and surrounding white space.
+    """Return slots with their text stripped of indentation and surrounding white space.
 
     A dotted key (``info.user.name``) becomes mappings; a second value of a slot is merged.
 
@@ -52,7 +52,7 @@ def find_holder(values: Values, key: str) -> tuple[dict[str, Any], str]:
 
 
 def inherit_values(child: Values, parent: Values, policies: Policies = find_merge_policy) -> Values:
-    """Return the values of a child with those it inherits; neither mapping is changed.
+    """Return the values of a child with the inherited ones; neither mapping is changed.
 
     The child's value wins, even an explicit None. Mappings are merged. A child's list gets the
     parent's missing items at its end; in a ``prepend_parent`` slot all of the parent's items come
@@ -74,7 +74,7 @@ def inherit_values(child: Values, parent: Values, policies: Policies = find_merg
 
 
 def copy_containers(value: object) -> object:
-    """Copy containers at every depth; other objects are shared."""
+    """Return a copy of a value with copied containers at every depth; other objects are shared."""
     if isinstance(value, dict):
         return {key: copy_containers(item) for key, item in value.items()}
     if isinstance(value, list | set | tuple):

@@ -10,8 +10,8 @@ AFTER_STRING = frozenset("}],:")
 class JsonCursor:
     """Follows JSON piece by piece, reading every character once.
 
-    ``inside``: the end of the text is in a string. ``broken``: the text cannot be JSON, and
-    ``inside`` means nothing. Only quoting mistakes are detected.
+    ``inside`` says whether the end of the text is in a string. ``broken`` says that the text cannot
+    be JSON, so that ``inside`` means nothing. Only quoting mistakes are detected.
     """
 
     def __init__(self) -> None:

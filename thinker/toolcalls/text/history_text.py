@@ -1,9 +1,9 @@
 """Rewrite a history with tool calls as plain text, for models without native tool calls.
 
 From the first untrusted text on, each message to the model ends with a key that its next calls must
-carry, so that a call which it only repeats does not run. A key is a digest of the conversation up
-to it: no text in there can hold it, and the same conversation has the same keys, so that resumed
-turns and prompt caches see the same bytes.
+carry, so that a call which the model only repeats does not run. A key is a digest of the
+conversation before it: no text there can contain the key, and the same conversation has the same
+keys, so that resumed turns and prompt caches see the same bytes.
 """
 
 import re
@@ -35,14 +35,14 @@ a code fence."""
 
 
 class TextHistory(NamedTuple):
-    """A conversation in plain text; ``key``: what the next calls must carry, if anything."""
+    """A conversation in plain text; ``key`` is the key of the next calls, if they need one."""
 
     messages: tuple[UserMessage | AssistantMessage, ...]
     key: str = ""
 
 
 def rewrite_as_text(messages: Sequence[Message]) -> TextHistory:
-    """Return the conversation without native calls and results, neighbors of one role joined.
+    """Return the conversation without native calls and results, with neighbors of one role joined.
 
     Many templates of such models require user and assistant to alternate.
     """
@@ -108,7 +108,7 @@ def _format_call(call: ToolCall, key: str) -> str:
 
 
 def _escape_tags(text: str) -> str:
-    """Escape our tags, so that other text cannot pass for a tool result or a key."""
+    """Escape the protocol's tags, so that other text cannot pass for a tool result or a key."""
     return OUR_TAG.sub("&lt;", text)
 
 

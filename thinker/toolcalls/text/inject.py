@@ -39,9 +39,9 @@ CHOICE_LINES = {
 def format_call_block(
     tools: Sequence[ToolSpec], choice: ToolChoice | None, *, internal: Sequence[str] = INTERNAL
 ) -> str:
-    """Return the tool-call block; empty without tools.
+    """Return the text that explains tool calls and describes the tools; empty without tools.
 
-    ``internal`` are tools of the model's own host, which it must not call directly.
+    ``internal`` are tools of the model's own host, which the model must not call directly.
     """
     if not tools:
         return ""
@@ -61,12 +61,12 @@ def format_call_block(
 
 
 def join_instructions(*parts: str) -> str:
-    """Join the block and other instructions; blank parts are left out."""
+    """Join instructions; blank parts are left out."""
     return "\n\n".join(text for part in parts if (text := part.strip()))
 
 
 def format_opening_tag(key: str) -> str:
-    """Return the tag that begins a tool call, with the key that the turn demands, if any."""
+    """Return the tag that begins a tool call, with the required key, if any."""
     return f'<tool_call key="{key}">' if key else "<tool_call>"
 
 

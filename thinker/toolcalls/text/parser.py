@@ -28,7 +28,7 @@ class TextDelta(NamedTuple):
 
 
 class TextToolCall(NamedTuple):
-    """A call. ``arguments`` is JSON text; ``repaired``: the block's JSON was repaired."""
+    """A call. ``arguments`` is JSON text; ``repaired`` tells whether that was repaired."""
 
     name: str
     arguments: str
@@ -38,8 +38,8 @@ class TextToolCall(NamedTuple):
 class ToolCallProblem(NamedTuple):
     """A problem in the block that begins at ``offset`` (characters of the whole text).
 
-    ``raw`` is the block as written. If ``fatal``, the block yields no call; ``call`` is then what
-    could be read, and ``shown`` the text to show to a client without strict tools.
+    ``raw`` is the block as written. If ``fatal``, the block yields no call; then ``call`` is the
+    readable part, and ``shown`` the text to show to a client without strict tools.
     """
 
     problem: PayloadProblem
@@ -73,10 +73,10 @@ class _Block:
 
 
 class TextCallParser:
-    """Parses an answer fed in pieces; never raises, in time linear in the text.
+    """Parses an answer fed in pieces, in linear time and without raising.
 
-    Blocks begin with ``tag``; anything else is text. With a `Quotation`, so is a block that is
-    quoted, fenced or indented.
+    Blocks begin with ``tag``; anything else is text. With a `Quotation`, a block that is quoted,
+    fenced or indented is text, too.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class TextCallParser:
             yield from self._parse_pending()
 
     def _parse_pending(self) -> Iterator[Event]:
-        """Yield what ``_pending`` already determines; leave the rest in it."""
+        """Yield the events that ``_pending`` already determines, and leave the rest in it."""
         found = True
         while found and self._pending:
             if self._block is None:
@@ -208,11 +208,11 @@ class TextCallParser:
 
 
 def _count_tag_prefix(text: str, tag: str) -> int:
-    """Return how many characters at the end could be the beginning of the tag."""
+    """Return the number of characters at the end that could be the beginning of the tag."""
     sizes = range(len(tag) - 1, 0, -1)
     return next((size for size in sizes if text.endswith(tag[:size])), 0)
 
 
 def _slice_text(text: str) -> list[str]:
-    """Cut into short pieces, which bounds the copying at each tag."""
+    """Cut text into short pieces, which limits the copying at each tag."""
     return [text[start : start + SLICE] for start in range(0, len(text), SLICE)]

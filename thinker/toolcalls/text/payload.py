@@ -33,7 +33,7 @@ class ParserRules:
 
     A block of a strict tool that breaks a rule is dropped instead of shown as text.
     ``strict_default`` applies to names missing in ``strict``, and to blocks without a name.
-    Without ``repair`` a payload must be JSON as it is written.
+    Without ``repair`` a payload must be valid JSON.
     """
 
     allowed: Collection[str] = ()
@@ -67,7 +67,7 @@ class PayloadProblem(NamedTuple):
 class Payload(NamedTuple):
     """The content of a block. ``arguments`` is JSON text as the model wrote it.
 
-    ``runs``: the payload is a call. ``repaired``: its JSON was repaired.
+    ``runs`` says whether the payload is a call, ``repaired`` whether its JSON was repaired.
     """
 
     name: str = ""
@@ -92,7 +92,7 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     # Some models are trained to write "parameters".
     arguments = fields.get("arguments", fields.get("parameters", {}))
     written = arguments if isinstance(arguments, str) else None
-    # The format requires a string, so null becomes the empty string.
+    # The format requires a string, so null becomes an empty string.
     text = dump_compact_json("" if arguments is None else arguments) if written is None else written
     problem = _find_broken_rule(name, written if "arguments" in fields else None, limits)
     runs = problem is None or (problem.kind == "arguments_coerced" and not strict)
@@ -113,7 +113,7 @@ def _find_broken_rule(
 
 
 def _parse_with_repairs(text: str, *, repair: bool) -> tuple[JsonValue, bool]:
-    """Return the value of JSON, after known repairs if needed, and whether they were."""
+    """Return the value of JSON text, and whether repairs were needed."""
     for attempt, candidate in enumerate(_iter_candidates(text) if repair else (text,)):
         try:
             value: JsonValue = orjson.loads(candidate)
@@ -139,7 +139,7 @@ def _iter_candidates(text: str) -> Iterator[str]:
 
 
 def _find_mismatch(text: str, schema: JsonObject) -> str | None:
-    """Return how the arguments of a strict tool miss its schema."""
+    """Return the reason why arguments do not match the schema of a strict tool, or None."""
     try:
         arguments = orjson.loads(text)
     except ValueError:

@@ -22,7 +22,7 @@ def dump_compact_json(value: JsonValue) -> str:
 
 
 def format_parameters(parameters: JsonObject) -> list[str]:
-    """Return one line per parameter; a schema other than an object is printed as it is."""
+    """Return one line per parameter; a schema other than an object is one line of JSON."""
     schema = _select_branch(parameters)
     if schema and _describe_type(schema) != "object":
         return [f"- (schema) {dump_compact_json(schema)}"]
@@ -34,7 +34,7 @@ def format_parameters(parameters: JsonObject) -> list[str]:
 
 
 def build_example(schema: JsonValue) -> JsonValue:
-    """Return a value that fits: default, example, examples, const, enum, otherwise by type."""
+    """Return an example from default, example, examples, const or enum, or by type."""
     if not isinstance(schema, dict):
         return EXAMPLE
     for key in ("default", "example"):
@@ -112,7 +112,7 @@ def _convert_whole_floats(value: JsonValue) -> JsonValue:
 
 
 def _format_small(match: re.Match[str]) -> str:
-    """Return a string as it is, and 1e-05 as 0.00001 and 1e-07 as 1e-7."""
+    """Return a string unchanged, 1e-05 as 0.00001 and 1e-07 as 1e-7."""
     text = match[0]
     if text.startswith('"'):
         return text

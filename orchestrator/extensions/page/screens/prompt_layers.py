@@ -211,7 +211,7 @@ def _build_texts(
     late: dict[str, _Text] = {}
     for layer in prompt.layers:
         place = "system"
-        if prompt.is_beside_prompt(layer):
+        if prompt.is_in_message(layer):
             place = "an earlier message" if layer.standing else NEWEST
         kept = late if place == NEWEST else found
         kept[layer.name] = _Text(place, layer.text, tokens=layer.tokens)

@@ -111,7 +111,7 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
 
 def _describe_place(prompt: PromptRecord, layer: LayerRecord) -> str:
     """Return the place of a layer outside of the system prompt."""
-    if not prompt.is_beside_prompt(layer):
+    if not prompt.is_in_message(layer):
         return ""
     return f" · in {'an earlier' if layer.standing else 'the newest'} message"
 

@@ -88,15 +88,15 @@ class ScriptedWorker:
         if scope is not None:
             scope.cancel()
 
-    async def _compact_session(self, params: JsonValue) -> background.Compacted:
+    async def _compact_session(self, params: JsonValue) -> background.CompactionResult:
         del params
         await self._simulate_thinking()
-        return background.Compacted(model=MODEL, usage=USAGE, summary="They wrote.")
+        return background.CompactionResult(model=MODEL, usage=USAGE, summary="They wrote.")
 
-    async def _extract_facts(self, params: JsonValue) -> background.Extracted:
+    async def _extract_facts(self, params: JsonValue) -> background.ExtractionResult:
         del params
         await self._simulate_thinking()
-        return background.Extracted(model=MODEL, usage=USAGE)
+        return background.ExtractionResult(model=MODEL, usage=USAGE)
 
     async def _simulate_thinking(self) -> None:
         await anyio.sleep(self._chance.choice((0.05, 0.5, self._chance.uniform(0.1, 8.0))))
@@ -153,7 +153,7 @@ class ScriptedWorker:
     async def _ask_for_messages(self, turn: TurnRun) -> tuple[UserMessage, ...]:
         """Return the messages that join the turn before its next step."""
         asked = methods.TurnSteer(turn_id=turn.turn_id)
-        call = self._peer.call(methods.TURN_STEER, asked, methods.Steered, timeout=CALL_SECONDS)
+        call = self._peer.call(methods.TURN_STEER, asked, methods.JoinedMessages, timeout=CALL_SECONDS)
         return (await call).messages
 
     def _find_script(self, message: UserMessage) -> Script:

@@ -20,7 +20,7 @@ from orchestrator.extensions.media.media_calls import MediaCalls
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.outbound.delivery import Delivery
-from thinker.protocol.media_requests import AUDIO_SPEAK, Speak, Spoken
+from thinker.protocol.media_requests import AUDIO_SPEAK, SpeechRequest, SpeechResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -30,13 +30,13 @@ KEPT = ("delivered", 1)
 Pause = Callable[[float], Awaitable[None]]
 
 
-def spoken(request: Speak) -> Spoken:
+def spoken(request: SpeechRequest) -> SpeechResult:
     """What the model answers."""
     sound = recording(request.text)
-    return Spoken(model="openai/mouth", usage=Usage(), media_type="audio/ogg", data=sound)
+    return SpeechResult(model="openai/mouth", usage=Usage(), media_type="audio/ogg", data=sound)
 
 
-def broken(_: Speak) -> Spoken:
+def broken(_: SpeechRequest) -> SpeechResult:
     """How it refuses."""
     raise RpcError(FAILED, "openai answered 500")
 
@@ -101,7 +101,7 @@ class SpeakingBench:
 async def speaking(folder: Path) -> AsyncIterator[SpeakingBench]:
     """A bench whose agent speaks."""
     async with background(folder, voice=SPEAK) as bench:
-        bench.serve(AUDIO_SPEAK, Speak, spoken)
+        bench.serve(AUDIO_SPEAK, SpeechRequest, spoken)
         yield SpeakingBench(bench)
 
 
@@ -122,7 +122,7 @@ async def test_voice_follows_its_text(tmp_path: Path) -> None:
 async def test_answer_that_cannot_be_spoken_is_said_to_be(tmp_path: Path) -> None:
     """In a sentence behind the text."""
     async with speaking(tmp_path) as running:
-        running.bench.serve(AUDIO_SPEAK, Speak, broken)
+        running.bench.serve(AUDIO_SPEAK, SpeechRequest, broken)
         running.answer()
         await running.sent()
         assert running.shown == [

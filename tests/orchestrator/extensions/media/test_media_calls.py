@@ -15,14 +15,14 @@ from orchestrator.extensions.media.media_calls import REMEMBERED, MediaCalls
 from thinker.protocol.media_requests import (
     AUDIO_HEAR,
     AUDIO_SPEAK,
-    MOST_HEARD,
+    MAX_RECORDING_BYTES,
     PICTURE_DRAW,
-    Draw,
-    Drawn,
-    Hear,
-    Heard,
-    Speak,
-    Spoken,
+    DrawingRequest,
+    DrawingResult,
+    SpeechRequest,
+    SpeechResult,
+    TranscriptionRequest,
+    TranscriptionResult,
 )
 from thinker.protocol.messages import Usage
 from thinker.protocol.peer import FAILED, RpcError
@@ -32,9 +32,11 @@ VOICE = {"hear": {"model": "ears", **PLACE}, "speak": {"model": "m", "voice": "v
 OGG = "audio/ogg"
 
 
-def heard(request: Hear) -> Heard:
+def heard(request: TranscriptionRequest) -> TranscriptionResult:
     """What the model hears: as many bytes as there are."""
-    return Heard(text=str(len(request.data)), model="openai/ears", usage=Usage(), seconds=30.0)
+    return TranscriptionResult(
+        text=str(len(request.data)), model="openai/ears", usage=Usage(), seconds=30.0
+    )
 
 
 def media(bench: BackgroundBench) -> MediaCalls:
@@ -64,7 +66,7 @@ async def test_recording_is_heard_once_and_counted(tmp_path: Path) -> None:
     prices = {"openai/ears": {"perMinute": 0.5}}
     async with background(tmp_path, voice=VOICE) as bench:
         bench.file = bench.file.model_copy(update={"prices": _priced(prices)})
-        bench.serve(AUDIO_HEAR, Hear, heard)
+        bench.serve(AUDIO_HEAR, TranscriptionRequest, heard)
         calls, sound = media(bench), recording("hello")
         assert await text(bench, calls, sound) == str(len(sound))
         assert await text(bench, calls, sound) == str(len(sound))
@@ -80,7 +82,7 @@ def _priced(prices: dict[str, Any]) -> dict[str, Price]:
 async def test_kept_texts_take_a_bounded_room(tmp_path: Path) -> None:
     """The oldest goes first."""
     async with background(tmp_path, voice=VOICE) as bench:
-        bench.serve(AUDIO_HEAR, Hear, heard)
+        bench.serve(AUDIO_HEAR, TranscriptionRequest, heard)
         calls = media(bench)
         for number in [*range(REMEMBERED + 1), 0]:
             await text(bench, calls, recording(str(number)))
@@ -98,9 +100,9 @@ async def test_agent_without_ears_is_told_of_a_recording(tmp_path: Path) -> None
 async def test_long_recording_is_not_sent(tmp_path: Path) -> None:
     """The limit is said."""
     async with background(tmp_path, voice=VOICE) as bench:
-        bench.serve(AUDIO_HEAR, Hear, heard)
+        bench.serve(AUDIO_HEAR, TranscriptionRequest, heard)
         lasting = await refusal(bench, recording("hello", 2700.0))
-        large = await refusal(bench, b"ID3" + bytes(MOST_HEARD))
+        large = await refusal(bench, b"ID3" + bytes(MAX_RECORDING_BYTES))
         assert bench.requests == []
     assert lasting == "it is 45 minutes long; the limit for recordings is 30 minutes"
     assert large == "it is 10.0 MB; the limit for recordings is 10 MB"
@@ -109,7 +111,11 @@ async def test_long_recording_is_not_sent(tmp_path: Path) -> None:
 async def test_silence_has_no_text(tmp_path: Path) -> None:
     """It is paid for all the same."""
     async with background(tmp_path, voice=VOICE) as bench:
-        bench.serve(AUDIO_HEAR, Hear, lambda _: Heard(model="openai/ears", usage=Usage(prompt=3)))
+        bench.serve(
+            AUDIO_HEAR,
+            TranscriptionRequest,
+            lambda _: TranscriptionResult(model="openai/ears", usage=Usage(prompt=3)),
+        )
         assert await refusal(bench, recording("")) == "it contains no speech"
         assert [state for _, state, _, _ in spent(bench)] == ["settled"]
 
@@ -117,11 +123,11 @@ async def test_silence_has_no_text(tmp_path: Path) -> None:
 async def test_refusal_of_the_model_is_the_reason_and_costs_nothing(tmp_path: Path) -> None:
     """In the words of the worker, which quote no provider."""
 
-    def refused(_: Hear) -> Heard:
+    def refused(_: TranscriptionRequest) -> TranscriptionResult:
         raise RpcError(FAILED, "openai answered 500")
 
     async with background(tmp_path, voice=VOICE) as bench:
-        bench.serve(AUDIO_HEAR, Hear, refused)
+        bench.serve(AUDIO_HEAR, TranscriptionRequest, refused)
         told = await refusal(bench, recording("hello"))
         assert told == "it could not be transcribed: openai answered 500"
         assert spent(bench) == []
@@ -130,7 +136,7 @@ async def test_refusal_of_the_model_is_the_reason_and_costs_nothing(tmp_path: Pa
 async def test_agent_whose_budget_is_used_up_hears_nothing(tmp_path: Path) -> None:
     """No model is asked: what the recording will take is reserved first."""
     async with background(tmp_path, voice=VOICE, budget={"tokensPerDay": 100}) as bench:
-        bench.serve(AUDIO_HEAR, Hear, heard)
+        bench.serve(AUDIO_HEAR, TranscriptionRequest, heard)
         assert "budget is used up" in await refusal(bench, recording("hello", 20.0))
         assert bench.requests == []
         assert await text(bench, media(bench), recording("hello", 5.0))
@@ -140,11 +146,11 @@ async def test_lost_worker_is_no_answer(tmp_path: Path) -> None:
     """The turn goes on in another process, and hears then."""
     async with background(tmp_path, voice=VOICE) as bench:
 
-        def dies(request: Hear) -> Heard:
+        def dies(request: TranscriptionRequest) -> TranscriptionResult:
             bench.lose_worker()
             return heard(request)
 
-        bench.serve(AUDIO_HEAR, Hear, dies)
+        bench.serve(AUDIO_HEAR, TranscriptionRequest, dies)
         with pytest.raises(WorkerLostError):
             await text(bench, media(bench), recording("hello"))
         assert [state for _, state, _, _ in spent(bench)] == ["lost"]
@@ -153,11 +159,13 @@ async def test_lost_worker_is_no_answer(tmp_path: Path) -> None:
 async def test_text_is_spoken_and_counted_by_its_characters(tmp_path: Path) -> None:
     """A model without a price costs what is not known."""
 
-    def speak(request: Speak) -> Spoken:
-        return Spoken(model="openai/m", usage=Usage(), characters=len(request.text), data=b"OggS")
+    def speak(request: SpeechRequest) -> SpeechResult:
+        return SpeechResult(
+            model="openai/m", usage=Usage(), characters=len(request.text), data=b"OggS"
+        )
 
     async with background(tmp_path, voice=VOICE) as bench:
-        bench.serve(AUDIO_SPEAK, Speak, speak)
+        bench.serve(AUDIO_SPEAK, SpeechRequest, speak)
         calls = media(bench)
         assert (await calls.speak_text(bench.agent, "work", "Hello!")).data == b"OggS"
         priced = _priced({"openai/m": {"perMillionCharacters": 15.0}})
@@ -177,18 +185,22 @@ async def test_agent_without_a_mouth_says_so(tmp_path: Path) -> None:
 async def test_pictures_are_counted_each(tmp_path: Path) -> None:
     """A budget in dollars lets no more through than it has room for."""
 
-    def draw(request: Draw) -> Drawn:
+    def draw(request: DrawingRequest) -> DrawingResult:
         pictures = (b"png",) * request.count
-        return Drawn(model="openai/brush", usage=Usage(), pictures=request.count, drawn=pictures)
+        return DrawingResult(
+            model="openai/brush", usage=Usage(), pictures=request.count, drawn=pictures
+        )
 
     brush = {"model": "brush", **PLACE}
     async with background(tmp_path, images=brush, budget={"usdPerDay": 0.25}) as bench:
         prices = _priced({"openai/brush": {"perPicture": 0.1}})
         bench.file = bench.file.model_copy(update={"prices": prices})
-        bench.serve(PICTURE_DRAW, Draw, draw)
+        bench.serve(PICTURE_DRAW, DrawingRequest, draw)
         calls = media(bench)
-        drawn = await calls.draw_pictures(bench.agent, "work", Draw(prompt="a cat", count=2))
+        drawn = await calls.draw_pictures(
+            bench.agent, "work", DrawingRequest(prompt="a cat", count=2)
+        )
         assert len(drawn.drawn) == 2
         with pytest.raises(MediaError, match="budget is used up"):
-            await calls.draw_pictures(bench.agent, "work", Draw(prompt="a cat"))
+            await calls.draw_pictures(bench.agent, "work", DrawingRequest(prompt="a cat"))
         assert spent(bench) == [("openai/brush", "settled", 0.2, "pictures")]

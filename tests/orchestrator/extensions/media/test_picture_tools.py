@@ -11,7 +11,11 @@ from orchestrator.errors import MediaError
 from orchestrator.extensions.media.picture_tools import draw_picture
 from orchestrator.tools.builtin.host_tool import MadeFiles, ToolContext, ToolFailure
 from orchestrator.tools.host_tools import list_offered_host_tools, list_own_tools
-from thinker.protocol.media_requests import MOST_ASKED, Draw, Drawn
+from thinker.protocol.media_requests import (
+    MAX_DESCRIPTION_CHARACTERS,
+    DrawingRequest,
+    DrawingResult,
+)
 from thinker.protocol.messages import Usage
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -21,13 +25,13 @@ BRUSH = {"model": "brush", "provider": "openai"}
 async def drawn(context: ToolContext, *pictures: bytes, **arguments: JsonValue) -> str:
     """The result of a call for which a model draws these."""
 
-    async def draw(request: Draw) -> Drawn:
+    async def draw(request: DrawingRequest) -> DrawingResult:
         asked.append(request)
-        return Drawn(model="openai/brush", usage=Usage(), drawn=pictures)
+        return DrawingResult(model="openai/brush", usage=Usage(), drawn=pictures)
 
-    asked: list[Draw] = []
+    asked: list[DrawingRequest] = []
     result = await draw_picture.run(replace(context, draw=draw), arguments)
-    assert asked == [Draw.model_validate(arguments)]
+    assert asked == [DrawingRequest.model_validate(arguments)]
     return result
 
 
@@ -58,7 +62,7 @@ async def test_single_picture_has_no_number(context: ToolContext) -> None:
     ("arguments", "problem"),
     [
         ({"prompt": ""}, "prompt must have"),
-        ({"prompt": "x" * (MOST_ASKED + 1)}, "prompt must have"),
+        ({"prompt": "x" * (MAX_DESCRIPTION_CHARACTERS + 1)}, "prompt must have"),
         ({"prompt": "a cat", "count": 5}, "count must be a number from 1 to 4"),
         ({"prompt": "a cat", "shape": "round"}, "shape must be one of square, wide, tall"),
     ],
@@ -78,7 +82,7 @@ async def test_failure_of_the_model_is_told(context: ToolContext) -> None:
     with pytest.raises(ToolFailure, match="another kind of file"):
         await drawn(context, b"<svg>", prompt="a cat")
     with pytest.raises(MediaError):
-        await context.draw(Draw(prompt="a cat"))
+        await context.draw(DrawingRequest(prompt="a cat"))
 
 
 def test_only_agents_that_draw_are_offered_it() -> None:

@@ -23,12 +23,12 @@ from thinker.protocol.background import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
     TEXTS_EMBED,
-    Compact,
-    Compacted,
-    Embed,
-    Extract,
-    Extracted,
+    CompactionRequest,
+    CompactionResult,
+    EmbeddingRequest,
     ExtractedFact,
+    ExtractionRequest,
+    ExtractionResult,
 )
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 from thinker.protocol.vectors import pack_vector
@@ -76,7 +76,11 @@ def maintenance_of(bench: BackgroundBench) -> MaintenanceWorker:
 async def test_large_session_is_summarized_and_paid_for(tmp_path: Path) -> None:
     """Summary and usage are stored together; the newest turns stay as they are."""
     async with maintained(tmp_path, **LARGE) as (bench, maintenance):
-        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        bench.serve(
+            SESSION_COMPACT,
+            CompactionRequest,
+            lambda _: CompactionResult(summary="They talked.", **USED),
+        )
         session = talk(bench, 8)
         maintenance.wake()
         await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
@@ -122,7 +126,11 @@ async def test_session_that_grows_while_others_are_looked_at_is_summarized(tmp_p
     """Its agent is not taken for one that was looked at."""
     async with background(tmp_path, **LARGE) as bench, anyio.create_task_group() as tasks:
         maintenance = maintenance_of(bench)
-        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        bench.serve(
+            SESSION_COMPACT,
+            CompactionRequest,
+            lambda _: CompactionResult(summary="They talked.", **USED),
+        )
         grown: list[int] = []
 
         async def happens(_: object) -> bool:
@@ -143,7 +151,11 @@ async def test_session_that_was_not_summarized_is_tried_again_when_it_has_grown(
     """An unusable answer is paid for, and not asked for at every wake."""
     answers = iter(("", "They talked."))
     async with maintained(tmp_path, **LARGE) as (bench, maintenance):
-        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary=next(answers), **USED))
+        bench.serve(
+            SESSION_COMPACT,
+            CompactionRequest,
+            lambda _: CompactionResult(summary=next(answers), **USED),
+        )
         session = talk(bench, 8)
         maintenance.wake()
         await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
@@ -160,7 +172,9 @@ async def test_session_that_was_not_summarized_is_tried_again_when_it_has_grown(
 async def test_facts_are_extracted_once_a_session_is_quiet(tmp_path: Path) -> None:
     """Not before its time, and not a second time."""
     async with maintained(tmp_path, **QUIET) as (bench, maintenance):
-        bench.serve(FACTS_EXTRACT, Extract, lambda _: Extracted(facts=(HIKING,), **USED))
+        bench.serve(
+            FACTS_EXTRACT, ExtractionRequest, lambda _: ExtractionResult(facts=(HIKING,), **USED)
+        )
         session = talk(bench, 2)
         maintenance.wake()
         await bench.idle()
@@ -180,7 +194,9 @@ async def test_facts_are_extracted_once_a_session_is_quiet(tmp_path: Path) -> No
 async def test_extraction_of_a_paused_agent_waits_for_another_quiet_time(tmp_path: Path) -> None:
     """It costs nothing meanwhile, and the session is not asked about at every wake."""
     async with maintained(tmp_path, **QUIET) as (bench, maintenance):
-        bench.serve(FACTS_EXTRACT, Extract, lambda _: Extracted(facts=(HIKING,), **USED))
+        bench.serve(
+            FACTS_EXTRACT, ExtractionRequest, lambda _: ExtractionResult(facts=(HIKING,), **USED)
+        )
         session = talk(bench, 2)
         await bench.gate.change_pause("work", "operator", paused=True)
         bench.now += 5 * MINUTE
@@ -200,19 +216,23 @@ async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
     """By the worker that runs already."""
     model = {"model": "e", "provider": "ollama"}
     async with maintained(tmp_path, embeddings=model, **QUIET) as (bench, maintenance):
-        bench.serve(TEXTS_EMBED, Embed, embedded([pack_vector([1.0, 0.0])]))
+        bench.serve(TEXTS_EMBED, EmbeddingRequest, embedded([pack_vector([1.0, 0.0])]))
         with job(bench.db):
             facts.store_fact(bench.db, WORK, HIKING.fact, "preference", "test", NOON)
         maintenance.wake()
         await bench.until(lambda: fact_vectors.list_facts_without_vector(bench.db, "work", 1) == [])
         (request,) = bench.requests
-        assert request == (TEXTS_EMBED, Embed(texts=(HIKING.fact,)))
+        assert request == (TEXTS_EMBED, EmbeddingRequest(texts=(HIKING.fact,)))
 
 
 async def test_two_jobs_run_at_a_time(tmp_path: Path) -> None:
     """The third begins when one has ended; a job is never begun twice."""
     async with maintained(tmp_path, **LARGE) as (bench, maintenance):
-        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        bench.serve(
+            SESSION_COMPACT,
+            CompactionRequest,
+            lambda _: CompactionResult(summary="They talked.", **USED),
+        )
         bench.held = anyio.Event()
         open_sessions = [talk(bench, 8, chat=chat) for chat in "abc"]
         maintenance.wake()

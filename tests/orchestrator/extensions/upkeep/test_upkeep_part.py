@@ -16,7 +16,7 @@ from orchestrator.extension import DaemonView
 from orchestrator.extensions.upkeep.extension import UpkeepExtension
 from orchestrator.extensions.upkeep.upkeep_part import UpkeepPart
 from orchestrator.journal.turns import sessions
-from thinker.protocol.background import SESSION_COMPACT, Compact, Compacted
+from thinker.protocol.background import SESSION_COMPACT, CompactionRequest, CompactionResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
@@ -47,7 +47,11 @@ def make_view(bench: BackgroundBench) -> DaemonView:
 async def running(folder: Path) -> AsyncIterator[tuple[BackgroundBench, UpkeepPart]]:
     """A part whose jobs have found nothing to do."""
     async with background(folder, **LARGE) as bench, anyio.create_task_group() as tasks:
-        bench.serve(SESSION_COMPACT, Compact, lambda _: Compacted(summary="They talked.", **USED))
+        bench.serve(
+            SESSION_COMPACT,
+            CompactionRequest,
+            lambda _: CompactionResult(summary="They talked.", **USED),
+        )
         part = UpkeepExtension().build_part(make_view(bench))
         assert isinstance(part, UpkeepPart)
         await part.open()

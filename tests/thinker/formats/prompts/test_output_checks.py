@@ -42,7 +42,7 @@ def read(folder: Path, slots: str) -> DefinitionFile:
         ),
         ("output:\n  a:", "7 prompt.slots.output.a: nothing is not a schema; write {$type: str"),
         ("output:\n  a: {$typ: str}", "7 prompt.slots.output.a: has no $type; write $type, $desc"),
-        ("output:\n  a: {$type: str, desc: x}", "output.a: has 'desc' beside $type; write $type"),
+        ("output:\n  a: {$type: str, desc: x}", "output.a: has 'desc' besides $type; write $type"),
         (
             "output:\n  a: {$type: strr}",
             "7 prompt.slots.output.a.$type: $type 'strr' is not a type",

@@ -1,4 +1,4 @@
-"""Where a model beside the agent's own is asked."""
+"""The endpoint of an additional model: provider, address and key."""
 
 from dataclasses import dataclass, field
 
@@ -7,10 +7,10 @@ from thinker.protocol.providers import Provider
 
 
 @dataclass(frozen=True)
-class ServedPlace:
+class ServedModelEndpoint:
     """A provider, the address of its API and the key; ``network`` replaces the network.
 
-    With a ``problem`` the model cannot be asked, and that is why.
+    ``problem`` says why the model cannot be called; empty if it can.
     """
 
     provider: Provider
