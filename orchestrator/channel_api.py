@@ -217,19 +217,19 @@ class Adapter(Protocol):
         """The bot account that the adapter uses; offsets and update numbers belong to it."""
 
     @property
-    def edits(self) -> bool:
+    def can_edit(self) -> bool:
         """Whether sent messages can be changed, so that a reply can be streamed and repaired."""
 
     @property
-    def takes_files(self) -> bool:
+    def can_show_files(self) -> bool:
         """Whether its chats can show files; if not, `send` receives none."""
 
     @property
-    def keyed(self) -> bool:
+    def deduplicates(self) -> bool:
         """Whether a message that is sent twice with its key arrives only once."""
 
     @property
-    def from_journal(self) -> bool:
+    def is_read_from_journal(self) -> bool:
         """Whether clients read replies from the journal, so that `send` only wakes them."""
 
     def is_delivered_when_stored(self, chat_id: str) -> bool:

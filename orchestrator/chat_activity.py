@@ -21,7 +21,7 @@ class AnswerGrew(NamedTuple):
     text: str
 
 
-class CallMade(NamedTuple):
+class CallStarted(NamedTuple):
     """A tool call that begins; it may wait for a server or an approval."""
 
     turn_id: str
@@ -37,13 +37,13 @@ class CallFinished(NamedTuple):
     ``seconds`` is how long it ran since it was last begun, ``problem`` why it failed, if it did.
     """
 
-    call: CallMade
+    call: CallStarted
     seconds: float
     problem: str | None
 
 
-Happening = AnswerGrew | CallMade | CallFinished
-See = Callable[[Happening], None]
+ActivityEvent = AnswerGrew | CallStarted | CallFinished
+See = Callable[[ActivityEvent], None]
 log = structlog.get_logger()
 
 
@@ -56,7 +56,7 @@ class ChatActivity(LoopBound):
     def is_watched(self, chat_key: str) -> bool:
         return chat_key in self._watchers
 
-    def tell_watchers(self, chat_key: str, happening: Happening) -> None:
+    def tell_watchers(self, chat_key: str, happening: ActivityEvent) -> None:
         """Pass an event to all watchers of the chat, which must not wait."""
         for see in tuple(self._watchers.get(chat_key, ())):
             try:

@@ -18,7 +18,7 @@ def explain_missing(modules: Iterable[str], extra: str) -> str:
     if missing is None:
         return ""
     wanted = f"'{DISTRIBUTION}[{extra}]'" if extra else missing
-    return f"{missing} is not installed; run: {_pip()} install {wanted}"
+    return f"{missing} is not installed; run: {_find_pip()} install {wanted}"
 
 
 def explain_missing_extension(name: str) -> str:
@@ -36,10 +36,10 @@ def format_extension_install(name: str) -> str:
     except PackageNotFoundError:  # a copy of the source that nothing has installed
         extras = ()
     wanted = f"'{DISTRIBUTION}[{name}]'" if name in extras else f"--force-reinstall {DISTRIBUTION}"
-    return f"{_pip()} install {wanted}"
+    return f"{_find_pip()} install {wanted}"
 
 
-def _pip() -> str:
+def _find_pip() -> str:
     """Return the pip of this environment, by its path if it has one."""
     path = Path(sys.executable).with_name("pip")
     return str(path) if sys.prefix != sys.base_prefix and path.exists() else "pip"

@@ -24,8 +24,8 @@ from orchestrator.agentsfile.field_types import (
     Variables,
 )
 from orchestrator.agentsfile.media_settings import (
-    Drawing,
     EmbeddingsModel,
+    PictureModel,
     ServedModelSettings,
     Voice,
 )
@@ -161,7 +161,7 @@ class AgentDefinition(ConfigModel):
     """Model that finds tools and memories by meaning; when absent, words alone decide."""
     voice: Voice | None = None
     """Models that hear recordings and speak answers; when absent, the agent does neither."""
-    images: Drawing | None = None
+    images: PictureModel | None = None
     """Model that draws pictures, as the tool draw_picture; when absent, there is no such tool."""
     skills: tuple[Text, ...] = ("*",)
     """Globs of the skills that the agent may use."""
@@ -242,7 +242,7 @@ class AgentDefinition(ConfigModel):
 
 
 def _list_served_models(
-    embeddings: EmbeddingsModel | None, voice: Voice | None, images: Drawing | None
+    embeddings: EmbeddingsModel | None, voice: Voice | None, images: PictureModel | None
 ) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
     voice = voice or Voice()
     every: tuple[tuple[JsonPath, ServedModelSettings | None], ...] = (

@@ -7,7 +7,7 @@ from orchestrator import installed
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hosted_checks import check_hosted
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import list_channel_names, load_models
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.agentsfile.provider_addresses import check_addresses
@@ -113,7 +113,7 @@ def _check_bindings(draft: Draft, declared: set[str]) -> None:
                 + suggest_name(binding.agent_id, declared, "add this agent or remove the binding"),
             )
         if binding.channel not in channels:
-            missing = explain_missing_extension("channels", binding.channel)
+            missing = explain_entry_extension("channels", binding.channel)
             if explain_broken_kind(binding.channel):
                 missing = f'names the channel "{binding.channel}", which cannot be used'
             unknown = f'names the unknown channel "{binding.channel}"'

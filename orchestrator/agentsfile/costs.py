@@ -69,7 +69,7 @@ class Price(ConfigModel):
         return self
 
     @property
-    def dearest_rate(self) -> float:
+    def highest_rate(self) -> float:
         """The price of a token in US dollars if all tokens are of the dearest kind."""
         return max(self.input or 0.0, self.output or 0.0, self.cache_written or 0.0) / MILLION
 

@@ -25,7 +25,7 @@ from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.field_types import (
     MODEL_NAME,
 )
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import load_models
 from orchestrator.agentsfile.moved_chats import use_first_ids
 from orchestrator.agentsfile.positions import (
@@ -260,7 +260,7 @@ def _load_simple_fields(draft: Draft, value: JsonObject) -> None:
     for key in value:
         if key not in known:
             draft.add_error((key,), f'unknown field "{key}"' + suggest_place(key, known))
-        elif value[key] and (missing := explain_missing_extension("file", key)):
+        elif value[key] and (missing := explain_entry_extension("file", key)):
             draft.add_warning((key,), f'"{key}" {missing}')
     for key in ("fallbackAgentId", "$schema"):
         text = value.get(key)

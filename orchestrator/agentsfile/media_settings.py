@@ -6,10 +6,10 @@ from pydantic import Field, model_validator
 
 from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, Language, PictureSize, Text
 from orchestrator.agentsfile.provider_names import (
-    DrawingProvider,
     EmbeddingsProvider,
-    HearingProvider,
-    SpeakingProvider,
+    PictureProvider,
+    SpeechProvider,
+    TranscriptionProvider,
 )
 from thinker.protocol.providers import CUSTOM
 from thinker.protocol.served_models import SIZES, SpeechFormat
@@ -46,19 +46,19 @@ class EmbeddingsModel(ServedModelSettings):
     """Length of the vectors, for models that can shorten them; the model's own when absent."""
 
 
-class Hearing(ServedModelSettings):
+class TranscriptionModel(ServedModelSettings):
     """A model that turns recordings into text, by OpenAI's `/audio/transcriptions`."""
 
-    provider: HearingProvider | None = None
+    provider: TranscriptionProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     language: Language | None = None
     """The language that is spoken, such as `de`; found out when absent."""
 
 
-class Speaking(ServedModelSettings):
+class SpeechModel(ServedModelSettings):
     """A model that speaks answers, by OpenAI's `/audio/speech`."""
 
-    provider: SpeakingProvider | None = None
+    provider: SpeechProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     voice: Text
     """The provider's name for the voice, such as `alloy`."""
@@ -71,9 +71,9 @@ class Speaking(ServedModelSettings):
 class Voice(ConfigModel):
     """How an agent hears voice messages and recordings, and speaks its answers."""
 
-    hear: Hearing | None = None
+    hear: TranscriptionModel | None = None
     """The model that hears; without it the agent only knows that there is a recording."""
-    speak: Speaking | None = None
+    speak: SpeechModel | None = None
     """The model that speaks; without it answers are text alone."""
 
 
@@ -88,10 +88,10 @@ class PictureSizes(ConfigModel):
     """Size of a portrait picture."""
 
 
-class Drawing(ServedModelSettings):
+class PictureModel(ServedModelSettings):
     """A model that draws pictures, by OpenAI's `/images/generations`."""
 
-    provider: DrawingProvider | None = None
+    provider: PictureProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     sizes: PictureSizes = PictureSizes()
     """The sizes to ask for."""

@@ -13,7 +13,7 @@ TABLE = Path(__file__).with_name("brought_names.json")  # written by scripts/sch
 Place: TypeAlias = Literal["file", "agents", "channels", "extensions"]
 
 
-def explain_missing_extension(place: Place, name: str) -> str:
+def explain_entry_extension(place: Place, name: str) -> str:
     """Return which extension an entry of ``place`` needs and what to type; else an empty text.
 
     ``file`` stands for the fields of the whole, ``agents`` for those of each agent.

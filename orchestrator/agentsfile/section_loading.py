@@ -13,7 +13,7 @@ from orchestrator.agentsfile.agents_file import ExtensionSettings
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind, load_channel_kinds
 from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.draft import Draft
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import MountedModels, load_models
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.problems import suggest_name
@@ -46,7 +46,7 @@ def drop_missing_fields(
     """Return an agent without the fields of missing extensions, each with a warning."""
     if not isinstance(item, dict):
         return item
-    missing = {name: explain_missing_extension("agents", name) for name in item}
+    missing = {name: explain_entry_extension("agents", name) for name in item}
     for name, text in missing.items():
         if text:
             draft.add_warning((*at, name), f'{subject}: "{name}" {text}', agent_id)
@@ -55,7 +55,7 @@ def drop_missing_fields(
 
 def _warn_of_missing(draft: Draft, place: Literal["channels", "extensions"], name: str) -> bool:
     """Warn of an entry of our own missing extension; return whether it is one."""
-    missing = explain_missing_extension(place, name)
+    missing = explain_entry_extension(place, name)
     if missing:
         draft.add_warning((place, name), f"{place}.{name} {missing}")
     return bool(missing)

@@ -12,7 +12,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 MAX_PATTERN = 200  # characters
 MAX_SEEN = 1_000  # characters of a text in which a pattern is looked for
-KEPT = 256  # patterns that stay compiled
+MAX_COMPILED = 256  # patterns that stay compiled
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
@@ -20,7 +20,7 @@ def matches_pattern(pattern: str, text: str) -> bool:
     return _compile_pattern(pattern).isinstance_python(text[:MAX_SEEN])
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_COMPILED)
 def _compile_pattern(pattern: str) -> SchemaValidator:
     schema = core_schema.str_schema(pattern=f"(?i){pattern}", regex_engine="rust-regex")
     return SchemaValidator(schema)

@@ -5,7 +5,7 @@ Where: are keys removed from models' answers?
 
 from collections.abc import Sequence
 
-SHORTEST = 8  # characters; a shorter key is a placeholder, and may be a word of an answer
+MIN_SECRET = 8  # characters; a shorter key is a placeholder, and may be a word of an answer
 MASK = b"[key]"
 
 
@@ -13,7 +13,7 @@ class Redaction:
     """Replaces each secret in one stream by ``[key]``."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self._secrets = [text.encode() for text in secrets if len(text) >= SHORTEST]
+        self._secrets = [text.encode() for text in secrets if len(text) >= MIN_SECRET]
         self._held = b""
 
     def redact_text(self, data: bytes) -> bytes:

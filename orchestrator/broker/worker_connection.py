@@ -30,7 +30,7 @@ from thinker.protocol.messages import JsonObject
 ANSWER_SECONDS = 900.0  # for a whole answer; a worker gives up earlier
 REQUEST_SECONDS = 10.0  # for a whole request, from its first byte on
 MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
-MOST_WARNINGS = 20  # of one channel
+MAX_WARNINGS = 20  # of one channel
 MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have under way
 PASSED_BACK = {"content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id"}
 PASSED_BACK_GROUPS = ("x-ratelimit-", "anthropic-ratelimit-")
@@ -57,7 +57,7 @@ class ChannelRights:
 
     def warn_once(self, reason: str) -> None:
         """Log a refusal, each reason once: a worker could fill the log."""
-        if reason not in self._warned and len(self._warned) < MOST_WARNINGS:
+        if reason not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(reason)
             log.warning("request_refused", agent_id=self.agent_id, reason=reason)
 

@@ -64,7 +64,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class HostMeans:
+class HostResources:
     """What the channels' processes need from the daemon and its machine.
 
     ``clock`` returns seconds of a clock that cannot be set, ``jitter`` spreads restarts.
@@ -90,14 +90,14 @@ class _Account:
 class HostedChannel:
     """The `Adapter` of one chat system. `keep_process` must run for as long as it sends."""
 
-    edits = False
-    takes_files = True
-    from_journal = False
+    can_edit = False
+    can_show_files = True
+    is_read_from_journal = False
 
-    def __init__(self, name: str, kind: ChannelKind, means: HostMeans) -> None:
+    def __init__(self, name: str, kind: ChannelKind, means: HostResources) -> None:
         self.name = self.bot_id = name
         self.status = ChannelStatus(name, state="off")
-        self.keyed = kind.keyed
+        self.deduplicates = kind.keyed
         self._kind = kind
         self._means = means
         self._kept = KeptChild(f"channel {name}", self, means.clock, means.jitter)

@@ -7,7 +7,7 @@ beginning is parsed. Only markup costs; letters are free.
 
 import re
 
-AFFORDABLE = 30_000  # microseconds, about: three messages in which every line is marked up
+MAX_COST = 30_000  # microseconds, about: three messages in which every line is marked up
 MAX_FORMATTED = 65_536  # characters
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -43,7 +43,7 @@ def find_affordable_end(text: str) -> int:
         spent += _COST_LINK * (line.count("](") + line.count("<"))
         spent += ((openers + found) ** 2 - openers**2) // _BRACKETS
         openers += found
-        if spent > AFFORDABLE:
+        if spent > MAX_COST:
             return end
         end = match.end()
     return end

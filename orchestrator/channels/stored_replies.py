@@ -38,10 +38,10 @@ class JournalChannel:
 
     name: str
     bot_id = "local"
-    edits = False
-    takes_files = False
-    keyed = False
-    from_journal = True
+    can_edit = False
+    can_show_files = False
+    deduplicates = False
+    is_read_from_journal = True
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -18,7 +18,7 @@ from orchestrator.timezones import find_host_timezone
 
 
 @dataclass(frozen=True)
-class Examined:
+class ExaminedConfig:
     """agents.json, None if it cannot be used; all problems, and the environment with the keys.
 
     ``secrets`` are the fields of agents.json that may hold a secret as it stands.
@@ -32,7 +32,7 @@ class Examined:
 
 def examine_config(
     settings: Settings, path: Path, variables: Mapping[str, str] = os.environ
-) -> Examined:
+) -> ExaminedConfig:
     """Read agents.json at ``path``, the keys, the prompts and the skills.
 
     ``variables`` are those of the environment, which win over the home's file of keys.
@@ -45,7 +45,7 @@ def examine_config(
         loaded = load_agents_file(path, environ, load_moved_chats(settings), settings.home)
     except AgentsFileError as error:
         problems = (*error.problems, *check_exposure(path, (), others), *keys.problems)
-        return Examined(None, problems, environ)
+        return ExaminedConfig(None, problems, environ)
     zone, now = find_host_timezone(environ), round(time.time() * 1000)
     problems = (
         *loaded.problems,
@@ -54,7 +54,7 @@ def examine_config(
         *check_exposure(path, loaded.secrets, others),
         *keys.problems,
     )
-    return Examined(loaded.file, problems, environ, loaded.secrets)
+    return ExaminedConfig(loaded.file, problems, environ, loaded.secrets)
 
 
 def load_library(settings: Settings, file: AgentsFile) -> PromptSet:

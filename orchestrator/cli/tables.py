@@ -23,8 +23,8 @@ from orchestrator.cli.output import escape_hidden, make_printable
 
 PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 GAP = "  "  # between columns, and before what is printed below a row
-LEAST = 32  # columns of the screen that a folded text needs
-LINES = 4  # of a folded cell, about; longer texts stand below their row
+MIN_FOLDED = 32  # columns of the screen that a folded text needs
+MAX_LINES = 4  # of a folded cell, about; longer texts stand below their row
 WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
 NUMBER = re.compile(r"[-+$]?[\d,.]+%?")
 
@@ -147,10 +147,10 @@ def _fit_columns(natural: Sequence[int], width: int) -> tuple[dict[int, int], li
         first, *others = inline
         widest = max(inline, key=inline.__getitem__)
         room = inline[widest] - over
-        if not others or room >= max(LEAST, inline[widest] // LINES):
+        if not others or room >= max(MIN_FOLDED, inline[widest] // MAX_LINES):
             inline[widest] = max(room, 1)
             break
-        foldable = widest != first and inline[widest] > LEAST
+        foldable = widest != first and inline[widest] > MIN_FOLDED
         below.append(widest if foldable else others[-1])
         del inline[below[-1]]
     return inline, sorted(below)

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import anyio
 
 from orchestrator import chat_texts
-from orchestrator.chat_activity import AnswerGrew, CallFinished, CallMade, ChatActivity, Happening
+from orchestrator.chat_activity import (
+    ActivityEvent,
+    AnswerGrew,
+    CallFinished,
+    CallStarted,
+    ChatActivity,
+)
 from orchestrator.control.console import Console
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import (
@@ -88,7 +94,7 @@ class ChatWatcher:
         """Show the messages of a chat after a position, and what happens in it now."""
         chat_key = self.console.build_address(chat).chat_key
 
-        def show_happening(happening: Happening) -> None:
+        def show_happening(happening: ActivityEvent) -> None:
             show(_build_event(chat, happening))
 
         def read_entries(db: Database, position: int, now: int) -> tuple[list[ChatEntry], int]:
@@ -143,17 +149,17 @@ def _classify_source(line: ChatLine, chat_key: str) -> str:
     return "answer" if line.turn_chat == chat_key and line.is_reply else "tool"
 
 
-def _build_event(chat: str, happening: Happening) -> ChatEvent:
+def _build_event(chat: str, happening: ActivityEvent) -> ChatEvent:
     match happening:
         case AnswerGrew(turn_id, text):
             return ChatEvent(chat=chat, answer=GrowingAnswer(turn_id=turn_id, text=text))
-        case CallMade():
+        case CallStarted():
             return ChatEvent(chat=chat, call=_build_call(happening))
         case CallFinished(call, seconds, problem):
             return ChatEvent(chat=chat, call=_build_call(call, seconds, problem))
 
 
 def _build_call(
-    call: CallMade, seconds: float | None = None, problem: str | None = None
+    call: CallStarted, seconds: float | None = None, problem: str | None = None
 ) -> ChatCall:
     return ChatCall.from_object(call, seconds=seconds, problem=problem and problem[:EXCERPT])

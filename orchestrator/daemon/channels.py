@@ -5,7 +5,7 @@ from functools import partial
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.control.console import Console
 from orchestrator.extension import DaemonView
 from orchestrator.processes import restarts
@@ -48,7 +48,7 @@ async def make_channels(view: DaemonView) -> tuple[Console, HostedChannels]:
     for part in view.parts:
         for adapter in await part.list_adapters():
             view.adapters[adapter.name] = adapter
-    means = HostMeans(
+    means = HostResources(
         settings=view.settings,
         environ=view.environ,
         agents=view.get_agents_file,

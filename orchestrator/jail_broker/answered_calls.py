@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 
 from orchestrator.jail_broker import proxied_connections
-from orchestrator.jail_broker.caller import LONGEST, JailedCaller
+from orchestrator.jail_broker.caller import MAX_PATH, JailedCaller
 from orchestrator.jail_broker.file_changes import CHANGES, FileChanges
 from thinker.jail import seccomp
 
@@ -66,7 +66,7 @@ class AnsweredCalls:
         with suppress(BlockingIOError):
             while True:
                 data, sent, _, _ = self.channel.recvmsg(
-                    LONGEST, socket.CMSG_SPACE(4), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+                    MAX_PATH, socket.CMSG_SPACE(4), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
                 )
                 if sent:
                     self.listener = array.array("i", sent[0][2])[0]

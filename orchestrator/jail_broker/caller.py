@@ -6,7 +6,7 @@ import os
 
 AT_FDCWD = -100
 OWN_DESCRIPTORS = ("/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/")
-LONGEST = 4096  # bytes of a path
+MAX_PATH = 4096  # bytes of a path
 MAX_ADDRESS = 1 << 63
 
 
@@ -36,12 +36,12 @@ class JailedCaller:
     def read_text(self, address: int) -> str:
         """Return a text in its memory, such as a path."""
         data = b""
-        while b"\0" not in data and len(data) < LONGEST:
-            room = LONGEST - address % LONGEST  # to the end of the page
+        while b"\0" not in data and len(data) < MAX_PATH:
+            room = MAX_PATH - address % MAX_PATH  # to the end of the page
             part = self.read_whole(address, room)
             data, address = data + part, address + room
         text, ended, _ = data.partition(b"\0")
-        if not ended or len(text) >= LONGEST:
+        if not ended or len(text) >= MAX_PATH:
             raise OSError(errno.ENAMETOOLONG, "the text is too long")
         return os.fsdecode(text)
 

@@ -180,7 +180,7 @@ class ChatQueue(Wakeup):
     async def _begin_sending(self, row: OutboxRow, state: str) -> bool:
         """Commit T7 if the platform may be called; return false otherwise."""
         platform, now = self.platform, self.platform.clock
-        again = int(platform.adapter.keyed)  # what is sent again with its key arrives once
+        again = int(platform.adapter.deduplicates)  # what is sent again with its key arrives once
         if not (
             await self.wait_for_rate()
             and await platform.store.transact(outbox.sending, row.id, state, now(), again)
@@ -230,14 +230,14 @@ class ChatQueue(Wakeup):
         if row.approval_id is not None:
             buttons = await store.read(questions.build_choices, row, platform.clock())
             part = replace(part, choices=buttons)
-        if row.media_id is not None and not adapter.from_journal:
+        if row.media_id is not None and not adapter.is_read_from_journal:
             name = row.file_name or "file"
             file = await store.transact(stored_files.find_outbound_file, row.media_id, name)
             if file is None:
                 raise SendError(REMOVED, SendOutcome.PERMANENT)
             part = replace(part, file=file._replace(voice=row.voice))
         # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
-        if not adapter.from_journal and not await self._begin_sending(row, "sending"):
+        if not adapter.is_read_from_journal and not await self._begin_sending(row, "sending"):
             return
         with limit_call("send", part.file.seconds if part.file else 0):
             message_id = await adapter.send(part)

@@ -2,7 +2,7 @@
 
 import re
 
-ENOUGH = 3800  # characters; what comes behind is in the text alone
+MAX_SPOKEN = 3800  # characters; what comes behind is in the text alone
 FENCE = re.compile(r"^(```|~~~).*?^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 OPEN_FENCE = re.compile(r"^(```|~~~).*", re.MULTILINE | re.DOTALL)
 TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t:|-]*-[ \t:|-]*$", re.MULTILINE)
@@ -27,7 +27,7 @@ def extract_spoken_words(markdown: str) -> str:
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     if not any(char.isalnum() for char in words):
         return ""
-    return words if len(words) <= ENOUGH else _cut_after_sentence(words[:ENOUGH])
+    return words if len(words) <= MAX_SPOKEN else _cut_after_sentence(words[:MAX_SPOKEN])
 
 
 def _cut_after_sentence(text: str) -> str:

@@ -17,7 +17,7 @@ from orchestrator.system.installed_units import Scope
 
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7), SO_PEERCRED
 PROCESSES = Path("/proc")
-ASKED = 10.0  # seconds for systemd to answer
+SYSTEMD_SECONDS = 10.0  # seconds for systemd to answer
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ def find_unit(pid: int, processes: Path = PROCESSES) -> Unit | None:
 def _read_properties(unit: Unit) -> dict[str, str]:
     command = ("systemctl", *unit.manager_option, "show", unit.name, "-p", "MainPID,Restart")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ASKED, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SYSTEMD_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return {}
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)

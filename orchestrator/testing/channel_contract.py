@@ -21,7 +21,7 @@ from orchestrator.channel_api import (
 )
 from orchestrator.errors import JournalError
 
-PATIENCE = 60.0  # seconds for each step of a test; a starved machine needs a few
+STEP_SECONDS = 60.0  # seconds for each step of a test; a starved machine needs a few
 PICTURE = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
     "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
@@ -111,12 +111,12 @@ class MemoryIntake:
 
     @contextmanager
     def _explain(self, problem: str) -> Iterator[None]:
-        """Fail after `PATIENCE` with what did not happen, and with what is stored."""
-        with anyio.move_on_after(PATIENCE) as waiting:
+        """Fail after `STEP_SECONDS` with what did not happen, and with what is stored."""
+        with anyio.move_on_after(STEP_SECONDS) as waiting:
             yield
         if waiting.cancelled_caught:
             texts = [message.text for message in self.stored]
-            pytest.fail(f"{problem} within {PATIENCE:.0f} seconds; it stored {texts}")
+            pytest.fail(f"{problem} within {STEP_SECONDS:.0f} seconds; it stored {texts}")
 
     def list_texts(self, chat: str) -> list[str]:
         """Return the texts of a chat's messages in the order in which they were stored."""
@@ -327,7 +327,7 @@ class ChannelContract:
                 with pytest.raises(SendError) as caught:
                     await adapter.send(part)
             assert caught.value.outcome is SendOutcome.UNKNOWN
-            if adapter.keyed:
+            if adapter.deduplicates:
                 await adapter.send(part)
                 await adapter.send(OutboundPart(world.private, "once", key="another"))
                 assert await world.list_shown_texts(world.private) == ["once", "once"]

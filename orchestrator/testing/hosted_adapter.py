@@ -14,7 +14,7 @@ from orchestrator.agentsfile.mounting import build_file_model
 from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.channel_wire import OPTIONS_VARIABLE
 from orchestrator.channelhost.foreign_channel import Connect
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.processes.child_process import Program, Spawned
 from orchestrator.settings import Settings
 from orchestrator.testing.memory_wire import MemoryProcess
@@ -57,7 +57,7 @@ async def hosted_channel(
 
         return MemoryProcess(program.name, serve, os.getpid())
 
-    means = HostMeans(
+    means = HostResources(
         settings=Settings(home=Path.cwd()),
         environ=secrets,
         agents=agents,

@@ -15,7 +15,7 @@ from fakes.discord_world import DiscordWorld
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 from orchestrator.channel_api import OutboundFile, OutboundPart
 from orchestrator.channels import hosted_channel
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.processes.child_process import execute_program
 from orchestrator.settings import Settings
 from orchestrator.testing.channel_contract import PICTURE, MemoryIntake
@@ -45,7 +45,7 @@ async def _running(
     program = PROGRAM.format(api=api, gateway=gateway)
     patch.setattr(hosted_channel, "ARGV", (sys.executable, "-P", "-c", program))
     agents = agents_with("discord", {}).model_copy(update={"sandbox": "required"})
-    means = HostMeans(
+    means = HostResources(
         settings=Settings(home=home),
         environ={**os.environ, "DISCORD_BOT_TOKEN": TOKEN},
         agents=lambda: agents,
