@@ -34,9 +34,9 @@ def run_checks(
 def _run_extension_checks(
     draft: Draft, environ: Mapping[str, str] | None, home: Path | None
 ) -> None:
-    """Run the checks of our own extensions and of foreign ones that run in the daemon.
+    """Run the checks of bundled extensions and of third-party ones that run in the daemon.
 
-    Those that bring parts of the file come first: they may drop some.
+    Extensions that add parts to the file come first, since they may drop some.
     """
     found = installed.find_installed()
     for extension in sorted(
@@ -55,7 +55,7 @@ def _run_extension_checks(
 
 
 def _check_idle_fields(draft: Draft) -> None:
-    """Warn of agent fields whose extension does not run."""
+    """Warn about agent fields whose extension does not run."""
     for field, name in load_models().brought.items():
         for number, agent in draft.agents.items():
             if field in agent.model_fields_set and name not in draft.extensions:

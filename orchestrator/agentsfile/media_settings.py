@@ -47,16 +47,16 @@ class EmbeddingsModel(ServedModelSettings):
 
 
 class TranscriptionModel(ServedModelSettings):
-    """A model that turns recordings into text, by OpenAI's `/audio/transcriptions`."""
+    """A model that transcribes recordings, through OpenAI's `/audio/transcriptions`."""
 
     provider: TranscriptionProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     language: Language | None = None
-    """The language that is spoken, such as `de`; found out when absent."""
+    """The language of the recordings, such as `de`; detected when absent."""
 
 
 class SpeechModel(ServedModelSettings):
-    """A model that speaks answers, by OpenAI's `/audio/speech`."""
+    """A model that speaks answers, through OpenAI's `/audio/speech`."""
 
     provider: SpeechProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
@@ -65,16 +65,16 @@ class SpeechModel(ServedModelSettings):
     when: Literal["voice", "always", "never"] = "voice"
     """Which answers are spoken: those to voice messages ("voice"), all, or none."""
     format: SpeechFormat = "opus"
-    """The format to ask for; Telegram shows "opus", "mp3" and "aac" as voice messages."""
+    """The format to request; Telegram shows "opus", "mp3" and "aac" as voice messages."""
 
 
 class Voice(ConfigModel):
-    """How an agent hears voice messages and recordings, and speaks its answers."""
+    """Models that transcribe recordings and speak answers."""
 
     hear: TranscriptionModel | None = None
-    """The model that hears; without it the agent only knows that there is a recording."""
+    """The model that transcribes; without it the agent only knows that there is a recording."""
     speak: SpeechModel | None = None
-    """The model that speaks; without it answers are text alone."""
+    """The model that speaks; without it answers are only text."""
 
 
 class PictureSizes(ConfigModel):
@@ -89,11 +89,11 @@ class PictureSizes(ConfigModel):
 
 
 class PictureModel(ServedModelSettings):
-    """A model that draws pictures, by OpenAI's `/images/generations`."""
+    """A model that draws pictures, through OpenAI's `/images/generations`."""
 
     provider: PictureProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     sizes: PictureSizes = PictureSizes()
-    """The sizes to ask for."""
+    """The sizes to request."""
     quality: Text | None = None
     """The provider's name for a quality, such as `low`; its default when absent."""

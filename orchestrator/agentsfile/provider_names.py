@@ -26,7 +26,7 @@ def match_provider_name(text: str, known: Iterable[str] = PROVIDERS) -> str:
 
 
 def suggest_provider(text: str, known: Iterable[str] = PROVIDERS) -> str:
-    """Return the suggestion for an unknown provider; empty if no name is near."""
+    """Return the suggestion for an unknown provider; empty if no name is similar."""
     known = tuple(known)
     name = match_provider_name(text, known)
     return f'; did you mean "{name}"?' if name in known else ""

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, StringConstraints
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 MAX_PATTERN = 200  # characters
-MAX_SEEN = 1_000  # characters of a text in which a pattern is looked for
+MAX_SEEN = 1_000  # characters of a text that a pattern is matched against
 MAX_COMPILED = 256  # patterns that stay compiled
 
 

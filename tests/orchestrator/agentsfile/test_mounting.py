@@ -313,7 +313,7 @@ class Demand(ConfigModel):
     [
         (Clash, 'its field "model" of agents is another\'s already'),
         (ClockFields, 'its field "wakes_early" of agents is another\'s already'),
-        (Demand, 'its field "soul" of agents has no default'),
+        (Demand, 'its agent field "soul" has no default'),
         (dict, "is not a subclass of orchestrator.agentsfile.ConfigModel"),
     ],
 )
