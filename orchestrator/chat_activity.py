@@ -1,4 +1,4 @@
-"""What happens in chats right now, for watchers: an answer grows, a tool runs.
+"""Live events of chats, for watchers: an answer grows, a tool runs.
 
 None of it is stored. Messages are in the journal, so a watcher that comes late, or returns after a
 restart, misses none. A chat without watchers costs its turns one dictionary lookup.
@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 class ChatActivity(LoopBound):
-    """The watchers of each chat, by the chat's key in the journal."""
+    """The watchers of each chat, keyed by the chat's key in the journal."""
 
     def __init__(self) -> None:
         self._watchers: dict[str, list[See]] = {}

@@ -24,7 +24,7 @@ class OffLoop(Protocol):
 async def run_off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
     """Run blocking file work in a thread, so that no file system can stop the event loop.
 
-    The thread is abandoned when the caller is canceled, or after `FILE_SECONDS` seconds. So the
+    The thread is abandoned when the caller is cancelled, or after `FILE_SECONDS` seconds. So the
     function must change nothing that others see.
 
     Raises:

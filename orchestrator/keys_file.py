@@ -50,7 +50,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_.:/+=@~-]*")  # values that need no quotes
 
 @dataclass(frozen=True)
 class Keys:
-    """The values by name, and the problems of the files they come from."""
+    """The values, keyed by name, and the problems of the files they come from."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     problems: tuple[Problem, ...] = ()
@@ -163,7 +163,7 @@ def _read_token(path: Path) -> Keys:
 
 
 def parse_bindings(text: str) -> "Iterator[tuple[int, Binding]]":
-    """Yield each assignment, and each other text, with its line."""
+    """Yield each assignment, and any other text, with its line number."""
     from dotenv.parser import parse_stream  # noqa: PLC0415 - only for those who have a file
 
     for binding in parse_stream(StringIO(text)):

@@ -42,7 +42,7 @@ class Wakeup(LoopBound):
                 await changed.wait()
 
 
-async def call_when_canceled(end: Callable[[], object]) -> None:
+async def call_when_cancelled(end: Callable[[], object]) -> None:
     """Wait until cancelled, then call ``end``, for work that cancellation does not reach."""
     try:
         await anyio.sleep_forever()

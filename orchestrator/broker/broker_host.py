@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class BrokerHost:
-    """Serves the supervisor; channels arrive on ``descriptors``, and ``sandbox`` is its jail."""
+    """Serves the supervisor. Channels arrive on ``descriptors``; ``sandbox`` describes the jail."""
 
     def __init__(self, descriptors: socket.socket, sandbox: SandboxReport = NO_JAIL.report) -> None:
         self._descriptors = descriptors

@@ -1,7 +1,7 @@
 """Fetch the pictures that an answer only links to; a worker has no network for that.
 
-The links come from the provider, which the operator has chosen. Even so they lead only to its own
-server, or to one that proves its name: no plain address of this machine or network is asked.
+The links come from the provider, which the operator has chosen. Even so, only its own server
+and servers that prove their names are called, no plain address of this machine or network.
 """
 
 import asyncio

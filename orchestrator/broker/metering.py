@@ -1,6 +1,6 @@
 """Count the tokens of one answer while it is relayed.
 
-Only events and answers with a ``"usage"`` are parsed, by the code that the worker uses. A string of
+Only events and answers with a ``"usage"`` are parsed, by the code that the worker uses. A string in
 the answer cannot contain these bytes, since JSON escapes its quotes.
 """
 
@@ -23,7 +23,7 @@ PICTURE_CHARACTERS = b"." * 6000  # the worker's estimate for a picture
 
 
 class _Completion(BaseModel):
-    """A completion or embeddings, or a chunk."""
+    """A completion, a chunk of one, or embeddings."""
 
     model: str | None = None
     usage: OpenAICounts | None = None
@@ -49,13 +49,13 @@ class MeteredUsage(NamedTuple):
 
 
 class Meter:
-    """Counts one answer from its pieces; ``streamed`` if it consists of events."""
+    """Counts the tokens of one answer, piece by piece; a ``streamed`` one consists of events."""
 
     def __init__(self, counts: CountsFormat, *, streamed: bool) -> None:
         self._anthropic = counts == "anthropic"
         self._stated = counts == "stated"
         self._streamed = streamed
-        self._line = bytearray()  # the beginning of one whose end has not arrived
+        self._line = bytearray()  # a line whose end has not arrived
         self._found: list[bytes] = []
         self._events = 0
         self._size = 0

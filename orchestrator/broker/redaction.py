@@ -17,7 +17,7 @@ class Redaction:
         self._held = b""
 
     def redact_text(self, data: bytes) -> bytes:
-        """Return a complete text with its secrets removed."""
+        """Return complete data with its secrets removed."""
         for secret in self._secrets:
             if secret in data:
                 data = data.replace(secret, MASK)
@@ -39,7 +39,7 @@ class Redaction:
 
 
 def _find_beginning(data: bytes, secret: bytes) -> int:
-    """Return where ``data`` ends with the beginning of a secret, else its length."""
+    """Return the index at which a secret begins at the end of ``data``, or its length."""
     at = data.find(secret[:1], max(0, len(data) - len(secret) + 1))
     while at >= 0:
         if secret.startswith(data[at:]):

@@ -121,7 +121,7 @@ class WorkerConnection(asyncio.Protocol):
         self._writable = None
 
     def abort(self) -> None:
-        """Abort the connection at once."""
+        """Abort the connection immediately."""
         self._transport.abort()
 
     # --- the request ---------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class WorkerConnection(asyncio.Protocol):
         redaction = Redaction(call.grant.secrets)
         out = [
             _build_head(answer, redaction)
-        ]  # sent at once: system calls cost more than all the rest
+        ]  # sent together: system calls cost more than all the rest
         streamed = "json" not in answer.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
@@ -260,7 +260,7 @@ class _Call:
 
 
 def _start_eagerly(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
-    """Start a task, at once where Python can: most requests are sent without waiting."""
+    """Start a task, immediately where Python can: most requests are sent without waiting."""
     loop = asyncio.get_running_loop()
     if sys.version_info >= (3, 12):
         return asyncio.Task(answer, loop=loop, eager_start=True)

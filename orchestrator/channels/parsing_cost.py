@@ -25,7 +25,7 @@ _BLOCK = re.compile(r"[ \t]*(?:[-+*#=_~`>]|\d+[.)])")
 def find_affordable_end(text: str) -> int:
     """Return how many characters of ``text`` can be parsed in little time.
 
-    These are whole lines. All of a text that has no more than usual Markdown is affordable.
+    These are whole lines. Text with no more than the usual Markdown is affordable as a whole.
     """
     spent = end = openers = cells = quotes = depth = 0
     for match in _LINE.finditer(text[:MAX_FORMATTED]):

@@ -54,7 +54,7 @@ class JournalChannel:
         await anyio.sleep_forever()
 
     def is_delivered_when_stored(self, chat_id: str) -> bool:
-        """Return true: clients read the journal, now or later."""
+        """Return True: clients read the journal, now or later."""
         del chat_id
         return True
 
@@ -70,7 +70,7 @@ class JournalChannel:
         return "journal"
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
-        """Do as `send`; nothing is edited in these channels."""
+        """Send the part: these channels edit nothing."""
         del message_id
         self.wake_waiting_clients(part.chat_id)
 

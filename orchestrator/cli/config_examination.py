@@ -19,9 +19,10 @@ from orchestrator.timezones import find_host_timezone
 
 @dataclass(frozen=True)
 class ExaminedConfig:
-    """agents.json, None if it cannot be used; all problems, and the environment with the keys.
+    """The parts of a configuration, and all its problems.
 
-    ``secrets`` are the fields of agents.json that may hold a secret as it stands.
+    ``file`` is None if agents.json cannot be used. ``environ`` is the environment with the keys.
+    ``secrets`` are the fields of agents.json that may hold a secret in the file itself.
     """
 
     file: AgentsFile | None
@@ -35,7 +36,7 @@ def examine_config(
 ) -> ExaminedConfig:
     """Read agents.json at ``path``, the keys, the prompts and the skills.
 
-    ``variables`` are those of the environment, which win over the home's file of keys.
+    ``variables`` is the environment, which wins over the home's file of keys.
     """
     keys = keys_file.read_keys(settings.home, variables)
     environ = settings.add_bot_token(keys.merge_under(variables))

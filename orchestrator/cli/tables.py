@@ -29,8 +29,8 @@ WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
 NUMBER = re.compile(r"[-+$]?[\d,.]+%?")
 
 
-Column = str | Callable[[Any], object]  # of a record: its attribute, or what is made of it
-Columns = Mapping[str, Column]  # by their headings
+Column = str | Callable[[Any], object]  # an attribute of a record, or a function of it
+Columns = Mapping[str, Column]  # keyed by heading
 
 
 def print_listing(
@@ -45,7 +45,8 @@ def print_listing(
 ) -> None:
     """Print records as a table, or as JSON under ``key``; print ``empty`` if there are none.
 
-    The JSON of a record is a model as it is, what ``describe`` makes of it, or all its fields.
+    The JSON of a record is the record itself if it is a model, the result of ``describe``, or an
+    object with all its fields.
     """
     if as_json:
         print_json({key: [(describe or _describe)(record) for record in records]})
@@ -67,9 +68,9 @@ def describe_record(
     renamed: Mapping[str, str] = MappingProxyType({}),
     **changed: object,
 ) -> dict[str, object]:
-    """Return a record's fields, all or only ``names``, by their JSON names.
+    """Return a record's fields, all or only ``names``, keyed by JSON name.
 
-    ``renamed`` are fields with another name there; ``changed`` are values by their new names.
+    ``renamed`` maps fields to other names; ``changed`` has other values, keyed by those names.
     """
     found = {}
     for name in names or getattr(record, "_fields", None) or (one.name for one in fields(record)):
@@ -123,7 +124,7 @@ def render_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int)
 
 
 def fold_text(text: str, width: int) -> list[str]:
-    """Break a text at words into lines of at most ``width`` columns."""
+    """Break text at words into lines of at most ``width`` columns."""
     lines = []
     line = ""
     for found in WORD.findall(text):

@@ -1,6 +1,6 @@
 """The history of `orchestrator chat`: JSON lines, oldest first.
 
-Several conversations may add to it at once. Only this user can read it.
+Several conversations may add to it at the same time. Only this user can read it.
 """
 
 import json
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from orchestrator.files import write_private
 
-MAX_LOADED = 1000  # messages that a new conversation finds
+MAX_LOADED = 1000  # messages that a new conversation loads
 MAX_STORED = 2 * MAX_LOADED  # messages in the file before the oldest are dropped
-MAX_LENGTH = 10_000  # characters of a message; a pasted book is sent, and not kept
+MAX_LENGTH = 10_000  # characters of a message; a pasted book is sent, but not kept
 
 
 def add_message(path: Path, chat: str, text: str) -> None:

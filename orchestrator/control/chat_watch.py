@@ -39,7 +39,7 @@ from orchestrator.journal.inspect.chat_lines import ChatLine
 from orchestrator.routing import find_answering_agent
 
 POLL = 1.0  # seconds; a message that a tool wrote to another chat wakes no one
-BATCH = 100  # messages read at once
+BATCH = 100  # messages read at a time
 EXCERPT = 2000  # characters of each message of an earlier exchange
 Show = Callable[[ChatEvent], None]
 

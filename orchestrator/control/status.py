@@ -27,7 +27,7 @@ from thinker.jail.hardening import build_hardened_report
 from thinker.protocol.names import ChatName
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
-MAX_HOLD_SECONDS = 60.0  # seconds for which a whole bot may be silent and the daemon count as ready
+MAX_HOLD_SECONDS = 60.0  # seconds that a platform may silence a ready daemon's bot
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model);"
@@ -153,7 +153,7 @@ def list_troubles(
 
 
 def list_unheard_groups(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:
-    """Yield what keeps channels from hearing group messages that their rules answer."""
+    """Yield the reasons why channels do not receive group messages that their rules answer."""
     guarded = file.channels.list_chat_channels()
     for channel in channels:
         settings = guarded.get(channel.name)
@@ -166,7 +166,7 @@ def announce_ready(
 ) -> None:
     """Log that the daemon is ready, with hints for its operator.
 
-    ``models`` says what each agent thinks with: ``demo``, or a provider and a model.
+    In the event, ``models`` has each agent's model: ``demo``, or a provider and a model.
     """
     specs = [slot.spec for slot in supervisor.slots.values() if slot.spec.parent is None]
     models = {spec.agent_id: (spec.endpoint.provider, spec.endpoint.model) for spec in specs}

@@ -1,4 +1,4 @@
-"""What the daemon tells its operator of itself: whether it is ready, and all that runs."""
+"""Report the daemon's state to its operator: whether it is ready, and everything that runs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ from orchestrator.spending.budgets import Window
 from thinker.protocol.names import format_chat_name
 
 MAX_RECENT = 5  # turns shown
-READ_TIMEOUT = 15.0  # seconds for what is read of the journal; a database may be away
+READ_TIMEOUT = 15.0  # seconds for reading the journal; a database may be away
 MAX_CHECKED = 50  # newest turns whose missing tools are reported
 MISSING = (
     "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
@@ -205,7 +205,7 @@ def _report_agent(
 
 
 def _describe_reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str:
-    """Return why an agent does not run, with what its definition lacks."""
+    """Return the reason why an agent does not run, with what its definition lacks."""
     if slot.history.state is WorkerState.RUNNING:
         return ""
     if slot.history.state is WorkerState.FATAL:

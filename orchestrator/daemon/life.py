@@ -45,7 +45,7 @@ log = structlog.get_logger()
 class Daemon:
     """One daemon, from start to end."""
 
-    control: ControlServer | None = None  # as soon as it is made
+    control: ControlServer | None = None  # once it has been made
 
     def __init__(
         self, settings: Settings, environ: dict[str, str], store: Store, machine: Machine

@@ -92,7 +92,7 @@ class JournalIntake(LoopBound):
         await self.store.transact(inbox.store_offset, Offset(channel, bot_id, cursor))
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:
-        """Return the first ids of the channel's moved chats by their new ids."""
+        """Return the first ids of the channel's moved chats, keyed by new id."""
         return await self.store.read(chat_moves.load_chat_moves, channel)
 
     async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:

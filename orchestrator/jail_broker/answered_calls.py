@@ -30,10 +30,10 @@ INTERRUPTED = (errno.EINTR, errno.EAGAIN, errno.ENOENT)  # this process, or the 
 
 
 def send_listener(channel: socket.socket, *, connections: bool) -> None:
-    """Put the filter in force, and send its listener to the watching process.
+    """Activate the filter, and send its listener to the watching process.
 
     Raises:
-        OSError: the kernel cannot.
+        OSError: the kernel does not support it.
     """
     asked = CHANGES | ({"connect"} if connections else frozenset[str]())
     listener = seccomp.install_listener(asked, missing=NEWER)
@@ -47,9 +47,9 @@ def send_listener(channel: socket.socket, *, connections: bool) -> None:
 class AnsweredCalls:
     """Answers the calls of a jail that is forked later; ``inside`` is the jail's channel.
 
-    ``refusal`` is why the jailed program could not be started. ``folders`` are the real paths that
-    may be changed, ``proxy`` is the port that may be connected to. Owners and extended attributes
-    can be changed if ``ownership`` says so.
+    ``refusal`` says why the jailed program could not be started. ``folders`` are the real paths
+    that may be changed, ``proxy`` is the port that may be connected to. With ``ownership``, owners
+    and extended attributes can be changed.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class AnsweredCalls:
                 pass
 
     def answer_call(self, wait: int | None = 0) -> bool:
-        """Answer one call within its ms; return False when no more can come."""
+        """Answer one call, if it comes within ``wait`` ms; return False when no more can come."""
         poll = select.poll()
         poll.register(self.listener, select.POLLIN)
         ready = poll.poll(wait)

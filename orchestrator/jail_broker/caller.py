@@ -17,7 +17,7 @@ class JailedCaller:
         self._place = f"/proc/{thread}"
 
     def read_memory(self, address: int, size: int) -> bytes:
-        """Return bytes of its memory, up to the first unmapped one."""
+        """Return bytes of the caller's memory, up to the first unmapped one."""
         memory = os.open(f"{self._place}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(memory, size, address) if address < MAX_ADDRESS else b""
@@ -27,14 +27,14 @@ class JailedCaller:
             os.close(memory)
 
     def read_whole(self, address: int, size: int) -> bytes:
-        """Return exactly this many bytes of its memory."""
+        """Return exactly ``size`` bytes of the caller's memory."""
         data = self.read_memory(address, size) if size else b""
         if len(data) < size:
             raise OSError(errno.EFAULT, "no memory there")
         return data
 
     def read_text(self, address: int) -> str:
-        """Return a text in its memory, such as a path."""
+        """Return a string in the caller's memory, such as a path."""
         data = b""
         while b"\0" not in data and len(data) < MAX_PATH:
             room = MAX_PATH - address % MAX_PATH  # to the end of the page
@@ -48,7 +48,7 @@ class JailedCaller:
     def open_path(self, at: int, path: str | None, *, follow: bool = True) -> int:
         """Return a handle (O_PATH) of the file at a path below a descriptor of the caller.
 
-        Without a path, it is the descriptor's own file.
+        Without a path, return a handle of the descriptor's own file.
         """
         folder = "cwd" if at == AT_FDCWD else f"fd/{at}"
         if path is None:

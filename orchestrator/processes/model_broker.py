@@ -53,7 +53,7 @@ from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.methods import StepCommit
 from thinker.protocol.peer import PeerClosedError
 
-MAX_CANCELLED_WORKS = 16  # canceled works whose calls may still be reported
+MAX_CANCELLED_WORKS = 16  # cancelled works whose calls may still be reported
 REPORT_SECONDS = 1.0  # seconds to wait for the broker's report of a call that a worker names
 MAX_ESTIMATE_RATIO = (
     2  # how far the broker's estimate may exceed the worker's figure before it counts

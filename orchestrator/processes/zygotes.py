@@ -84,7 +84,7 @@ class ZygoteClient(DescriptorChild):
             ours, theirs = socket.socketpair()
         except (OSError, ValueError) as error:
             raise build_start_error(program, error) from error
-        # Shielded: a caller that is canceled must not lose track of the new worker.
+        # Shielded: a caller that is cancelled must not lose track of the new worker.
         with theirs, anyio.CancelScope(shield=True):
             try:
                 self._send_start(theirs.fileno(), start, program.broker)
@@ -189,7 +189,7 @@ class Zygotes:
         return self._zygote
 
     async def run(self) -> None:
-        """Keep a zygote ready until canceled. A retired one lives on until its last worker ends."""
+        """Keep a zygote ready until cancelled; a retired one lives until its last worker ends."""
         async with anyio.create_task_group() as tasks:
             while True:
                 with anyio.move_on_after(

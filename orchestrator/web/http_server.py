@@ -111,7 +111,7 @@ async def serve_app(
     )
 
     async def run_server() -> None:
-        # Canceled, uvicorn would keep its sockets open; it ends by `should_exit` alone.
+        # Cancelled, uvicorn would keep its sockets open; it ends by `should_exit` alone.
         with anyio.CancelScope(shield=True):
             await server.serve([listener])
 
