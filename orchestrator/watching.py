@@ -60,7 +60,7 @@ async def follow_edits(
     After each edit the watch is renewed, because another file may have taken a place. ``begun`` is
     called then; work that it starts soon runs while edits are noticed again.
     """
-    pause = STEP / 1000  # at first short: an editor may be replacing the file right now
+    pause = STEP / 1000  # short at first: an editor may be replacing the file right now
     while True:
         try:
             watch = await off_loop(find)

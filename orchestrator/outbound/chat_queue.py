@@ -89,9 +89,9 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class ChatQueue(Wakeup):
-    """Sends the messages of one chat; ``preview`` is that of the turn being answered.
+    """Sends the messages of one chat; ``preview`` belongs to the turn being answered.
 
-    It is in ``queues`` while it runs. ``following`` is the row to send next, if known;
+    The queue is in ``queues`` while it runs. ``following`` is the row to send next, if known;
     ``is_empty`` says that no row follows.
     """
 
@@ -116,7 +116,7 @@ class ChatQueue(Wakeup):
             self.platform.rested.wake()
 
     async def _take_step(self) -> bool:
-        """Send the next message or wait; return false if there is nothing to wait for."""
+        """Send the next message or wait; return False if there is nothing to wait for."""
         changed, row, is_empty = self.changed, self.following, self.is_empty
         self._row = self.following = None  # while it looks it is not blocked: it may miss new rows
         self.is_empty = False
@@ -165,7 +165,7 @@ class ChatQueue(Wakeup):
         return self.platform.find_hold_seconds(self.address.chat_id) if offered else math.inf
 
     async def wait_for_rate(self) -> bool:
-        """Wait for the platform's rate; return false if the chat is held by then."""
+        """Wait for the platform's rate; return False if the chat is held by then."""
         platform = self.platform
         self.paced = True
         platform.rested.wake()
@@ -178,7 +178,7 @@ class ChatQueue(Wakeup):
         return not platform.find_hold_seconds(self.address.chat_id)
 
     async def _begin_sending(self, row: OutboxRow, state: str) -> bool:
-        """Commit T7 if the platform may be called; return false otherwise."""
+        """Commit T7 if the platform may be called; return False otherwise."""
         platform, now = self.platform, self.platform.clock
         again = int(platform.adapter.deduplicates)  # what is sent again with its key arrives once
         if not (

@@ -58,7 +58,7 @@ class ReplyFormats:
     def choose_mode(self, address: Address) -> str:
         """Choose how a reply is delivered: ``stored``, ``edit`` or ``direct``.
 
-        ``stored``: clients read it in the journal. ``edit``: it is sent once, or takes the place of
+        ``stored``: clients read the reply in the journal. ``edit``: it is sent once, or replaces
         its preview; a crash is repaired by editing. ``direct``: it is sent once.
         """
         adapter = self.adapters.get(address.channel)
@@ -131,7 +131,7 @@ class Delivery(LoopBound):
     async def send_unstored(self, channel: str, part: OutboundPart) -> bool:
         """Try once to send a message that the journal cannot store.
 
-        Return false, without trying, if the platform holds the chat for now.
+        Return False, without trying, if the platform holds the chat for now.
         """
         platform = self._platforms[channel]
         await platform.adapter.wait_for_rate(part.chat_id)

@@ -2,7 +2,7 @@
 
 import re
 
-MAX_SPOKEN = 3800  # characters; what comes behind is in the text alone
+MAX_SPOKEN = 3800  # characters; the rest is only in the text
 FENCE = re.compile(r"^(```|~~~).*?^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 OPEN_FENCE = re.compile(r"^(```|~~~).*", re.MULTILINE | re.DOTALL)
 TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t:|-]*-[ \t:|-]*$", re.MULTILINE)

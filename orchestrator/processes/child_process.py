@@ -35,7 +35,7 @@ READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a fe
 NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
-PING_INTERVAL = 5.0  # seconds between two pings of a child while something is asked of it
+PING_INTERVAL = 5.0  # seconds between two pings of a child that has an open request
 SILENCE = 15.0  # seconds without an answer to a ping, after which the child counts as hung
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
 _spares: dict[tuple[str, ...], "Spare"] = {}
@@ -66,22 +66,22 @@ class Spawned(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
 
     def open_peer(self) -> AbstractAsyncContextManager[Peer]:
-        """Open the parent's end of its socket."""
+        """Open the parent's end of the process's socket."""
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal; it has not been reaped."""
+        """Send a signal to the process, which has not been reaped."""
 
     async def wait_for_end(self) -> int:
-        """Wait for its end, kill the rest of its session and reap it.
+        """Wait for the process to end, kill the rest of its session and reap it.
 
         Returns the exit code, or the negative signal number.
         """
 
     def close(self) -> None:
-        """Release its resources, after it was reaped."""
+        """Release the resources of the process, after it was reaped."""
 
 
 Spawn = Callable[[Program], Awaitable[Spawned]]
@@ -107,7 +107,7 @@ class SpawnedProcess:
             signal.pidfd_send_signal(self.pidfd, number)
 
     async def wait_for_end(self) -> int:
-        """Wait for its end, kill the rest of its session and reap it.
+        """Wait for the process to end, kill the rest of its session and reap it.
 
         The session goes first: until the child is reaped, its number cannot be reused.
         """
@@ -151,7 +151,7 @@ class ChildProcess:
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
-    is_watched: bool = False  # it is pinged
+    is_watched: bool = False  # whether it is pinged
 
     @property
     def pid(self) -> int:

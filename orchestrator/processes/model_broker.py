@@ -3,10 +3,10 @@
 The supervisor keeps a copy of the broker's end of each channel. A broker that replaces a dead one
 gets the same channels, with the connections that workers opened meanwhile.
 
-It counts what model calls use. A worker names its calls in the steps and answers that it hands
-over, and the broker's figures replace its own. A call that it does not name is booked by itself,
-when the work that can have made it has ended: a repeated or cut call, or one that the worker keeps
-to itself.
+The usage of model calls is counted here. A worker names its calls in the steps and answers that it
+hands over, and the broker's figures replace its own. A call that it does not name is booked
+separately, when the work that can have made it has ended: a repeated or cut call, or one that the
+worker keeps to itself.
 """
 
 import asyncio
@@ -121,7 +121,7 @@ class CallLedger:
                 self._book_unnamed(name)
 
     def record_call(self, call: CallEnded) -> None:
-        """Record the broker's report on an ended call."""
+        """Record the broker's report of an ended call."""
         if (
             call.cut
             and (left := self._take_cancelled_work(self.clock() - call.seconds)) is not None
@@ -169,7 +169,7 @@ class CallLedger:
         return named
 
     def _take_cancelled_work(self, began: float) -> str | None:
-        """Return the cancelled work that can have made a call which began then; else None."""
+        """Remove and return the cancelled work whose call may have begun then, or None."""
         found = (left for left in reversed(self._left) if left.began <= began <= left.ended)
         left = next(found, None)
         if left is None:
@@ -189,7 +189,7 @@ class CallLedger:
 
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.broker")
-TIMEOUT = 10.0  # seconds for the broker to answer; it does at once
+TIMEOUT = 10.0  # seconds for the broker to answer; it needs milliseconds
 WARM_SECONDS = 5.0  # seconds; most servers keep a connection for longer
 MAX_RESTART_SECONDS = 60.0  # seconds between two starts at most: no agent can do without the broker
 # Variables of the daemon's that say how providers are reached.
@@ -212,7 +212,7 @@ class BrokerChild(DescriptorChild):
 
     @property
     def busy(self) -> bool:
-        """Whether a worker may ask a provider."""
+        """Whether a worker may call a provider."""
         return any(channel.calls.works for channel in self.channels.values())
 
 
@@ -263,7 +263,7 @@ class ModelBroker(LoopBound):
 
     @property
     def is_needed(self) -> bool:
-        """Whether an agent or a worker needs it."""
+        """Whether an agent or a worker needs the broker."""
         return bool(self._users or self._channels)
 
     @property
@@ -324,7 +324,7 @@ class ModelBroker(LoopBound):
         channel.warmed = now
         child.peer.notify(broker_wire.CHANNEL_WARM, ChannelWarm(channel=channel.number))
 
-    # --- the duty of the child -------------------------------------------------------------------
+    # --- the purpose of the child ----------------------------------------------------------------
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[BrokerChild]:

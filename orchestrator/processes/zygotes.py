@@ -91,7 +91,7 @@ class ZygoteClient(DescriptorChild):
                 answer = await self.peer.call(methods.FORK, None, Forked, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
-                ours.close()  # a worker that starts too late ends at once
+                ours.close()  # a worker that starts too late ends immediately
                 raise
         self.workers += 1
         return SpawnedProcess(
@@ -123,7 +123,7 @@ class ZygoteClient(DescriptorChild):
             await wait_for_any(self._reaped.changed, self.exited)
 
     def measure_memory(self) -> int:
-        """Return its resident memory in bytes (proc_pid_statm(5), the second field)."""
+        """Return the zygote's resident memory in bytes (proc_pid_statm(5), the second field)."""
         pages = Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
 

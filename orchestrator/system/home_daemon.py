@@ -1,4 +1,4 @@
-"""Find and end the daemon of a home, from another process."""
+"""Find and stop the daemon of a home, from another process."""
 
 import fcntl
 import os
@@ -30,7 +30,7 @@ class Unit:
 
     @property
     def manager_option(self) -> tuple[str, ...]:
-        """The option with which systemd's programs find it."""
+        """The option with which systemd's programs find the service."""
         return ("--user",) if self.scope == "user" else ()
 
 
@@ -68,7 +68,7 @@ def describe_absence(settings: Settings) -> str:
 
 
 def terminate_process(pid: int, seconds: float) -> bool:
-    """Ask a process to end; return whether it did within this time."""
+    """Ask a process to end; return whether it did within ``seconds``."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

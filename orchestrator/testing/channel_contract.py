@@ -60,12 +60,12 @@ class MemoryIntake:
         self._begun.set()
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:
-        """Return none: no chat has moved."""
+        """Return an empty mapping: no chat has moved."""
         del channel
         return {}
 
     async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
-        """Ignore it."""
+        """Ignore the move."""
         del channel, bot_id, old_id, new_id
 
     async def accept(
@@ -95,7 +95,7 @@ class MemoryIntake:
             await self._begun.wait()
 
     async def wait_for_refusals(self, count: int) -> None:
-        """Wait until so many batches were refused."""
+        """Wait until ``count`` batches were refused."""
         with self._explain("the channel stored nothing while the journal was full"):
             while self.refused < count:
                 await self._changed.wait()
@@ -174,7 +174,7 @@ async def _send_many(adapter: Adapter, chat: str) -> None:
 
 
 class ChannelContract:
-    """The promises."""
+    """The tests that every channel must pass."""
 
     @asynccontextmanager
     async def receiving(self, world: ChannelWorld, intake: MemoryIntake) -> AsyncIterator[Adapter]:

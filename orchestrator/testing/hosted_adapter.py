@@ -25,7 +25,7 @@ from thinker.protocol.sandbox import SandboxReport
 UNJAILED = SandboxReport("off", "it is a part of the tests")
 
 
-def agents_with(name: str, options: Mapping[str, str]) -> AgentsFile:
+def build_agents(name: str, options: Mapping[str, str]) -> AgentsFile:
     """Return an agents.json with one agent and this channel."""
     return build_file_model().model_validate(
         {
@@ -80,7 +80,7 @@ async def hosted_adapter(
     name: str, options: Mapping[str, str], secrets: Mapping[str, str], connect: Connect
 ) -> AsyncIterator[HostedChannel]:
     """Run a channel's process with these options."""
-    agents = agents_with(name, options)
+    agents = build_agents(name, options)
     kind = load_channel_kinds()[name]
     async with hosted_channel(kind, name, lambda: agents, secrets, connect) as (channel, _):
         yield channel

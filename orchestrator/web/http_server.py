@@ -91,7 +91,7 @@ async def serve_app(
     Args:
         listener: closed when this returns.
         app: the application.
-        headers: what every response has.
+        headers: those of every response.
     """
     server = _Server(
         uvicorn.Config(

@@ -19,7 +19,7 @@ from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.processes.child_process import execute_program
 from orchestrator.settings import Settings
 from orchestrator.testing.channel_contract import PICTURE, MemoryIntake
-from orchestrator.testing.hosted_adapter import agents_with
+from orchestrator.testing.hosted_adapter import build_agents
 
 PROGRAM = """
 import sys
@@ -44,7 +44,7 @@ async def _running(
     gateway = f"{world.server.url}/gateway".replace("http", "ws")
     program = PROGRAM.format(api=api, gateway=gateway)
     patch.setattr(hosted_channel, "ARGV", (sys.executable, "-P", "-c", program))
-    agents = agents_with("discord", {}).model_copy(update={"sandbox": "required"})
+    agents = build_agents("discord", {}).model_copy(update={"sandbox": "required"})
     means = HostResources(
         settings=Settings(home=home),
         environ={**os.environ, "DISCORD_BOT_TOKEN": TOKEN},
