@@ -1,4 +1,4 @@
-"""Ask the active extensions of an agents.json for what they add."""
+"""Collect the additions of the active extensions of an agents.json."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar

@@ -84,7 +84,7 @@ class Configuration(LoopBound):
         self.path = settings.find_agents_file()
         self.file = AgentsFile.model_construct(agents=())
         self.prompts = PromptLibrary(settings)
-        self._in_force: LoadedConfig | None = None
+        self._active: LoadedConfig | None = None
         self._in_keys: tuple[Problem, ...] = ()
         self._in_file: tuple[Problem, ...] = ()
         self._in_prompts: tuple[Problem, ...] = ()
@@ -101,7 +101,7 @@ class Configuration(LoopBound):
 
     def find_field_place(self, agent_id: str, field: str) -> str:
         """Return the line of an agent's field, such as ``agents.json:12``."""
-        line = 0 if self._in_force is None else self._in_force.find_line(agent_id, field)
+        line = 0 if self._active is None else self._active.find_line(agent_id, field)
         return f"{self.path.name}:{line}" if line else self.path.name
 
     async def read_at_start(self) -> None:
@@ -142,7 +142,7 @@ class Configuration(LoopBound):
 
         Also returns None while other files have problems, which may be solved by now.
         """
-        before = self._in_force
+        before = self._active
         wrong = self._in_keys or self._in_prompts or self._in_skills
         if before is None or before.errors or wrong or self.fallen_back:
             return None
@@ -201,7 +201,7 @@ class Configuration(LoopBound):
 
     def _adopt_loaded(self, loaded: LoadedConfig) -> None:
         self.file = loaded.file
-        self._in_force = replace(loaded, data=b"")
+        self._active = replace(loaded, data=b"")
 
     async def _load_file(self, path: Path) -> LoadedConfig:
         """Load the file.
@@ -339,7 +339,7 @@ class Configuration(LoopBound):
             found = await self._off_loop(check_skill_files, *arguments)
         except TimeoutError as error:
             found = (Problem.build_unusable(self._settings.paths.skills, str(error)),)
-        found = found if self._in_force is None else self._in_force.locate_problems(found)
+        found = found if self._active is None else self._active.locate_problems(found)
         self._in_skills = self._log_new_problems(found, before)
 
     def _needs_local_servers(self) -> bool:
@@ -353,7 +353,7 @@ class Configuration(LoopBound):
             await self._off_loop(self.prompts.store_last_good)
         except TimeoutError as error:
             self.prompts.report_unread(str(error))
-        found, loaded = self.prompts.current_set.problems, self._in_force
+        found, loaded = self.prompts.current_set.problems, self._active
         found = found if loaded is None else loaded.locate_problems(found)
         self._in_prompts = self._log_new_problems(found, self._in_prompts)
 

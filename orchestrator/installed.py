@@ -18,7 +18,7 @@ MANIFEST = "channel.json"
 Loaded: TypeAlias = Any  # an `Extension`, which names types of all that stands above this module
 
 
-class Installed(NamedTuple):
+class InstalledExtensions(NamedTuple):
     """Extensions keyed by name: bundled, third-party, and the folders of channels.
 
     ``broken`` has the reason for each one that cannot be loaded.
@@ -43,7 +43,7 @@ def find_channels() -> Mapping[str, Path]:
 
 
 @cache
-def find_installed() -> Installed:
+def find_installed() -> InstalledExtensions:
     """Return the extensions that entry points name, without those that cannot be loaded.
 
     A folder that was deleted below `orchestrator/extensions` is simply not there.
@@ -68,7 +68,7 @@ def find_installed() -> Installed:
             broken[point.name] = f"{type(error).__name__}: {error}"
         else:
             (own if ours else foreign)[point.name] = found
-    return Installed(
+    return InstalledExtensions(
         own=MappingProxyType(own),
         foreign=MappingProxyType(foreign),
         channels=channels,

@@ -133,7 +133,7 @@ def _check_variables(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _check_key_names(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
-    """Warn of each name that nearly matches a key which is not set."""
+    """Warn about each name that nearly matches a key which is not set."""
     for name, line in lines.items():
         vendor = AROUND.sub("", name.upper())
         near = get_close_matches(vendor, VENDOR_NAMES, n=1, cutoff=0.85)
@@ -145,7 +145,7 @@ def _check_key_names(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
 
 
 def _check_unread_files(home: Path) -> Iterator[Problem]:
-    """Warn of each misnamed keys file that is ignored."""
+    """Warn about each misnamed keys file that is ignored."""
     for path in (home / name for name in UNREAD):
         if path.is_file():
             yield _build_warning(path, f"is not read; move its lines to {home / NAME}")

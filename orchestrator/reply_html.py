@@ -16,7 +16,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&
 
 
 def iter_runs(rendered: str) -> Iterator[Run]:
-    """Yield each text of a reply with its open tags, outermost first."""
+    """Yield each piece of a reply's text with its open tags, outermost first."""
     tags: tuple[str, ...] = ()
     for token in _TOKEN.findall(rendered):
         if token.startswith("</"):

@@ -49,7 +49,7 @@ def find_prompt_edit(before: LoadedConfig, path: Path) -> PromptEdit | None:
 
 
 def _is_one_line_changed(old: str, new: str) -> bool:
-    """Return whether two texts differ in one line only: no line moves."""
+    """Return whether two strings differ in one line only: no line moves."""
     before, after = old.split("\n"), new.split("\n")
     changed = [number for number, line in enumerate(after) if before[number : number + 1] != [line]]
     return len(before) == len(after) and len(changed) == 1

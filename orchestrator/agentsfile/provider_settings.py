@@ -34,7 +34,7 @@ class ProviderSettings(ConfigModel):
     images: bool | None = None
     """Whether the models see pictures; otherwise they read descriptions."""
     structured_output: Literal["schema", "json", "none"] | None = None
-    """What enforces the form of an answer: a JSON schema, JSON mode, or the prompt alone."""
+    """What enforces the form of an answer: a JSON schema, JSON mode, or only the prompt."""
     embeddings: bool | None = None
     """Whether the provider has `/embeddings`."""
     transcription: bool | None = None

@@ -108,7 +108,7 @@ def _find_places(value: JsonObject) -> Iterator[FilledText]:
 
 
 def _find_mounted_places(value: JsonObject) -> Iterator[FilledText]:
-    """Yield the texts in extensions' settings and in channel entries that load one by one."""
+    """Yield the strings in extensions' settings and in channel entries that load one by one."""
     models = load_models()
     for name, section in _list_objects(value.get("extensions")):
         yield from _list_private_texts(section, ("extensions", name), f"extension '{name}'")

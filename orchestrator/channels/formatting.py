@@ -134,7 +134,7 @@ def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...
 
 
 def _find_cuts(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield where each part of a visible text begins and ends."""
+    """Yield the start and end of each part of the visible text."""
     start = 0
     while rest := text[start:].lstrip("\n"):
         start = len(text) - len(rest)

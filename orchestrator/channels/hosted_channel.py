@@ -350,7 +350,7 @@ class _HostProcess(ChildProcess):
     report: NotificationHandler
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Always True: messages may arrive at any time."""
         return True
 

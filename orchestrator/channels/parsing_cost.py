@@ -1,6 +1,6 @@
 """Limit the cost of parsing Markdown, before it is parsed.
 
-The parser takes time that grows with the square of some texts: of ``![`` without an end, of a table
+The parser takes time that grows with the square of some input: of ``![`` without an end, of a table
 with many columns. So an upper bound of each line's cost is estimated, and only an affordable
 beginning is parsed. Only markup costs; letters are free.
 """
@@ -23,7 +23,7 @@ _BLOCK = re.compile(r"[ \t]*(?:[-+*#=_~`>]|\d+[.)])")
 
 
 def find_affordable_end(text: str) -> int:
-    """Return how many characters of ``text`` can be parsed in little time.
+    """Return the number of characters of ``text`` that can be parsed in little time.
 
     These are whole lines. Text with no more than the usual Markdown is affordable as a whole.
     """

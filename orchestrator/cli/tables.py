@@ -24,7 +24,7 @@ from orchestrator.cli.output import escape_hidden, make_printable
 PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 GAP = "  "  # between columns, and before what is printed below a row
 MIN_FOLDED = 32  # columns of the screen that a folded text needs
-MAX_LINES = 4  # of a folded cell, about; longer texts stand below their row
+MAX_LINES = 4  # of a folded cell, about; longer text stands below its row
 WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
 NUMBER = re.compile(r"[-+$]?[\d,.]+%?")
 

@@ -45,7 +45,7 @@ def load_messages(path: Path) -> list[str]:
 
 
 def count_messages(path: Path, chat: str) -> int:
-    """Return how many messages of a chat are in the file; 0 without a file."""
+    """Return the number of a chat's messages in the file; 0 without a file."""
     return sum(_match_chat(chat)(line) for line in _read_lines(path)) if path.exists() else 0
 
 

@@ -41,7 +41,7 @@ log = structlog.get_logger()
 def build_snapshot(
     supervisor: Supervisor, servers: RemoteTools, adapters: Iterable[Adapter], started: int
 ) -> DaemonSnapshot:
-    """Return what ``/status`` shows in a chat; ``started`` in milliseconds since the epoch."""
+    """Return the snapshot that ``/status`` shows in a chat; ``started`` in ms since the epoch."""
     return DaemonSnapshot(
         version=__version__,
         started=started,
@@ -188,7 +188,7 @@ def announce_ready(
 def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
     """Yield hints for the operator: demo models, use of the last good copy."""
     if configuration.fallen_back:
-        yield f"{configuration.path} is broken, so the last good copy is in force; correct the file"
+        yield f"{configuration.path} is broken, so the last good copy is in use; correct the file"
     for slot in supervisor.slots.values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)

@@ -93,7 +93,7 @@ def _list_hints(
     handed: Iterable[handoffs.Handoff],
     missing: Iterable[tuple[str, str, str]],
 ) -> Iterator[str]:
-    """Yield what the operator should know; ``missing`` has agents, playbooks and tools."""
+    """Yield the hints for the operator; ``missing`` has agents, playbooks and tools."""
     for reason in health.reasons:
         yield f"not ready: {reason}"
     yield from health.notes

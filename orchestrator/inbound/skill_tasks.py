@@ -121,7 +121,7 @@ class SkillTasks:
         return found
 
     def _note_choice(self, skill: SkillFile, runner: AgentDefinition, able: int) -> None:
-        """Warn of a choice that the skill should have made itself."""
+        """Warn about a choice that the skill should have made itself."""
         if skill.agent is None:
             self._add_problem(
                 skill,

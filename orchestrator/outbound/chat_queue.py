@@ -41,7 +41,7 @@ from orchestrator.wakeup import Wakeup
 class Preview(Wakeup):
     """The answer so far, until closed; it wakes its waiters when the answer grows.
 
-    ``view`` is called with each text. ``offered`` tells the chat's queue to show it.
+    ``view`` is called with each new text. ``offered`` tells the chat's queue to show it.
     """
 
     turn_id: str

@@ -15,7 +15,7 @@ SENTENCE_END = re.compile(r"[.!?…:]['\")\]]*\s")
 
 
 def extract_spoken_words(markdown: str) -> str:
-    """Return the words of a text, without code, addresses, table lines and formatting.
+    """Return the words of ``markdown``, without code, addresses, table lines and formatting.
 
     A long text is cut after a sentence.
     """

@@ -61,7 +61,7 @@ class Program:
     broker: int | None = None
 
 
-class Spawned(Protocol):
+class SpawnedChild(Protocol):
     """A process that was just started."""
 
     @property
@@ -84,7 +84,7 @@ class Spawned(Protocol):
         """Release the resources of the process, after it was reaped."""
 
 
-Spawn = Callable[[Program], Awaitable[Spawned]]
+Spawn = Callable[[Program], Awaitable[SpawnedChild]]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class ChildProcess:
     """A running child process."""
 
     name: str
-    process: Spawned
+    process: SpawnedChild
     peer: Peer
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     sandbox: SandboxReport = field(default_factory=SandboxReport)
@@ -170,7 +170,7 @@ class ChildProcess:
         asyncio.get_running_loop().call_later(ABORT_TIMEOUT, self.signal, signal.SIGKILL)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether the child has an open request."""
         return self.peer.has_pending_request
 
@@ -183,7 +183,7 @@ class ChildProcess:
     async def _ping_child(self) -> None:
         try:
             await anyio.sleep(PING_INTERVAL)
-            while self.busy:
+            while self.is_busy:
                 with suppress(RpcError):  # any traffic counts as an answer
                     await self.peer.request(methods.PING, timeout=SILENCE)
                 await anyio.sleep(PING_INTERVAL)
@@ -207,7 +207,7 @@ class ChildProcess:
         self.peer.notifications[methods.READY] = self._on_ready
 
 
-async def execute_program(program: Program) -> Spawned:
+async def execute_program(program: Program) -> SpawnedChild:
     """Start a program as a child; raise `WorkerError` if that fails."""
     try:
         ours, theirs = socket.socketpair()
@@ -230,7 +230,7 @@ async def execute_program(program: Program) -> Spawned:
 
 @asynccontextmanager
 async def run_child(
-    program: Program, make: Callable[[str, Spawned, Peer], C], spawn: Spawn = execute_program
+    program: Program, make: Callable[[str, SpawnedChild, Peer], C], spawn: Spawn = execute_program
 ) -> AsyncIterator[C]:
     """Start a child and wait until it is ready; end and reap it with the block.
 
@@ -284,7 +284,7 @@ def keep_spare(spare: Spare) -> None:
 
 
 def end_spares() -> None:
-    """End the spares that were not used."""
+    """Kill the spares that were not used."""
     for spare in _spares.values():
         with suppress(ProcessLookupError, ChildProcessError):  # a daemon reaps all at its end
             spare.kill()
@@ -384,7 +384,7 @@ async def _wait_until_ready(child: ChildProcess) -> None:
 
 
 async def _terminate_child(child: ChildProcess) -> None:
-    """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child at once."""
+    """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child immediately."""
     child.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):
         with anyio.move_on_after(0 if child.hung else TERM_TIMEOUT):

@@ -211,7 +211,7 @@ class BrokerChild(DescriptorChild):
     opened: set[int] = field(default_factory=set)  # numbers of its channels
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a worker may call a provider."""
         return any(channel.calls.works for channel in self.channels.values())
 

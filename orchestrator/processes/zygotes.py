@@ -31,7 +31,7 @@ from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     DescriptorChild,
     Program,
-    Spawned,
+    SpawnedChild,
     SpawnedProcess,
     build_start_error,
     execute_program,
@@ -162,7 +162,7 @@ class Zygotes:
         """The zygote that forks the next worker."""
         return self._zygote
 
-    async def spawn_worker(self, program: Program) -> Spawned:
+    async def spawn_worker(self, program: Program) -> SpawnedChild:
         """Start a worker: fork it if possible, otherwise execute it."""
         zygote = await self.wait_for_zygote() if self._can_fork(program) else None
         if zygote is not None:

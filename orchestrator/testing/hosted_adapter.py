@@ -15,7 +15,7 @@ from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.channel_wire import OPTIONS_VARIABLE
 from orchestrator.channelhost.foreign_channel import Connect
 from orchestrator.channels.hosted_channel import HostedChannel, HostResources
-from orchestrator.processes.child_process import Program, Spawned
+from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.settings import Settings
 from orchestrator.testing.memory_wire import MemoryProcess
 from orchestrator.testing.time_limit import time_limit
@@ -45,7 +45,7 @@ async def hosted_channel(
 ) -> AsyncIterator[tuple[HostedChannel, Callable[[], None]]]:
     """Run a channel's process; yield its adapter once it can send, and an apply function."""
 
-    async def spawn(program: Program) -> Spawned:
+    async def spawn(program: Program) -> SpawnedChild:
         given = {secret: program.env[secret] for secret in secrets}
         options = json.loads(program.env[OPTIONS_VARIABLE])
         host = ChannelHost(connect(options, given), UNJAILED)

@@ -111,7 +111,7 @@ async def serve_app(
     )
 
     async def run_server() -> None:
-        # Cancelled, uvicorn would keep its sockets open; it ends by `should_exit` alone.
+        # Cancelled, uvicorn would keep its sockets open; it ends only by `should_exit`.
         with anyio.CancelScope(shield=True):
             await server.serve([listener])
 

@@ -311,8 +311,8 @@ class Demand(ConfigModel):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        (Clash, 'its field "model" of agents is another\'s already'),
-        (ClockFields, 'its field "wakes_early" of agents is another\'s already'),
+        (Clash, 'its agent field "model" is already declared by another extension'),
+        (ClockFields, 'its agent field "wakes_early" is already declared by another extension'),
         (Demand, 'its agent field "soul" has no default'),
         (dict, "is not a subclass of orchestrator.agentsfile.ConfigModel"),
     ],

@@ -192,7 +192,7 @@ async def test_a_file_that_the_wire_cannot_hold_is_refused_for_good() -> None:
     """The sentence says how large it may be; what is received has a limit as well."""
     async with running(ScriptedChannel()) as channel:
         file = OutboundFile("big", "video/mp4", bytes(MAX_SENT_FILE + 1))
-        with pytest.raises(SendError, match="may have 11 MB") as caught:
+        with pytest.raises(SendError, match="limited to 11 MB") as caught:
             await channel.send(OutboundPart("!a:x", "", file=file))
         assert caught.value.outcome is SendOutcome.PERMANENT
         with pytest.raises(SendError, match="over 50 bytes"):
