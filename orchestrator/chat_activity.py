@@ -56,11 +56,11 @@ class ChatActivity(LoopBound):
     def is_watched(self, chat_key: str) -> bool:
         return chat_key in self._watchers
 
-    def tell_watchers(self, chat_key: str, happening: ActivityEvent) -> None:
+    def tell_watchers(self, chat_key: str, event: ActivityEvent) -> None:
         """Pass an event to all watchers of the chat, which must not wait."""
         for see in tuple(self._watchers.get(chat_key, ())):
             try:
-                see(happening)
+                see(event)
             except Exception:  # a fault in a watcher must not end the turn that it watches
                 log.exception("watcher_broke", chat=chat_key)
 

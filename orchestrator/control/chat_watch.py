@@ -94,8 +94,8 @@ class ChatWatcher:
         """Show the messages of a chat after a position, and what happens in it now."""
         chat_key = self.console.build_address(chat).chat_key
 
-        def show_happening(happening: ActivityEvent) -> None:
-            show(_build_event(chat, happening))
+        def show_event(event: ActivityEvent) -> None:
+            show(_build_event(chat, event))
 
         def read_entries(db: Database, position: int, now: int) -> tuple[list[ChatEntry], int]:
             end = chat_lines.load_newest_position(db)
@@ -103,7 +103,7 @@ class ChatWatcher:
             found = [_build_entry(db, line, chat_key, now) for line in lines]
             return found, lines[-1].id if len(lines) == BATCH else max(position, end)
 
-        with self.activity.watch_chat(chat_key, show_happening):
+        with self.activity.watch_chat(chat_key, show_event):
             replies = self.console.watch_replies(chat)
             while True:
                 changed = replies.changed
@@ -149,12 +149,12 @@ def _classify_source(line: ChatLine, chat_key: str) -> str:
     return "answer" if line.turn_chat == chat_key and line.is_reply else "tool"
 
 
-def _build_event(chat: str, happening: ActivityEvent) -> ChatEvent:
-    match happening:
+def _build_event(chat: str, event: ActivityEvent) -> ChatEvent:
+    match event:
         case AnswerGrew(turn_id, text):
             return ChatEvent(chat=chat, answer=GrowingAnswer(turn_id=turn_id, text=text))
         case CallStarted():
-            return ChatEvent(chat=chat, call=_build_call(happening))
+            return ChatEvent(chat=chat, call=_build_call(event))
         case CallFinished(call, seconds, problem):
             return ChatEvent(chat=chat, call=_build_call(call, seconds, problem))
 
