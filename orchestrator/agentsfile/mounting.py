@@ -1,7 +1,7 @@
 """The models of agents.json, with the fields that installed extensions add.
 
 Fields that an extension declares become fields of a subclass of the core's model. So one model
-validates a part of the file, whoever declares its fields, and is copied and compared as usual.
+validates a part of the file, including all such fields, and is copied and compared as usual.
 """
 
 from collections.abc import Iterable, Mapping
