@@ -1,4 +1,4 @@
-"""Ask the active extensions of an agents.json for what they add."""
+"""Collect the additions of the active extensions of an agents.json."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -15,13 +15,13 @@ log = structlog.get_logger()
 
 
 def list_active_names(file: AgentsFile) -> frozenset[str]:
-    """Return the names of our own extensions and of the foreign ones that the file names."""
+    """Return the names of bundled extensions and of the third-party ones that the file names."""
     found = installed.find_installed()
     return frozenset((*found.own, *(name for name in found.foreign if name in file.extensions)))
 
 
 def ask_active(file: AgentsFile, question: Callable[[Loaded], T]) -> Iterator[tuple[Loaded, T]]:
-    """Yield each extension's name and answer; log a foreign extension that fails."""
+    """Yield each active extension with its answer; log a third-party extension that fails."""
     found = installed.find_installed()
     for extension in found.own.values():
         yield extension, question(extension)
@@ -35,9 +35,9 @@ def ask_active(file: AgentsFile, question: Callable[[Loaded], T]) -> Iterator[tu
 
 
 def list_file_problems(settings: Settings, file: AgentsFile, found: object) -> Iterator[Problem]:
-    """Yield what extensions say about the prompts or skills that were ``found``.
+    """Yield the problems that extensions report in the prompts or skills ``found``.
 
-    The fault of a foreign extension becomes a warning.
+    A failure of a third-party extension becomes a warning.
     """
     own, foreign = installed.find_installed()[:2]
     for name in sorted(list_active_names(file)):

@@ -92,7 +92,7 @@ class ReplyPart(NamedTuple):
 class Choice(NamedTuple):
     """A button below a message. Channels without buttons omit it, and the text says the rest.
 
-    Who presses it sends ``data``, of at most 64 bytes, in a `PRESS`.
+    Pressing the button sends ``data``, of at most 64 bytes, in a `PRESS`.
     """
 
     label: str
@@ -109,7 +109,7 @@ class OutboundFile(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The extra seconds that it may take compared to other messages."""
+        """The extra seconds that sending the file may take."""
         return len(self.data) / UPLOAD_RATE
 
 
@@ -162,9 +162,8 @@ class SendError(OrchestratorError):
 class ChannelStatus:
     """The state of a channel in `orchestrator status`; ``last_ok`` in seconds since the epoch.
 
-    ``withheld`` is why the platform gives the bot only some messages of groups, and what to do.
-    ``refused`` counts what its senders were not allowed to send, where the journal has no row of
-    it.
+    ``withheld`` says why the platform withholds some group messages from the bot, and how to change
+    that. ``refused`` counts refused messages that have no row in the journal.
     """
 
     name: str
@@ -197,10 +196,10 @@ class Intake(Protocol):
         """
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:
-        """Return the first ids of the channel's moved chats by their new ids."""
+        """Return the first ids of the channel's moved chats, keyed by new id."""
 
     async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
-        """Store that a chat has a new id; until an adapter knows it, it stores no update of it."""
+        """Store a chat's new id; until an adapter knows the id, it stores no update of the chat."""
 
 
 class Adapter(Protocol):
@@ -217,19 +216,19 @@ class Adapter(Protocol):
         """The bot account that the adapter uses; offsets and update numbers belong to it."""
 
     @property
-    def edits(self) -> bool:
+    def can_edit(self) -> bool:
         """Whether sent messages can be changed, so that a reply can be streamed and repaired."""
 
     @property
-    def takes_files(self) -> bool:
-        """Whether its chats can show files; if not, `send` receives none."""
+    def can_show_files(self) -> bool:
+        """Whether the channel's chats can show files; if not, `send` receives none."""
 
     @property
-    def keyed(self) -> bool:
+    def deduplicates(self) -> bool:
         """Whether a message that is sent twice with its key arrives only once."""
 
     @property
-    def from_journal(self) -> bool:
+    def is_read_from_journal(self) -> bool:
         """Whether clients read replies from the journal, so that `send` only wakes them."""
 
     def is_delivered_when_stored(self, chat_id: str) -> bool:
@@ -248,17 +247,17 @@ class Adapter(Protocol):
         """Wait until the platform's rate admits one more `send` or `edit` for a chat."""
 
     async def send(self, part: OutboundPart) -> str:
-        """Send one part and return the platform's id of it.
+        """Send one part and return the platform's id of the message.
 
         Raises:
-            SendError: with what is known about the message.
+            SendError: the call failed; the error says what is known about the message.
         """
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         """Change a sent message; "not modified" counts as success.
 
         Raises:
-            SendError: with what is known about the message.
+            SendError: the call failed; the error says what is known about the message.
         """
 
     async def remove(self, chat_id: str, message_id: str) -> None:
@@ -272,7 +271,7 @@ class Adapter(Protocol):
         """Download an attachment of at most ``limit`` bytes.
 
         Raises:
-            SendError: the download failed for now (``NOT_SENT``) or for good (``PERMANENT``).
+            SendError: the download failed for now (``NOT_SENT``) or permanently (``PERMANENT``).
         """
 
     def show_unfinished_answer(self, chat_id: str, text: str) -> None:

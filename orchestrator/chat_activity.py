@@ -1,4 +1,4 @@
-"""What happens in chats right now, for watchers: an answer grows, a tool runs.
+"""Live events of chats, for watchers: an answer grows, a tool runs.
 
 None of it is stored. Messages are in the journal, so a watcher that comes late, or returns after a
 restart, misses none. A chat without watchers costs its turns one dictionary lookup.
@@ -21,7 +21,7 @@ class AnswerGrew(NamedTuple):
     text: str
 
 
-class CallMade(NamedTuple):
+class CallStarted(NamedTuple):
     """A tool call that begins; it may wait for a server or an approval."""
 
     turn_id: str
@@ -37,18 +37,18 @@ class CallFinished(NamedTuple):
     ``seconds`` is how long it ran since it was last begun, ``problem`` why it failed, if it did.
     """
 
-    call: CallMade
+    call: CallStarted
     seconds: float
     problem: str | None
 
 
-Happening = AnswerGrew | CallMade | CallFinished
-See = Callable[[Happening], None]
+ActivityEvent = AnswerGrew | CallStarted | CallFinished
+See = Callable[[ActivityEvent], None]
 log = structlog.get_logger()
 
 
 class ChatActivity(LoopBound):
-    """The watchers of each chat, by the chat's key in the journal."""
+    """The watchers of each chat, keyed by the chat's key in the journal."""
 
     def __init__(self) -> None:
         self._watchers: dict[str, list[See]] = {}
@@ -56,11 +56,11 @@ class ChatActivity(LoopBound):
     def is_watched(self, chat_key: str) -> bool:
         return chat_key in self._watchers
 
-    def tell_watchers(self, chat_key: str, happening: Happening) -> None:
+    def tell_watchers(self, chat_key: str, event: ActivityEvent) -> None:
         """Pass an event to all watchers of the chat, which must not wait."""
         for see in tuple(self._watchers.get(chat_key, ())):
             try:
-                see(happening)
+                see(event)
             except Exception:  # a fault in a watcher must not end the turn that it watches
                 log.exception("watcher_broke", chat=chat_key)
 

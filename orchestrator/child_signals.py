@@ -21,7 +21,7 @@ class Child(Protocol):
     def returncode(self) -> int | None: ...
 
     async def wait(self) -> int:
-        """Wait for its end; return its exit code, or the negative signal number."""
+        """Wait for the process to end; return its exit code, or the negative signal number."""
 
 
 def signal_child(process: Child, number: Signals) -> None:
@@ -36,7 +36,7 @@ def signal_child(process: Child, number: Signals) -> None:
 
 
 async def stop_child(process: Child, within: float) -> None:
-    """Wait for a child to end, and kill it after this many seconds."""
+    """Wait for a child to end, and kill it after ``within`` seconds."""
     signal_child(process, SIGTERM)
     with anyio.move_on_after(within):
         await process.wait()

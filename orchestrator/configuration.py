@@ -1,6 +1,6 @@
 """agents.json while the daemon runs: read it, refuse or apply it, keep the last good copy.
 
-An edit with an error is refused as a whole and reported; the configuration in force stays. At boot
+An edit with an error is refused as a whole and reported; the current configuration stays. At boot
 a broken file is replaced by the last good copy, so that a bad edit cannot stop the daemon.
 
 Where: is an edit of agents.json applied live?
@@ -41,7 +41,7 @@ from orchestrator.settings import TOKEN, Settings
 from orchestrator.timezones import find_host_timezone
 from orchestrator.tools.remote_tools import RemoteTools
 from orchestrator.tools.tool_server import prepare_tool_servers
-from orchestrator.wakeup import Wakeup, call_when_canceled
+from orchestrator.wakeup import Wakeup, call_when_cancelled
 from orchestrator.watching import FileWatch, Watch, follow_edits
 from thinker.formats.regular_file import FileError, Folder
 from thinker.protocol.providers import list_key_variables
@@ -55,7 +55,7 @@ async def _list_no_moves() -> Mapping[str, Mapping[str, str]]:
 
 
 class Configuration(LoopBound):
-    """The configuration in force, and the problems of the file on disk."""
+    """The active configuration, and the problems of the file on disk."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class Configuration(LoopBound):
         off_loop: OffLoop = run_off_loop,
         clock: Callable[[], int] = lambda: round(time.time() * 1000),
     ) -> None:
-        """Name the file; ``moved`` returns the first ids of moved chats by their new ids.
+        """Name the file; ``moved`` returns the first ids of moved chats, keyed by new id.
 
-        ``environ`` is the daemon's; what it does not set is kept as the file of keys says.
+        ``environ`` is the daemon's environment; the file of keys sets what was not set in it.
         ``clock`` returns milliseconds since the epoch.
         """
         self._settings = settings
@@ -84,7 +84,7 @@ class Configuration(LoopBound):
         self.path = settings.find_agents_file()
         self.file = AgentsFile.model_construct(agents=())
         self.prompts = PromptLibrary(settings)
-        self._in_force: LoadedConfig | None = None
+        self._active: LoadedConfig | None = None
         self._in_keys: tuple[Problem, ...] = ()
         self._in_file: tuple[Problem, ...] = ()
         self._in_prompts: tuple[Problem, ...] = ()
@@ -101,7 +101,7 @@ class Configuration(LoopBound):
 
     def find_field_place(self, agent_id: str, field: str) -> str:
         """Return the line of an agent's field, such as ``agents.json:12``."""
-        line = 0 if self._in_force is None else self._in_force.find_line(agent_id, field)
+        line = 0 if self._active is None else self._active.find_line(agent_id, field)
         return f"{self.path.name}:{line}" if line else self.path.name
 
     async def read_at_start(self) -> None:
@@ -130,7 +130,7 @@ class Configuration(LoopBound):
         await self._read_skills()
 
     async def reread_files(self) -> bool:
-        """Read the file and the prompts again; return whether the file is valid and in force."""
+        """Read the file and the prompts again; return whether the file is valid and active."""
         await self._read_keys()
         good = await self._read_file()
         await self._read_prompts()
@@ -138,11 +138,11 @@ class Configuration(LoopBound):
         return good
 
     async def read_prompt_edit(self) -> PromptEdit | None:
-        """Apply an edit that changes one agent's prompt alone; return None for any other edit.
+        """Apply an edit that changes only one agent's prompt; return None for any other edit.
 
         Also returns None while other files have problems, which may be solved by now.
         """
-        before = self._in_force
+        before = self._active
         wrong = self._in_keys or self._in_prompts or self._in_skills
         if before is None or before.errors or wrong or self.fallen_back:
             return None
@@ -201,13 +201,13 @@ class Configuration(LoopBound):
 
     def _adopt_loaded(self, loaded: LoadedConfig) -> None:
         self.file = loaded.file
-        self._in_force = replace(loaded, data=b"")
+        self._active = replace(loaded, data=b"")
 
     async def _load_file(self, path: Path) -> LoadedConfig:
         """Load the file.
 
         Raises:
-            AgentsFileError: it cannot be used, or its file system does not answer.
+            AgentsFileError: the file cannot be used, or its file system does not answer.
         """
         moved = await self._moved()
         try:
@@ -261,7 +261,7 @@ class Configuration(LoopBound):
                 supervisor.define_agent(spec, definition.idle_timeout_minutes)
 
     async def wait_for_change(self) -> None:
-        """Wait until another configuration is in force."""
+        """Wait until another configuration is active."""
         await self._applied.changed.wait()
 
     async def watch_files(
@@ -277,8 +277,8 @@ class Configuration(LoopBound):
             compare = partial(tasks.start_soon, self._notice_earlier_edit, on_change)
             scan = partial(tasks.start_soon, self._scan_skills, on_skill)
             tasks.start_soon(
-                call_when_canceled, stopped.set
-            )  # which alone ends the watchers' threads
+                call_when_cancelled, stopped.set
+            )  # only this ends the watchers' threads
             edited = partial(self._notice_edit, on_change)
             tasks.start_soon(follow_edits, self._build_file_watch, compare, edited, *means)
             # The scan follows an edit as the watch begins anew.
@@ -303,7 +303,7 @@ class Configuration(LoopBound):
         """Return agents.json, the keys and the prompts; missing keys are not watched."""
         paths, settings = self._settings.paths, self._settings
         keys = (paths.keys,) if paths.keys.is_file() else ()
-        # A push may bring the first one; beside a journal's file each write would be reported.
+        # A push may bring the first one; next to a journal's file, each write would be reported.
         first = () if settings.store is None else (settings.home / "agents.json",)
         named = settings.find_agents_file(), *first, *keys, *settings.named_prompts
         return Watch.from_paths(named, (paths.prompts,))
@@ -339,7 +339,7 @@ class Configuration(LoopBound):
             found = await self._off_loop(check_skill_files, *arguments)
         except TimeoutError as error:
             found = (Problem.build_unusable(self._settings.paths.skills, str(error)),)
-        found = found if self._in_force is None else self._in_force.locate_problems(found)
+        found = found if self._active is None else self._active.locate_problems(found)
         self._in_skills = self._log_new_problems(found, before)
 
     def _needs_local_servers(self) -> bool:
@@ -353,7 +353,7 @@ class Configuration(LoopBound):
             await self._off_loop(self.prompts.store_last_good)
         except TimeoutError as error:
             self.prompts.report_unread(str(error))
-        found, loaded = self.prompts.current_set.problems, self._in_force
+        found, loaded = self.prompts.current_set.problems, self._active
         found = found if loaded is None else loaded.locate_problems(found)
         self._in_prompts = self._log_new_problems(found, self._in_prompts)
 

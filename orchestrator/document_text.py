@@ -26,7 +26,7 @@ class DocumentReader(Protocol):
         """Return the text of a document whose media type is one of `ENDINGS`.
 
         Raises:
-            UnreadableError: it has none, or it could not be read.
+            UnreadableError: the document has no text, or could not be read.
         """
 
     def owns_child(self, pid: int) -> bool:
@@ -43,7 +43,7 @@ class FileReader:
         """Return the text of a file.
 
         Raises:
-            UnreadableError: it has none, or it could not be read.
+            UnreadableError: the file has no text, or could not be read.
         """
         if media_type not in ENDINGS:
             return await run_off_loop(decode_plain_text, data)

@@ -27,7 +27,7 @@ MEANINGS = {
     78: "agents.json or a setting cannot be used",
     130: "interrupted",
 }
-"""The meaning of each exit status; 2 and 130 are those of the command line itself."""
+"""The meaning of each exit status; 2 and 130 come from the command line itself."""
 
 
 class OrchestratorError(Exception):
@@ -61,7 +61,7 @@ class JournalError(OrchestratorError):
 
 
 class QueryTimeoutError(OrchestratorError):
-    """A query took too long; the page asks for less."""
+    """A query of the page took too long."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -100,11 +100,11 @@ class UnknownNameError(OrchestratorError):
 
 
 class UnknownAgentError(UnknownNameError):
-    """A name is not in agents.json."""
+    """An agent is not in agents.json."""
 
 
 def unwrap_cause(error: Exception) -> Exception:
-    """Return the only exception inside task groups' exception groups, else the group."""
+    """Return the only exception inside task groups' exception groups, or the group."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -10,36 +10,36 @@ DISTRIBUTION = "orchestrator-daemon"
 
 
 def explain_missing(modules: Iterable[str], extra: str) -> str:
-    """Return which module is not installed and what to type; empty if all are installed.
+    """Return a message that names a missing module and how to install it, or an empty string.
 
-    Nothing is imported. Without an ``extra`` the module has to be found by its own name.
+    Nothing is imported. Without an ``extra``, the module is installed by its own name.
     """
     missing = next((name for name in modules if find_spec(name) is None), None)
     if missing is None:
         return ""
     wanted = f"'{DISTRIBUTION}[{extra}]'" if extra else missing
-    return f"{missing} is not installed; run: {_pip()} install {wanted}"
+    return f"{missing} is not installed; run: {_find_pip()} install {wanted}"
 
 
 def explain_missing_extension(name: str) -> str:
-    """Return that one of our extensions is not installed, and what to type."""
+    """Return a message that names the missing extension and the command that installs it."""
     return f"the extension '{name}', which is not installed; run: {format_extension_install(name)}"
 
 
 def format_extension_install(name: str) -> str:
-    """Return the command that installs one of our extensions again.
+    """Return the command that installs a bundled extension again.
 
-    Its files may be missing although an extra of its name, or none, has been installed.
+    The extension's files may be missing although an extra of its name, or none, has been installed.
     """
     try:
         extras = metadata(DISTRIBUTION).get_all("Provides-Extra") or ()
     except PackageNotFoundError:  # a copy of the source that nothing has installed
         extras = ()
     wanted = f"'{DISTRIBUTION}[{name}]'" if name in extras else f"--force-reinstall {DISTRIBUTION}"
-    return f"{_pip()} install {wanted}"
+    return f"{_find_pip()} install {wanted}"
 
 
-def _pip() -> str:
+def _find_pip() -> str:
     """Return the pip of this environment, by its path if it has one."""
     path = Path(sys.executable).with_name("pip")
     return str(path) if sys.prefix != sys.base_prefix and path.exists() else "pip"

@@ -3,7 +3,7 @@
 Every transaction of the journal and every call to the outside world has a failpoint before and
 after it. ``ORCHESTRATOR_CRASH_AT`` is a list such as ``supervisor@plan:before#2,worker@…``: the
 second time that ``plan:before`` is reached, the process kills itself (or all its workers, or its
-broker) with SIGKILL; ``session@…`` ends its sessions at the journal's server.
+broker) with SIGKILL; ``session@…`` closes its sessions at the journal's server.
 ``ORCHESTRATOR_CRASH_LOG`` is a file to which each failpoint appends its name, the number of living
 workers and the ids of the killed processes, so that the test can show that none was missed.
 Without these variables a failpoint costs one comparison.
@@ -36,7 +36,7 @@ class FailpointObserver(Protocol):
     def watch(self, victim: str, pids: Callable[[], list[int]]) -> None:
         """Register a function that returns the ids of running processes of a kind.
 
-        For `SESSION` it has ended them by then, as they are the server's.
+        For `SESSION` the function has already closed the sessions, which the server owns.
         """
 
 
@@ -94,7 +94,7 @@ POINTS = _Points()
 
 
 def set_observer(observer: FailpointObserver) -> None:
-    """Replace the present observer."""
+    """Replace the current observer."""
     POINTS.observer = observer
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import anyio
 from anyio import to_thread
 
-PATIENCE = 10.0  # seconds for a file system to answer; a disk takes milliseconds
+FILE_SECONDS = 10.0  # seconds for a file system to answer; a disk takes milliseconds
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -24,15 +24,15 @@ class OffLoop(Protocol):
 async def run_off_loop(function: Callable[[*Ts], T], *arguments: *Ts) -> T:
     """Run blocking file work in a thread, so that no file system can stop the event loop.
 
-    The thread is abandoned when the caller is canceled, or after `PATIENCE` seconds. So the
+    The thread is abandoned when the caller is cancelled, or after `FILE_SECONDS` seconds. So the
     function must change nothing that others see.
 
     Raises:
         TimeoutError: the file system does not answer; the message says what to do.
     """
-    with anyio.move_on_after(PATIENCE):
+    with anyio.move_on_after(FILE_SECONDS):
         return await to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
-    raise TimeoutError(f"no answer in {PATIENCE:.0f} seconds; check its file system")
+    raise TimeoutError(f"no answer in {FILE_SECONDS:.0f} seconds; check its file system")
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:

@@ -1,4 +1,4 @@
-"""What `orchestrator doctor` finds, and what it tries."""
+"""The findings of `orchestrator doctor`, and the targets of its probes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class ProbeTargets:
-    """What a probe tries to reach: processes and paths by name.
+    """The processes and paths that a probe tries to reach, keyed by name.
 
-    ``own`` are the files and folders of the agent whose place it takes, ``config`` is the
+    ``own`` are the files and folders of the agent whose place the probe takes, ``config`` is the
     agents.json in use.
     """
 
@@ -37,7 +37,8 @@ class ProbeTargets:
 class JailKind:
     """A kind of jail: how a process enters it, and what it leaves open by design.
 
-    That is an attempt by its whole name, or by its name after the colon wherever it succeeds.
+    ``open_by_design`` has whole names of attempts, or names after the colon, which stand for all
+    attempts that end in them.
     """
 
     name: str

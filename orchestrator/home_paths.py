@@ -9,7 +9,7 @@ from orchestrator.errors import ConfigError
 HOME_VARIABLE = "ORCHESTRATOR_HOME"
 MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, unix(7)
 PACKAGE = Path(__file__).parent
-BY_PEOPLE = ("agents.json", "keys.env", "prompts", "skills", "agents", "hooks")  # who write these
+BY_PEOPLE = ("agents.json", "keys.env", "prompts", "skills", "agents", "hooks")  # written by people
 KEYS = ("keys.env", "http-token", ".env")  # `api-token` is a digest that opens nothing
 CACHES = ("__pycache__", ".cache", ".tmp")  # folders at any depth of a home
 
@@ -60,7 +60,7 @@ class Paths:
     page_on = _InHome("page-on")
     """Exists while the page is switched on."""
     page_socket = _InHome("run/page.sock")
-    """The socket of the page, if it listens on one; shorter than that of the command line."""
+    """The socket of the page, if it listens on one; its path is shorter than the command line's."""
     pushed = _InHome("pushed-config.json")
     """The applied version of the shared configuration, and its files."""
     hooks = _InHome("hooks")

@@ -28,7 +28,7 @@ def run_daemon(settings: Settings, environ: Mapping[str, str]) -> int:
     On a shared journal, a daemon that another one has replaced stands by again.
 
     Raises:
-        ConfigError: it cannot start with this configuration.
+        ConfigError: the daemon cannot start with this configuration.
         AlreadyRunningError: another daemon holds the home.
         JournalError: the journal cannot be opened, or the disk is full.
         StorageFailedError: the disk failed; nothing was acknowledged since.

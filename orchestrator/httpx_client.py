@@ -1,7 +1,7 @@
 """Post webhooks and telemetry with httpx, where no message waits.
 
-Models and Telegram are asked with `thinker.http`, which says why. Importing this loads httpx, which
-takes 80 ms and 4 MB; so import it in a thread, and only where a request is made.
+Models and Telegram are called with `thinker.http`, which says why. Importing this module loads
+httpx, which takes 80 ms and 4 MB; so import it in a thread, and only where a request is made.
 """
 
 import logging
@@ -60,13 +60,13 @@ async def post(
 ) -> HttpReply:
     """Post a body once on a new connection; the server may act even if no answer comes.
 
-    A proxy is that of the environment; no redirect is followed. ``transport`` stands for the
-    network in tests.
+    The environment names the proxy; no redirect is followed. ``transport`` stands for the network
+    in tests.
 
     Raises:
         ConnectError: the request never reached the server.
         BrokenAnswerError: no answer came.
-        TimeoutError: none came within ``seconds``.
+        TimeoutError: no answer came within ``seconds``.
     """
     proxy = find_proxy(parse_address(url).origin)
     async with httpx.AsyncClient(

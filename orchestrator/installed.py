@@ -1,4 +1,4 @@
-"""Find the installed extensions, ours and those of other distributions.
+"""Find the installed extensions: bundled ones and those of other distributions.
 
 Where: are extensions found?
 """
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 GROUP = "orchestrator.extensions"  # of entry points
 BASE = "orchestrator.extension.Extension"
-OWN = "orchestrator.extensions."  # begins the modules of our own extensions
+OWN = "orchestrator.extensions."  # begins the modules of bundled extensions
 MANIFEST = "channel.json"
 Loaded: TypeAlias = Any  # an `Extension`, which names types of all that stands above this module
 
 
-class Installed(NamedTuple):
-    """Extensions by name: our own, those of others, and the folders of channels.
+class InstalledExtensions(NamedTuple):
+    """Extensions keyed by name: bundled, third-party, and the folders of channels.
 
     ``broken`` has the reason for each one that cannot be loaded.
     """
@@ -31,20 +31,20 @@ class Installed(NamedTuple):
     broken: Mapping[str, str]
 
     def every(self) -> Iterator[Loaded]:
-        """Yield all extensions, our own first."""
+        """Yield all extensions, bundled ones first."""
         yield from self.own.values()
         yield from self.foreign.values()
 
 
 @cache
 def find_channels() -> Mapping[str, Path]:
-    """Return the folders of channels by name, importing none of their modules."""
+    """Return the folders of channels, keyed by name, importing none of their modules."""
     found = {point.name: _find_folder(point) for point in _list_entry_points() if not point.attr}
     return MappingProxyType({name: folder for name, folder in found.items() if folder is not None})
 
 
 @cache
-def find_installed() -> Installed:
+def find_installed() -> InstalledExtensions:
     """Return the extensions that entry points name, without those that cannot be loaded.
 
     A folder that was deleted below `orchestrator/extensions` is simply not there.
@@ -69,7 +69,7 @@ def find_installed() -> Installed:
             broken[point.name] = f"{type(error).__name__}: {error}"
         else:
             (own if ours else foreign)[point.name] = found
-    return Installed(
+    return InstalledExtensions(
         own=MappingProxyType(own),
         foreign=MappingProxyType(foreign),
         channels=channels,
@@ -91,7 +91,7 @@ def find_channel_module(name: str) -> str:
 
 @cache  # finding them reads the metadata of every distribution: 15 ms
 def _list_entry_points() -> tuple[EntryPoint, ...]:
-    """Return one entry point for each name; ours win over others of the same name."""
+    """Return one entry point for each name; bundled ones win over others of the same name."""
     points = sorted(entry_points(group=GROUP), key=_is_own)
     found = {point.name: point for point in points}
     return tuple(found[name] for name in sorted(found))
@@ -102,7 +102,7 @@ def _is_own(point: EntryPoint) -> bool:
 
 
 def _load(point: EntryPoint) -> Loaded:
-    """Make an extension; a foreign one gets the name of its entry point.
+    """Make an extension; a third-party one gets the name of its entry point.
 
     Raises:
         TypeError: the entry point does not name an extension, or the class has an unknown method.

@@ -31,7 +31,7 @@ def find_journal_file(address: JournalAddress) -> Path:
 
 @dataclass(frozen=True)
 class SharingDaemon:
-    """A daemon on a shared journal: its machine's name and address, and whether it holds it.
+    """A daemon on a shared journal, with its machine's name and address; one of them ``works``.
 
     ``since`` is when it connected, in milliseconds since the epoch.
     """

@@ -50,7 +50,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_.:/+=@~-]*")  # values that need no quotes
 
 @dataclass(frozen=True)
 class Keys:
-    """The values by name, and the problems of the files they come from."""
+    """The values, keyed by name, and the problems of the files they come from."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     problems: tuple[Problem, ...] = ()
@@ -133,7 +133,7 @@ def _check_variables(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _check_key_names(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
-    """Warn of each name that nearly matches a key which is not set."""
+    """Warn about each name that nearly matches a key which is not set."""
     for name, line in lines.items():
         vendor = AROUND.sub("", name.upper())
         near = get_close_matches(vendor, VENDOR_NAMES, n=1, cutoff=0.85)
@@ -145,7 +145,7 @@ def _check_key_names(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
 
 
 def _check_unread_files(home: Path) -> Iterator[Problem]:
-    """Warn of each misnamed keys file that is ignored."""
+    """Warn about each misnamed keys file that is ignored."""
     for path in (home / name for name in UNREAD):
         if path.is_file():
             yield _build_warning(path, f"is not read; move its lines to {home / NAME}")
@@ -163,7 +163,7 @@ def _read_token(path: Path) -> Keys:
 
 
 def parse_bindings(text: str) -> "Iterator[tuple[int, Binding]]":
-    """Yield each assignment, and each other text, with its line."""
+    """Yield each assignment, and any other text, with its line number."""
     from dotenv.parser import parse_stream  # noqa: PLC0415 - only for those who have a file
 
     for binding in parse_stream(StringIO(text)):

@@ -24,7 +24,7 @@ class LoopBoundError(AssertionError):
 class LoopBound:
     """Base of objects that are bound to the event loop.
 
-    In debug mode, a job of the journal may neither read nor write an attribute of it.
+    In debug mode, a job of the journal may neither read nor write an attribute of such an object.
     """
 
     is_checked: ClassVar[bool] = False  # whether this process is in that mode

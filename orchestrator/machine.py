@@ -1,4 +1,4 @@
-"""What the daemon takes from its machine: time, randomness, processes and sockets."""
+"""The daemon's interface to its machine: time, randomness, processes and sockets."""
 
 import random
 import secrets
@@ -80,15 +80,15 @@ class Machine:
         return now if self._clock_offset is None else now + self._clock_offset()
 
     def read_seconds(self) -> float:
-        """Return what `clock` does, in seconds."""
+        """Return the time of `clock` in seconds."""
         return self.clock() / 1000
 
     @contextmanager
     def stop_signals(self) -> Iterator[AsyncIterator[signal.Signals]]:
         """Receive the signals that stop or reload the daemon, while the block lasts.
 
-        After it SIGINT ends the process at once, as SIGTERM does: an exception would have to pass
-        through whatever the stop waits for. The next start resumes from the journal.
+        After the block, SIGINT ends the process immediately, as SIGTERM does: an exception would
+        have to pass through whatever the stop waits for. The next start resumes from the journal.
         """
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             yield signals
@@ -110,6 +110,6 @@ class Machine:
 
 
 def _find_document_reader() -> DocumentReader | None:
-    """Return our own reader of documents; no agents.json has named others yet."""
+    """Return the bundled reader of documents; no agents.json has named others yet."""
     made = (extension.build_document_reader() for extension in find_installed().own.values())
     return next((reader for reader in made if reader is not None), None)

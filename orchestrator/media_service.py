@@ -1,4 +1,4 @@
-"""The interface to models that hear recordings, speak answers and draw pictures."""
+"""The interface to models that transcribe recordings, speak answers and draw pictures."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,7 +25,7 @@ class MediaService(Protocol):
     def make_reader(self, definition: AgentDefinition, payer: str) -> ReadDocument:
         """Return a reader of any file's text for an agent; ``payer`` is charged for it.
 
-        It raises `UnreadableError` and `OrchestratorError`.
+        The reader raises `UnreadableError` and `OrchestratorError`.
         """
 
     async def draw_pictures(
@@ -35,7 +35,7 @@ class MediaService(Protocol):
 
         Raises:
             MediaError: the agent cannot draw, or its model did not answer.
-            OrchestratorError: its worker failed, or its use cannot be stored.
+            OrchestratorError: its worker failed, or its usage cannot be stored.
         """
 
     async def store_speech(self, row: OutboxRow) -> None:
@@ -69,5 +69,5 @@ class NoMedia:
 
     async def _read_file(self, data: bytes, media_type: str) -> str:
         if recordings.find_file_ending(media_type):
-            raise UnreadableError(f"recordings are not heard: {MISSING}")
+            raise UnreadableError(f"recordings are not transcribed: {MISSING}")
         return await self.read_text(data, media_type)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-# A text, and the tags that are open around it, the outermost first.
+# Text, and the tags that are open around it, the outermost first.
 Run: TypeAlias = tuple[tuple[str, ...], str]
 
 _TOKEN = re.compile(r"<[^>]*>|[^<]+")
@@ -16,7 +16,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&
 
 
 def iter_runs(rendered: str) -> Iterator[Run]:
-    """Yield each text of a reply with its open tags, outermost first."""
+    """Yield each piece of a reply's text with its open tags, outermost first."""
     tags: tuple[str, ...] = ()
     for token in _TOKEN.findall(rendered):
         if token.startswith("</"):
@@ -28,7 +28,7 @@ def iter_runs(rendered: str) -> Iterator[Run]:
 
 
 def escape_text(text: str) -> str:
-    """Escape tags and entities in a text."""
+    """Escape tags and entities in text."""
     return html.escape(text, quote=False)
 
 

@@ -88,7 +88,7 @@ def match_binding(bindings: Sequence[Binding], place: Place) -> Binding | None:
 
 
 def score_binding(binding: Binding, place: Place) -> int:
-    """Return how specifically ``binding`` matches a place; 0 for no match."""
+    """Return the specificity of ``binding`` for a place; 0 for no match."""
     if binding.channel != place.channel:
         return NO_MATCH
     if binding.thread_id is not None:

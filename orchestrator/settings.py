@@ -56,7 +56,7 @@ class Settings(BaseSettings):
     config: WholePath | None = None
     """The agents.json to use; by default the one in the home, or else the bundled one."""
     store: Annotated[SecretStr, AfterValidator(_require_postgresql)] | None = None
-    """Database of the journal, such as postgresql://user@host/name; a file in the home without."""
+    """Database of the journal, such as postgresql://user@host/name; by default an SQLite file."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of the log lines on standard error."""
     drain_seconds: float = Field(20, ge=0, le=600)
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use the arguments alone; `read_environ` takes them from the given environment."""
+        """Use only the arguments; `read_environ` takes them from the given environment."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
@@ -123,7 +123,7 @@ class Settings(BaseSettings):
 
     @property
     def journal(self) -> JournalAddress:
-        """Where the journal is."""
+        """The address of the journal."""
         if self.store is None:
             return self.paths.journal
         return DatabaseServer(self.store.get_secret_value(), self.paths.journal)
@@ -149,7 +149,7 @@ class Settings(BaseSettings):
         return DefaultPrompt(find_bundled_path("prompts") / DEFAULT_PROMPT, "bundled")
 
     def find_agents_file(self) -> Path:
-        """Return the file of ORCHESTRATOR_CONFIG, else the home's, else the bundled one.
+        """Return the file of ORCHESTRATOR_CONFIG, or the home's, or the bundled one.
 
         A home that once had a file never uses the bundled one, even if its file was lost.
         """

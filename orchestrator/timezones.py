@@ -40,9 +40,9 @@ def is_known_zone(name: str) -> bool:
 
 
 def suggest_zone(name: str) -> str:
-    """Suggest a time zone for an unknown name, such as that of a city; else an example.
+    """Suggest a time zone for an unknown name, such as that of a city, or return an example.
 
-    A zone's name is an area and a city; people often write the city alone.
+    A zone's name is an area and a city; people often write only the city.
     """
     cities = {zone.rpartition("/")[2].lower(): zone for zone in sorted(available_timezones())}
     city = name.rpartition("/")[2].strip().replace(" ", "_").lower()

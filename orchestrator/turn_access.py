@@ -19,7 +19,7 @@ TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outc
 
 
 def build_memory_scope(agents: AgentsFile, db: Database, agent_id: str, scope: str) -> MemoryScope:
-    """Return what an agent's turn in a scope may read and change.
+    """Return the memory that an agent's turn in a scope may read and change.
 
     By default, only the operator's own chats share a memory: in a group others read, and an agent
     that takes strangers may have handed a chat over.

@@ -14,7 +14,7 @@ class Wakeup(LoopBound):
     """A condition's notifier: writers call `wake()`, and waiters re-check after every wake.
 
     Every wake sets ``changed`` and replaces it. Take it before checking the condition and wait for
-    it afterwards, so that no change is missed. Once it ``is_closed``, waits end at once.
+    it afterwards, so that no change is missed. Once it ``is_closed``, waits end immediately.
     """
 
     changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -26,7 +26,7 @@ class Wakeup(LoopBound):
         self.changed = asyncio.Event()
 
     def close(self) -> None:
-        """End all present and future waits: the daemon stops."""
+        """End all current and future waits: the daemon stops."""
         self.is_closed = True
         self.wake()
 
@@ -42,7 +42,7 @@ class Wakeup(LoopBound):
                 await changed.wait()
 
 
-async def call_when_canceled(end: Callable[[], object]) -> None:
+async def call_when_cancelled(end: Callable[[], object]) -> None:
     """Wait until cancelled, then call ``end``, for work that cancellation does not reach."""
     try:
         await anyio.sleep_forever()

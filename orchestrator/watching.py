@@ -18,7 +18,7 @@ from orchestrator.files import OffLoop
 
 DEBOUNCE = 400  # longest delay of a reported edit, in milliseconds
 STEP = 100  # milliseconds without a change that end an edit: editors write a file in several steps
-LONGEST_PAUSE = 30.0  # seconds before a watch that failed is tried again
+MAX_PAUSE = 30.0  # seconds before a watch that failed is tried again
 FileWatch = Callable[..., AsyncGenerator[set[tuple[Change, str]]]]  # has awatch's parameters
 log = structlog.get_logger()
 
@@ -60,7 +60,7 @@ async def follow_edits(
     After each edit the watch is renewed, because another file may have taken a place. ``begun`` is
     called then; work that it starts soon runs while edits are noticed again.
     """
-    pause = STEP / 1000  # at first short: an editor may be replacing the file right now
+    pause = STEP / 1000  # short at first: an editor may be replacing the file right now
     while True:
         try:
             watch = await off_loop(find)
@@ -84,7 +84,7 @@ async def follow_edits(
                 advice = "run 'orchestrator reload' after an edit"
                 log.error("edits_not_noticed", problem=f"{cause}; {advice}", seconds=pause)
             await anyio.sleep(pause)
-            pause = min(pause * 4, LONGEST_PAUSE)
+            pause = min(pause * 4, MAX_PAUSE)
         else:
             await edited()
 

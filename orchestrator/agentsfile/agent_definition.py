@@ -24,8 +24,8 @@ from orchestrator.agentsfile.field_types import (
     Variables,
 )
 from orchestrator.agentsfile.media_settings import (
-    Drawing,
     EmbeddingsModel,
+    PictureModel,
     ServedModelSettings,
     Voice,
 )
@@ -39,7 +39,7 @@ CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in t
 
 
 class CostControls(ConfigModel):
-    """Pauses an agent whose token use is far above its usual rate."""
+    """When to pause an agent whose token use is unusual."""
 
     enabled: bool = False
     """Whether unusual token use pauses the agent."""
@@ -67,9 +67,9 @@ class Limits(ConfigModel):
     turn_minutes: int = Field(15, ge=1, le=120)
     """Minutes of wall-clock time after which a turn ends."""
     recent_image_threshold: int = Field(10, ge=1, le=50)
-    """The newest messages whose pictures the model is shown; older ones are described."""
+    """How many of the newest messages show the model their pictures; others are described."""
     max_concurrent_turns: int = Field(4, ge=1, le=64)
-    """Turns of different chats that may run at once."""
+    """Turns of different chats that may run at a time."""
 
 
 class Compaction(ConfigModel):
@@ -84,7 +84,7 @@ class Compaction(ConfigModel):
 
 
 class FactExtraction(ConfigModel):
-    """Extracts facts about the user from quiet conversations."""
+    """When and how facts are extracted from quiet conversations."""
 
     enabled: bool = True
     """Whether conversations are searched for facts."""
@@ -112,7 +112,7 @@ class AgentDefinition(ConfigModel):
     enabled: bool = True
     """Whether the agent takes messages."""
     description: str = Field("", max_length=1000)
-    """Its purpose, as MCP clients read it; its prompt definition's description when empty."""
+    """The agent's purpose, for MCP clients; by default the description of its prompt definition."""
     llm_provider: ProviderName = "groq"
     """Where the model runs; "auto" takes the first provider with a key or a local server."""
     model: Text | None = Field(None, validate_default=True)
@@ -122,7 +122,7 @@ class AgentDefinition(ConfigModel):
     max_steps: int = Field(8, ge=1, le=50)
     """Model calls that the answer to one message may take."""
     system_prompt: str = ""
-    """Text of the base prompt; empty takes the persona file, or else the default prompt."""
+    """Text of the base prompt; by default that of the persona file, or the default prompt."""
     allowed_tools: tuple[Text, ...] = ()
     """Globs of the tools that the agent may use ("*" is any text); empty allows all."""
     denied_tools: tuple[Text, ...] = ()
@@ -132,7 +132,7 @@ class AgentDefinition(ConfigModel):
     idle_timeout_minutes: int = Field(30, ge=1)
     """Minutes without a message after which the agent's process exits; the next starts it."""
     cost_controls: CostControls | None = None
-    """Pauses the agent when its token use is unusual; off when absent."""
+    """When unusual token use pauses the agent; when absent, it never does."""
     budget: Budget | None = None
     """Hard limits in tokens and US dollars; the agent pauses while one is used up."""
     prompt: Text | None = None
@@ -156,17 +156,17 @@ class AgentDefinition(ConfigModel):
     fact_extraction: FactExtraction = FactExtraction()
     """How facts about the user are found after a conversation."""
     memory: Literal["agent", "person"] | None = None
-    """One memory for all chats ("agent") or one each ("person"); by who reaches it when absent."""
+    """One memory for all chats ("agent") or one each ("person"); by who may write when absent."""
     embeddings: EmbeddingsModel | None = None
-    """Model that finds tools and memories by meaning; when absent, words alone decide."""
+    """Model that finds tools and memories by meaning; when absent, only words decide."""
     voice: Voice | None = None
-    """Models that hear recordings and speak answers; when absent, the agent does neither."""
-    images: Drawing | None = None
+    """Models that transcribe recordings and speak answers; when absent, the agent does neither."""
+    images: PictureModel | None = None
     """Model that draws pictures, as the tool draw_picture; when absent, there is no such tool."""
     skills: tuple[Text, ...] = ("*",)
     """Globs of the skills that the agent may use."""
     allow_hooks: bool = False
-    """Whether hooks (Python from `<home>/hooks` or installed packages) may run in its process."""
+    """Whether hooks (Python in `<home>/hooks` or installed packages) run in the agent's process."""
     hooks: tuple[Text, ...] = ()
     """Ids of the hooks to run, in order; hooks of a prompt definition replace them."""
     hook_network: bool = False
@@ -178,11 +178,11 @@ class AgentDefinition(ConfigModel):
     prompt_layout: Literal["system", "cached"] = "system"
     """Changing layers: in the system prompt ("system") or the newest message ("cached")."""
     limits: Limits = Limits()
-    """Hard limits of a turn and of turns at once."""
+    """Hard limits of a turn, and of the number of turns at a time."""
     approvals: tuple[Text, ...] = ()
     """Globs of the tools whose every call waits for an operator's approval."""
     provenance: Literal["on", "off"] = "on"
-    """Whether text of tools, pages and strangers is kept apart, and what it may cause is held."""
+    """Whether text from tools, pages and strangers is tracked, and what it may cause is held."""
     timezone: Timezone | None = None
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 
@@ -197,17 +197,17 @@ class AgentDefinition(ConfigModel):
 
     @property
     def configured_id(self) -> str:
-        """Its id in agents.json; a subagent has the id of the agent that it copies."""
+        """The agent's id in agents.json; a subagent has the id of the agent that it copies."""
         return self._configured_id or self.agent_id
 
     @property
     def providers(self) -> Mapping[str, Provider]:
-        """The providers that it can name: all known ones and those of its file."""
+        """The providers that the agent can name: all known ones and those of its file."""
         return self._providers
 
     @property
     def served_models(self) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
-        """Its additional models, each with the path of its field."""
+        """The agent's additional models, each with the path of its field in agents.json."""
         return _list_served_models(self.embeddings, self.voice, self.images)
 
     def get_fields(self, model: type[F]) -> F:
@@ -242,7 +242,7 @@ class AgentDefinition(ConfigModel):
 
 
 def _list_served_models(
-    embeddings: EmbeddingsModel | None, voice: Voice | None, images: Drawing | None
+    embeddings: EmbeddingsModel | None, voice: Voice | None, images: PictureModel | None
 ) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
     voice = voice or Voice()
     every: tuple[tuple[JsonPath, ServedModelSettings | None], ...] = (

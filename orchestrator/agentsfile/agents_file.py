@@ -33,7 +33,7 @@ SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
 
 class Binding(ConfigModel):
-    """Chooses the agent of a chat. A thread beats a chat beats "*"; among equals the first wins."""
+    """The agent of a chat. A thread beats a chat, which beats "*"; among equals the first wins."""
 
     channel: ChannelName
     """Name of a channel, such as telegram or console. Never a wildcard."""
@@ -54,12 +54,12 @@ class Binding(ConfigModel):
 
     @property
     def matches_any_chat(self) -> bool:
-        """Whether it matches chats that no setting names, the operator's console aside."""
+        """Whether the binding matches any chat of a channel other than the console."""
         return self.chat_id == "*" and self.channel != "console"
 
     @property
     def place(self) -> str:
-        """The chat it applies to: ``telegram:42``, ``telegram:42/7``, ``web:*``."""
+        """The chat or channel that the binding matches, such as ``telegram:42/7`` or ``web:*``."""
         thread = "" if self.thread_id is None else f"/{self.thread_id}"
         return f"{self.channel}:{self.chat_id}{thread}"
 
@@ -73,9 +73,9 @@ class MountedSettings(ConfigModel):
 
 
 class Channels(MountedSettings):
-    """Settings of each channel. Extensions bring all but the console's.
+    """Settings of each channel; all but the console's are declared by extensions.
 
-    Those of the channel host have the names of their folders.
+    Channels of the channel host are named after their folders.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -86,7 +86,7 @@ class Channels(MountedSettings):
 
     @property
     def hosted_channels(self) -> Mapping[str, HostedSettings]:
-        """The settings of the channels in the channel host, by name."""
+        """The settings of the channels in the channel host, keyed by name."""
         return self.__pydantic_extra__
 
     @property
@@ -95,7 +95,7 @@ class Channels(MountedSettings):
         return any(section.opens_endpoints for section in self.list_sections().values())
 
     def list_sections(self) -> dict[str, ChannelSettings]:
-        """Return the settings of all channels by their names."""
+        """Return the settings of all channels, keyed by name."""
         return dict(self)
 
     def is_on(self, name: str) -> bool:
@@ -104,12 +104,12 @@ class Channels(MountedSettings):
         return section is not None and section.enabled
 
     def list_chat_channels(self) -> dict[str, ChatChannel]:
-        """Return the settings of the chat platforms, where strangers can write, by name."""
+        """Return the settings of the chat platforms, where strangers can write, keyed by name."""
         return {name: channel for name, channel in self if isinstance(channel, ChatChannel)}
 
 
 class ExtensionSettings(MountedSettings):
-    """Settings of extensions, by their names.
+    """Settings of extensions, keyed by name.
 
     An extension of another distribution runs in the daemon only if it is named here; `{}` is
     enough.
@@ -156,7 +156,7 @@ class McpServer(ConfigModel):
     type: Text | None = None
     """Transport, "stdio", "http" or "sse"; by default `command` or `url` decides."""
     trusted: bool = False
-    """Whether to believe its annotations: which tools only read, and which may run twice."""
+    """Whether to trust the server's annotations: which tools only read, which may run twice."""
     sandbox: ServerSandbox | Literal["off"] = ServerSandbox()
     """What the server's jail leaves open; "off": all that the tool host itself can reach."""
     pin: bool = True
@@ -164,11 +164,11 @@ class McpServer(ConfigModel):
     timeout_seconds: int = Field(60, ge=1, le=MAX_CALL)
     """Seconds after which a call ends as a timeout."""
     disabled: bool = False
-    """Whether it is left out for now, as other MCP hosts have it."""
+    """Whether the server is switched off for now, as in other MCP hosts."""
 
     @property
     def is_enabled(self) -> bool:
-        """Whether it is started."""
+        """Whether the server is started."""
         return not self.disabled
 
     @model_validator(mode="after")
@@ -207,17 +207,17 @@ class AgentsFile(ConfigModel):
     extensions: ExtensionSettings = ExtensionSettings()
     """Settings of extensions; one of another distribution runs only if it is named here."""
     mcp_servers: dict[EntryName, McpServer] = Field(default_factory=dict)
-    """MCP servers by name; their tools are called `name_tool`."""
+    """MCP servers, keyed by name; their tools are called `name_tool`."""
     retention: Retention = Retention()
-    """How long the journal keeps what is finished."""
+    """How long the journal keeps finished work."""
     sandbox: SandboxMode = "auto"
     """Jail of the processes: as far as the kernel can ("auto"), wholly ("required"), or "off"."""
     providers: dict[EntryName, ProviderSettings] = Field(default_factory=dict)
-    """Providers by a name of their own, and what differs for known ones."""
+    """New providers, and changes to known ones, keyed by name."""
     models: dict[EntryName, ModelReference] = Field(default_factory=dict)
-    """Models by name, for the `model` of prompt definitions."""
+    """Models, keyed by name, for the `model` of prompt definitions."""
     prices: dict[ModelName, Price] = Field(default_factory=dict)
-    """Prices by "provider/model" ("*" is any text), for budgets and reports in US dollars."""
+    """Prices for budgets and reports, keyed by "provider/model" ("*" is any text)."""
 
     variables: dict[str, str] = Field(default_factory=dict)
     """Values of variables of prompt definitions, for every agent."""
@@ -228,7 +228,7 @@ class AgentsFile(ConfigModel):
 
     @cached_property
     def known_providers(self) -> Mapping[str, Provider]:
-        """The providers that its agents can name."""
+        """The providers that the file's agents can name."""
         return merge_providers(self.providers)
 
     def find_agent(self, agent_id: str) -> AgentDefinition | None:
@@ -293,7 +293,7 @@ def list_openings(
 
 
 class AgentsDiff(NamedTuple):
-    """Agent ids by kind of change; a disabled agent counts as absent."""
+    """Agent ids, grouped by kind of change; a disabled agent counts as absent."""
 
     added: frozenset[str]
     removed: frozenset[str]

@@ -28,12 +28,13 @@ class OptionKind(Frozen):
 class ChannelKind(Frozen):
     """A chat system.
 
-    ``secrets`` are variables of the environment or of keys.env, with where to get each; ``keyed``
-    as in `orchestrator.channel_api.Adapter`. A message has up to ``limit`` UTF-16 code units. A
-    chat takes ``chat_burst`` messages at once, then ``chat_rate`` a second; all chats together
-    ``bot_rate``. ``id_pattern`` is that of chats and people, and ``id_example`` one of them.
-    ``requires`` are the top-level modules that its process imports and not every installation
-    has; ``extra`` is the one of this distribution that brings them.
+    ``secrets`` are variables of the environment or of keys.env, each with where to get it.
+    ``keyed`` says that the platform drops repeated messages; see `Adapter.deduplicates` in
+    `orchestrator.channel_api`. A message has up to ``limit`` UTF-16 code units. A chat takes
+    ``chat_burst`` messages at once, then ``chat_rate`` a second; all chats together ``bot_rate``.
+    ``id_pattern`` matches ids of chats and people, ``id_example`` is such an id.
+    ``requires`` names top-level modules that its process needs and an installation may lack;
+    ``extra`` is the extra of this distribution that installs them.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -53,19 +54,19 @@ class ChannelKind(Frozen):
 
 
 class _Kinds(NamedTuple):
-    """Chat systems by the names of their channels, and why one cannot be used."""
+    """The usable chat systems, and the reasons why others are not, keyed by channel name."""
 
     usable: Mapping[str, ChannelKind]
     broken: Mapping[str, str]
 
 
 def load_channel_kinds() -> Mapping[str, ChannelKind]:
-    """Return the installed chat systems by the names of their channels."""
+    """Return the installed chat systems, keyed by channel name."""
     return _read_kinds(tuple(installed.find_channels().items())).usable
 
 
 def explain_broken_kind(name: str) -> str:
-    """Return why an installed channel cannot be used; empty for any other channel."""
+    """Return the reason why an installed channel cannot be used; empty for any other channel."""
     return _read_kinds(tuple(installed.find_channels().items())).broken.get(name, "")
 
 

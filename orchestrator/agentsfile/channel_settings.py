@@ -21,7 +21,7 @@ class ChannelSettings(ConfigModel):
     routing_field: ClassVar[str] = ""
     """The field whose entries are the chats and name their agents, if no binding does."""
     takes_notices: ClassVar[bool] = True
-    """Whether the daemon can write to its chats unasked."""
+    """Whether the daemon can write to the channel's chats unasked."""
 
     enabled: bool = True
     """Whether the channel runs."""
@@ -34,7 +34,7 @@ class ChannelSettings(ConfigModel):
         return False
 
     def list_routed_entries(self) -> Mapping[str, RoutedEntry]:
-        """Return the entries of `routing_field` by the ids of their chats."""
+        """Return the entries of `routing_field`, keyed by chat id."""
         found: Mapping[str, RoutedEntry]
         found = getattr(self, self.routing_field) if self.routing_field else {}
         return found

@@ -17,24 +17,24 @@ class ChatRules(ConfigModel):
     """What the bot answers in one group; absent fields are as in all other groups."""
 
     answer: tuple[GroupAnswer, ...] | None = None
-    """Messages that it answers there; [] for none."""
+    """Messages that the bot answers there; [] for none."""
     patterns: tuple[TextPattern, ...] | None = None
-    """Regular expressions in messages that it answers there."""
+    """Regular expressions; the bot answers messages there that match one."""
 
 
 class GroupRules(ConfigModel):
     """What the bot answers in groups, among the messages of admitted people."""
 
     answer: tuple[GroupAnswer, ...] = ("mention", "reply")
-    """Messages that it answers: "mention" names it, "reply" is to one of its own, "all" is any."""
+    """Messages that the bot answers: "mention" names it, "reply" replies to it, "all" is any."""
     patterns: tuple[TextPattern, ...] = ()
-    """Regular expressions: messages with one are answered too, in small or capital letters."""
+    """Regular expressions; messages that match one, ignoring case, are answered too."""
     chats: dict[str, ChatRules] = Field(default_factory=dict)
-    """Other rules for single groups, by their ids."""
+    """Other rules for single groups, keyed by id."""
 
     @property
     def is_listening(self) -> bool:
-        """Whether it answers messages of a group that neither name the bot nor reply to it."""
+        """Whether the bot answers messages of a group that neither name it nor reply to it."""
         rules: tuple[GroupRules | ChatRules, ...] = (self, *self.chats.values())
         return any(rule.patterns or "all" in (rule.answer or ()) for rule in rules)
 
@@ -48,7 +48,7 @@ class ChatChannel(ChannelSettings):
     """A bot on a chat platform, and who may talk to it."""
 
     title: ClassVar[str] = ""
-    """What messages call the platform."""
+    """The platform's name in messages."""
 
     access: Access = "pairing"
     """Unknown chats: "pairing" gives a code to approve, "allowlist" refuses, "open" admits."""
@@ -72,7 +72,7 @@ class ChatChannel(ChannelSettings):
         return None
 
     def check_group_id(self, chat_id: str) -> str | None:
-        """Return why no group can have this id and what to write instead; None if one can."""
+        """Return the problem of a group's id and what to write instead; None if it is possible."""
         if self.is_person(chat_id):
             return "which is a person's id: private chats need no rule; remove it"
         return None
@@ -85,7 +85,7 @@ class HostedSettings(ChatChannel):
     __pydantic_extra__: dict[str, OptionText] = Field(init=False)
 
     def format_options(self, kind: ChannelKind) -> dict[str, str]:
-        """Return the options of its chat system as text, without those at their default."""
+        """Return the options of its chat system as text, except those with their default value."""
         defaults = {
             name: option.default
             for name, option in kind.options.items()

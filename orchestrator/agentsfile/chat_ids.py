@@ -8,9 +8,9 @@ from orchestrator.agentsfile.mounting import load_models
 
 
 def check_chat_id(channel: str, chat_id: str, *, written_to: bool = False) -> str | None:
-    """Return why no chat can have an id and what to write instead; None if one can.
+    """Return the problem of a chat's id and what to write instead; None if it is possible.
 
-    ``written_to``: messages are sent there, for which a platform may take other names.
+    ``written_to`` says that messages are sent there; for that a platform may accept other names.
     """
     kind = load_channel_kinds().get(channel)
     field = load_models().channels.model_fields.get(channel)

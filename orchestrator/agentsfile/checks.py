@@ -7,7 +7,7 @@ from orchestrator import installed
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hosted_checks import check_hosted
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import list_channel_names, load_models
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.agentsfile.provider_addresses import check_addresses
@@ -34,9 +34,9 @@ def run_checks(
 def _run_extension_checks(
     draft: Draft, environ: Mapping[str, str] | None, home: Path | None
 ) -> None:
-    """Run the checks of our own extensions and of foreign ones that run in the daemon.
+    """Run the checks of bundled extensions and of third-party ones that run in the daemon.
 
-    Those that bring parts of the file come first: they may drop some.
+    Extensions that add parts to the file come first, since they may drop some.
     """
     found = installed.find_installed()
     for extension in sorted(
@@ -55,7 +55,7 @@ def _run_extension_checks(
 
 
 def _check_idle_fields(draft: Draft) -> None:
-    """Warn of agent fields whose extension does not run."""
+    """Warn about agent fields whose extension does not run."""
     for field, name in load_models().brought.items():
         for number, agent in draft.agents.items():
             if field in agent.model_fields_set and name not in draft.extensions:
@@ -113,7 +113,7 @@ def _check_bindings(draft: Draft, declared: set[str]) -> None:
                 + suggest_name(binding.agent_id, declared, "add this agent or remove the binding"),
             )
         if binding.channel not in channels:
-            missing = explain_missing_extension("channels", binding.channel)
+            missing = explain_entry_extension("channels", binding.channel)
             if explain_broken_kind(binding.channel):
                 missing = f'names the channel "{binding.channel}", which cannot be used'
             unknown = f'names the unknown channel "{binding.channel}"'

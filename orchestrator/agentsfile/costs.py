@@ -17,7 +17,7 @@ Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Budget(ConfigModel):
     """Hard limits of an agent's model calls; each call is reserved before it is made.
 
-    Hours are the last 60 minutes; days and months those of the agent's time zone.
+    An hour is the last 60 minutes; days and months are those of the agent's time zone.
     """
 
     tokens_per_hour: Tokens | None = None
@@ -40,7 +40,7 @@ class Budget(ConfigModel):
 
 
 class Price(ConfigModel):
-    """What a model costs, in US dollars: per million tokens, or as models of sound and pictures."""
+    """The price of a model in US dollars: per million tokens, or for sound and pictures."""
 
     input: Rate | None = None
     """Price of a million prompt tokens."""
@@ -51,11 +51,11 @@ class Price(ConfigModel):
     cache_written: Rate | None = None
     """Price of prompt tokens that the provider adds to its cache; as `input` when absent."""
     per_minute: Rate | None = None
-    """Price of a minute of a recording that is heard."""
+    """Price of transcribing a minute of a recording."""
     per_million_characters: Rate | None = None
-    """Price of a million characters that are spoken."""
+    """Price of speaking a million characters."""
     per_picture: Rate | None = None
-    """Price of a picture that is drawn."""
+    """Price of drawing a picture."""
 
     @model_validator(mode="after")
     def _require_complete_price(self) -> Self:
@@ -69,13 +69,13 @@ class Price(ConfigModel):
         return self
 
     @property
-    def dearest_rate(self) -> float:
-        """The price of a token in US dollars if all tokens are of the dearest kind."""
+    def highest_rate(self) -> float:
+        """The highest price of a token, in US dollars."""
         return max(self.input or 0.0, self.output or 0.0, self.cache_written or 0.0) / MILLION
 
 
 def find_price(prices: Mapping[str, Price], model: str) -> Price | None:
-    """Return the file's price of ``provider/model``: an exact entry, else the first glob."""
+    """Return the price of ``provider/model``: an exact entry or the first matching glob."""
     if model in prices:
         return prices[model]
     return next((price for name, price in prices.items() if fnmatchcase(model, name)), None)

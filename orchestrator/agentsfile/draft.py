@@ -16,7 +16,7 @@ from thinker.protocol.providers import Provider
 
 @dataclass
 class Draft:
-    """Valid parts by their place in the file, filled by the loader and pruned by the checks."""
+    """Valid parts, keyed by place in the file, filled by the loader and pruned by the checks."""
 
     name: str
     document: Document
@@ -27,7 +27,7 @@ class Draft:
     wrong_channels: set[str] = field(default_factory=set)
     """Channels that an error switches off."""
     left_out: set[JsonPath] = field(default_factory=set)
-    """Entries with a name that an error leaves out."""
+    """Named entries that an error leaves out."""
     mcp_servers: dict[str, agents_file.McpServer] = field(default_factory=dict)
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     models: dict[str, agents_file.ModelReference] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class Draft:
     schema_: str | None = None
     problems: list[Problem] = field(default_factory=list)
     unfilled: set[JsonPath] = field(default_factory=set)
-    """Texts with a variable that is not set."""
+    """Fields whose text names a variable that is not set."""
     secrets: dict[str, None] = field(default_factory=dict)
-    """Fields in which a secret may stand in the file itself, in their order."""
+    """Fields whose value in the file itself may be a secret, in their order."""
 
     @property
     def known_providers(self) -> Mapping[str, Provider]:
@@ -75,7 +75,7 @@ class Draft:
         self._add_problem("warning", path, message, agent_id)
 
     def add_effect_warnings(self, channel: str, effects: Iterable[tuple[str, str]]) -> None:
-        """Warn of each setting of a channel that gives rights to others, with its effect."""
+        """Warn about each setting of a channel that gives rights to others, with its effect."""
         for name, effect in effects:
             self.add_warning(
                 ("channels", channel, name), f"channel '{channel}' has \"{name}\": {effect}"

@@ -32,8 +32,9 @@ class ConfigModel(BaseModel):
     """Base of everything in agents.json: camelCase in the file, frozen, no unknown fields."""
 
     entry_nouns: ClassVar[Mapping[str, str]] = {}
-    """Fields whose entries load one by one, so that an error leaves out that entry alone, and what
-    messages call one. In addresses, secrets and headers of them `${NAME}` is filled in."""
+    """What messages call an entry of a field, keyed by field. Entries of these fields load one by
+    one, so that an error leaves out only that entry; `${NAME}` in their addresses, secrets and
+    headers is filled in."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -133,7 +134,7 @@ PERSON = r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$"
 PATTERN_WORDS = {
     LANGUAGE: 'must be the code of a language, such as "de"',
     PICTURE_SIZE: 'must be width and height in pixels, such as "1024x1536"',
-    WEB_ORIGIN: 'must be the origin of a web page alone, such as "https://chat.example"',
+    WEB_ORIGIN: 'must be only the origin of a web page, such as "https://chat.example"',
     AGENT_ID: (
         'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
     ),
@@ -142,7 +143,7 @@ PATTERN_WORDS = {
     ),
     MODEL_NAME: 'must be "provider/model"; "*" stands for any text',
     CHANNEL_NAME: 'must be the name of one channel; only chatId may be "*"',
-    HOST_NAME: 'must be the name of a host alone, such as "agents.example.org"',
+    HOST_NAME: 'must be only the name of a host, such as "agents.example.org"',
     PATH_PREFIX: 'must begin with "/" and not end with one, such as "/agents"',
     HEADER_NAME: 'must be the name of a header, such as "X-Forwarded-Email"',
     PERSON: 'must be 1 to 64 letters, digits, ".", "_", "@", "+" and "-", as in an address',

@@ -13,7 +13,7 @@ from orchestrator.extras import explain_missing
 def check_hosted(draft: Draft, environ: Mapping[str, str] | None) -> None:
     """Check the options, ids, secrets and libraries of the channels that are on.
 
-    Those with an error are closed. ``environ`` is where secrets are looked up; None skips what
+    Channels with an error are switched off. Secrets are looked up in ``environ``; None skips what
     depends on the machine.
     """
     kinds = load_channel_kinds()
@@ -69,7 +69,7 @@ def _check_ids(draft: Draft, name: str, kind: ChannelKind, section: HostedSettin
 
 
 def _check_machine(draft: Draft, name: str, kind: ChannelKind, environ: Mapping[str, str]) -> None:
-    """Warn of missing libraries and secrets."""
+    """Warn about missing libraries and secrets."""
     missing = explain_missing(kind.requires, kind.extra)
     if missing:
         text = f"{kind.title} is off: {missing}"

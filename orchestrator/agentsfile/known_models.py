@@ -1,7 +1,7 @@
 """Built-in knowledge of models: prices and context windows.
 
-`known_models.json` comes from the package genai-prices by ``scripts/prices``. It is read for each
-vendor that is asked for the first time, and only that one stays in memory.
+`known_models.json` comes from the package genai-prices by ``scripts/prices``. It is read for
+each vendor when its models are first needed, and only those stay in memory.
 """
 
 import re
@@ -47,15 +47,15 @@ class KnownModel(NamedTuple):
 
 
 NOTHING = Price(input=0, output=0, per_minute=0, per_million_characters=0, per_picture=0)
-FREE = KnownModel(steps=(PriceStep(0, NOTHING),))  # it costs electricity alone
+FREE = KnownModel(steps=(PriceStep(0, NOTHING),))  # it costs only electricity
 
 
 @lru_cache(maxsize=512)
 def find_known_model(provider: str, model: str, address: str = "") -> KnownModel | None:
     """Return the built-in data of a provider's model; None for an unknown model.
 
-    ``address`` is that of the API when it is not the provider's own; the model is then looked up
-    among those of the vendor there.
+    ``address`` is the address of the API if it is not the provider's own; the model is then looked
+    up among those of the vendor at that address.
     """
     own = PROVIDERS.get(provider)
     if own is not None and (own.local or own.wire == "demo"):

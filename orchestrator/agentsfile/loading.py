@@ -1,4 +1,4 @@
-"""Load agents.json, report all problems at once and keep the valid parts.
+"""Load agents.json, report all problems together and keep the valid parts.
 
 An agent, binding, MCP server or extension with an error is left out; a channel with an error is
 disabled. Only a file without a single valid agent is refused as a whole.
@@ -25,7 +25,7 @@ from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.field_types import (
     MODEL_NAME,
 )
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import load_models
 from orchestrator.agentsfile.moved_chats import use_first_ids
 from orchestrator.agentsfile.positions import (
@@ -89,7 +89,7 @@ class LoadedConfig:
         )
 
     def find_line(self, agent_id: str, field: str) -> int:
-        """Return the line of an agent's field, else of the agent; 0 for an unknown agent."""
+        """Return the line of an agent's field, or of the agent; 0 for an unknown agent."""
         value = self.document.value
         agents = value.get("agents") if isinstance(value, dict) else None
         for number, item in enumerate(agents if isinstance(agents, list) else ()):
@@ -110,8 +110,8 @@ def load_agents_file(
 ) -> LoadedConfig:
     """Read the file at ``path``, taking keys and ``${NAME}`` from ``environ``.
 
-    ``home`` is the daemon's, which no server may reach. ``moved`` are the first ids of
-    chats that have new ones, by the new ids, for each channel.
+    ``home`` is the daemon's, which no server may reach. ``moved`` has the first ids of
+    moved chats, keyed by new id, for each channel.
 
     Raises:
         AgentsFileError: the file cannot be read, is not JSON or has no valid agent.
@@ -260,7 +260,7 @@ def _load_simple_fields(draft: Draft, value: JsonObject) -> None:
     for key in value:
         if key not in known:
             draft.add_error((key,), f'unknown field "{key}"' + suggest_place(key, known))
-        elif value[key] and (missing := explain_missing_extension("file", key)):
+        elif value[key] and (missing := explain_entry_extension("file", key)):
             draft.add_warning((key,), f'"{key}" {missing}')
     for key in ("fallbackAgentId", "$schema"):
         text = value.get(key)

@@ -6,10 +6,10 @@ from pydantic import Field, model_validator
 
 from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, Language, PictureSize, Text
 from orchestrator.agentsfile.provider_names import (
-    DrawingProvider,
     EmbeddingsProvider,
-    HearingProvider,
-    SpeakingProvider,
+    PictureProvider,
+    SpeechProvider,
+    TranscriptionProvider,
 )
 from thinker.protocol.providers import CUSTOM
 from thinker.protocol.served_models import SIZES, SpeechFormat
@@ -46,35 +46,35 @@ class EmbeddingsModel(ServedModelSettings):
     """Length of the vectors, for models that can shorten them; the model's own when absent."""
 
 
-class Hearing(ServedModelSettings):
-    """A model that turns recordings into text, by OpenAI's `/audio/transcriptions`."""
+class TranscriptionModel(ServedModelSettings):
+    """A model that transcribes recordings, through OpenAI's `/audio/transcriptions`."""
 
-    provider: HearingProvider | None = None
+    provider: TranscriptionProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     language: Language | None = None
-    """The language that is spoken, such as `de`; found out when absent."""
+    """The language of the recordings, such as `de`; detected when absent."""
 
 
-class Speaking(ServedModelSettings):
-    """A model that speaks answers, by OpenAI's `/audio/speech`."""
+class SpeechModel(ServedModelSettings):
+    """A model that speaks answers, through OpenAI's `/audio/speech`."""
 
-    provider: SpeakingProvider | None = None
+    provider: SpeechProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     voice: Text
     """The provider's name for the voice, such as `alloy`."""
     when: Literal["voice", "always", "never"] = "voice"
     """Which answers are spoken: those to voice messages ("voice"), all, or none."""
     format: SpeechFormat = "opus"
-    """The format to ask for; Telegram shows "opus", "mp3" and "aac" as voice messages."""
+    """The format to request; Telegram shows "opus", "mp3" and "aac" as voice messages."""
 
 
 class Voice(ConfigModel):
-    """How an agent hears voice messages and recordings, and speaks its answers."""
+    """Models that transcribe recordings and speak answers."""
 
-    hear: Hearing | None = None
-    """The model that hears; without it the agent only knows that there is a recording."""
-    speak: Speaking | None = None
-    """The model that speaks; without it answers are text alone."""
+    hear: TranscriptionModel | None = None
+    """The model that transcribes; without it the agent only knows that there is a recording."""
+    speak: SpeechModel | None = None
+    """The model that speaks; without it answers are only text."""
 
 
 class PictureSizes(ConfigModel):
@@ -88,12 +88,12 @@ class PictureSizes(ConfigModel):
     """Size of a portrait picture."""
 
 
-class Drawing(ServedModelSettings):
-    """A model that draws pictures, by OpenAI's `/images/generations`."""
+class PictureModel(ServedModelSettings):
+    """A model that draws pictures, through OpenAI's `/images/generations`."""
 
-    provider: DrawingProvider | None = None
+    provider: PictureProvider | None = None
     """Where the model runs; without it `baseUrl` is called without a key."""
     sizes: PictureSizes = PictureSizes()
-    """The sizes to ask for."""
+    """The sizes to request."""
     quality: Text | None = None
     """The provider's name for a quality, such as `low`; its default when absent."""

@@ -1,4 +1,4 @@
-"""Explain that a part of agents.json needs one of our extensions, which is not installed."""
+"""Explain that a part of agents.json needs a bundled extension that is not installed."""
 
 import json
 from functools import cache
@@ -13,10 +13,10 @@ TABLE = Path(__file__).with_name("brought_names.json")  # written by scripts/sch
 Place: TypeAlias = Literal["file", "agents", "channels", "extensions"]
 
 
-def explain_missing_extension(place: Place, name: str) -> str:
-    """Return which extension an entry of ``place`` needs and what to type; else an empty text.
+def explain_entry_extension(place: Place, name: str) -> str:
+    """Return which missing extension provides an entry and how to install it, or an empty string.
 
-    ``file`` stands for the fields of the whole, ``agents`` for those of each agent.
+    The ``place`` is ``file`` for fields of the whole file, ``agents`` for fields of each agent.
     """
     shipped = installed.list_shipped()
     extension = _load_table().get(place, {}).get(name)
@@ -28,12 +28,12 @@ def explain_missing_extension(place: Place, name: str) -> str:
 
 
 def list_reserved_channels() -> frozenset[str]:
-    """Return the names of our own channels, which no foreign channel may take."""
+    """Return the names of the bundled channels, which no other channel may take."""
     return frozenset(("console", *_load_table()["channels"]))
 
 
 @cache
 def _load_table() -> dict[str, dict[str, str]]:
-    """Load the names of our extensions by the entries that they add to each place."""
+    """Load the names of bundled extensions, keyed by place and by the entry that they add."""
     found: dict[str, dict[str, str]] = json.loads(TABLE.read_bytes())
     return found

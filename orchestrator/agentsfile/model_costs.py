@@ -18,12 +18,12 @@ PricedFile: TypeAlias = AgentsFile | Draft  # what prices depend on
 
 
 def list_models(agent: AgentDefinition) -> list[str]:
-    """List the models that the agent may call, named as `thinker.models.choose` does."""
+    """List the models that the agent may call, named as in `thinker.models.choose`."""
     provider = agent.llm_provider
     others = (*agent.fallback_models, *filter(None, (agent.small_model,)))
     named = ("/".join(split_reference(name, provider, agent.providers)) for name in others)
-    beside = (model.name for _, model in agent.served_models)
-    return [f"{provider}/{agent.model or '*'}", *dict.fromkeys((*named, *beside))]
+    additional = (model.name for _, model in agent.served_models)
+    return [f"{provider}/{agent.model or '*'}", *dict.fromkeys((*named, *additional))]
 
 
 def find_model_price(
@@ -40,7 +40,7 @@ def find_model_price(
 def find_price_list(
     file: PricedFile, agent: AgentDefinition | None, model: str
 ) -> Price | KnownModel | None:
-    """Return the price that the file sets for a model, else the built-in price."""
+    """Return the price that the file sets for a model, or the built-in price."""
     return find_price(file.prices, model) or find_model_facts(file, agent, model)
 
 
@@ -55,7 +55,7 @@ def find_model_facts(
 def compute_compaction_threshold(agent: AgentDefinition) -> int:
     """Return the tokens above which an agent's conversations are summarized.
 
-    Where the agent does not set it, it is at most half of its model's context window.
+    Unless the agent sets it, the threshold is at most half of the model's context window.
     """
     compaction = agent.compaction
     provider = agent.llm_provider

@@ -1,7 +1,7 @@
 """The models of agents.json, with the fields that installed extensions add.
 
 Fields that an extension declares become fields of a subclass of the core's model. So one model
-validates a part of the file, whatever brings its fields, and copies and compares as any other.
+validates a part of the file, including all such fields, and is copied and compared as usual.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,10 +28,11 @@ class NoSettings(ConfigModel):
 
 
 class MountedModels(NamedTuple):
-    """Models of parts of the file.
+    """The models of agents.json, with the fields of installed extensions.
 
-    ``settings`` are those of ``extensions``, by its entries. ``brought`` names the extension of
-    another distribution that brings a field of agents; ``rejected`` says why one brings nothing.
+    ``settings`` maps the name of each extension to the model of its settings. ``brought`` maps a
+    field of agents to the third-party extension that declares it. ``rejected`` maps an extension to
+    the reason why its fields are left out.
     """
 
     agent: type[AgentDefinition]
@@ -53,7 +54,7 @@ def list_channel_names() -> list[str]:
 
 
 def build_file_model() -> type[AgentsFile]:
-    """Return the model of the whole file with the fields of our own extensions alone."""
+    """Return the model of the whole file with only the fields of bundled extensions."""
     return _build_file_model(tuple(installed.find_installed().own.items()))
 
 
@@ -125,9 +126,9 @@ def _require_usable_fields(
     taken |= {name for other in others for name in _list_names(other)}
     for name in _list_names(fields):
         if name in taken:
-            raise ConfigError(f'its field "{name}" of agents is another\'s already')
+            raise ConfigError(f'its agent field "{name}" is already declared by another extension')
         if fields is not None and fields.model_fields[name].is_required():
-            raise ConfigError(f'its field "{name}" of agents has no default')
+            raise ConfigError(f'its agent field "{name}" has no default')
 
 
 def _extend_model(base: type[M], parts: Iterable[type[ConfigModel] | None]) -> type[M]:

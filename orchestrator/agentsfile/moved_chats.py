@@ -1,7 +1,7 @@
 """Accept both ids of a moved chat, such as a Telegram group that became a supergroup.
 
-The rest of the daemon knows such a chat by its first id. Both ids work in the file; for a first id
-there is a warning, so that the file comes to say what the platform says.
+The rest of the daemon knows such a chat by its first id. Both ids work in the file; a first id
+causes a warning, so that the file comes to match the platform.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ OUTDATED = (
 
 
 def use_first_ids(draft: Draft, moved: Mapping[str, Mapping[str, str]]) -> None:
-    """Replace new ids by first ids, and warn of first ids in the file.
+    """Replace new ids by first ids, and warn about first ids in the file.
 
     Args:
         draft: the file; its bindings, its allow-lists and its rules for groups change.
-        moved: the first ids of moved chats by their new ids, for each channel.
+        moved: the first ids of moved chats, keyed by new id, for each channel.
     """
     for name, first in moved.items():
         channel = draft.channels.list_chat_channels().get(name)
@@ -34,7 +34,7 @@ def _use_first_ids_of(
 ) -> None:
     newest = {old: new for new, old in first.items()}
 
-    def warn_of_first_id(path: JsonPath, chat_id: str | None) -> None:
+    def warn_about_first_id(path: JsonPath, chat_id: str | None) -> None:
         if chat_id in newest:
             text = OUTDATED.format(
                 old=chat_id, new=newest[chat_id], platform=channel.title or "its platform"
@@ -43,13 +43,13 @@ def _use_first_ids_of(
 
     for number, binding in draft.bindings.items():
         if binding.channel == name:
-            warn_of_first_id(("bindings", number, "chatId"), binding.chat_id)
+            warn_about_first_id(("bindings", number, "chatId"), binding.chat_id)
             chat_id = first.get(binding.chat_id, binding.chat_id)
             draft.bindings[number] = binding.model_copy(update={"chat_id": chat_id})
     for number, person in enumerate(channel.allowlist):
-        warn_of_first_id(("channels", name, "allowlist", number), person)
+        warn_about_first_id(("channels", name, "allowlist", number), person)
     for chat_id in channel.groups.chats:
-        warn_of_first_id(("channels", name, "groups", "chats", chat_id), chat_id)
+        warn_about_first_id(("channels", name, "groups", "chats", chat_id), chat_id)
     allowed = tuple(first.get(person, person) for person in channel.allowlist)
     chats = {first.get(chat_id, chat_id): rules for chat_id, rules in channel.groups.chats.items()}
     groups = channel.groups.model_copy(update={"chats": chats})
@@ -57,6 +57,6 @@ def _use_first_ids_of(
     for number, agent in draft.agents.items():
         controls = agent.cost_controls
         if controls is not None and controls.notify_channel == name:
-            warn_of_first_id(
+            warn_about_first_id(
                 ("agents", number, "costControls", "notifyChatId"), controls.notify_chat_id
             )

@@ -8,7 +8,7 @@ from orchestrator.agentsfile.problems import suggest_name
 
 
 def check_named_channel(draft: Draft, at: JsonPath, what: str, channel: str) -> None:
-    """Warn of an unknown channel, or one where the daemon cannot write first.
+    """Warn about an unknown channel, or one where the daemon cannot write first.
 
     ``what`` begins the message, such as ``agent 'work' sends alerts to``.
     """
@@ -23,7 +23,7 @@ def check_named_channel(draft: Draft, at: JsonPath, what: str, channel: str) -> 
 
 
 def check_named_id(draft: Draft, at: JsonPath, channel: str, chat_id: str | None) -> None:
-    """Warn of an id that no chat of the channel can have."""
+    """Warn about an id that no chat of the channel can have."""
     reason = None if chat_id is None else check_chat_id(channel, chat_id, written_to=True)
     if reason is not None:
         draft.add_warning(at, reason)

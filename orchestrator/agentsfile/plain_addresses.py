@@ -4,7 +4,7 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-# Of one machine or one network; a name without a dot is never one of the internet.
+# Names of one machine or network; a name without a dot is never on the internet.
 PRIVATE_NAME = re.compile(
     r"[^.]+|.*\.(local|localhost|internal|lan|home\.arpa|test)", re.IGNORECASE
 )

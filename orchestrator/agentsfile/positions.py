@@ -1,7 +1,7 @@
 """A JSON reader that records the line of every part, for error messages.
 
 The standard decoder gives no positions, silently keeps the last of two equal keys and accepts NaN.
-A text in which it finds nothing of that kind is read by it alone, until a line is asked for.
+Only that decoder reads a text without such faults, until a line number is needed.
 """
 
 import json
@@ -45,7 +45,7 @@ class Document:
 
     @cached_property
     def lines(self) -> dict[JsonPath, int]:
-        """The line numbers of its parts."""
+        """The line number of each part, keyed by path."""
         reader = _Reader(self.text)
         reader.read_value(())
         return reader.lines
@@ -62,7 +62,7 @@ def parse_json_document(text: str) -> Document:
     """Parse ``text`` as JSON.
 
     Raises:
-        JsonSyntaxError: with the line and how to correct it.
+        JsonSyntaxError: the text is not JSON; the message has the line and a correction.
     """
     if "\\u" not in text and sum(map(text.count, "[{,")) < MAX_VALUES:
         with suppress(ValueError, RecursionError):  # the reader gives the exact error
@@ -108,7 +108,7 @@ def _require_finite(number: str) -> float:
 
 
 class _Reader:
-    """A recursive-descent parser of one text."""
+    """A recursive-descent parser of one JSON text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

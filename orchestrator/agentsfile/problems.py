@@ -50,14 +50,14 @@ def format_path(path: Iterable[str | int]) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str], otherwise: str = "remove it") -> str:
-    """Return ``; did you mean …?`` for a near known name, else the advice."""
+    """Return ``; did you mean …?`` for a similar known name, or the advice."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     found = get_close_matches(name[:MAX_SHOWN].replace("_", "").lower(), by_lower, n=1)
     return f'; did you mean "{by_lower[found[0]]}"?' if found else f"; {otherwise}"
 
 
 def suggest_place(name: str, known: Iterable[str]) -> str:
-    """Return where an unknown field belongs, else what `suggest_name` returns."""
+    """Return the place where an unknown field belongs, or the result of `suggest_name`."""
     if SECRET_NAME.fullmatch(name.lower()):
         return "; secrets belong in keys.env in the home, such as TELEGRAM_BOT_TOKEN=…"
     models: dict[str, type[BaseModel]] = {
@@ -81,8 +81,8 @@ def list_field_names(model: type[BaseModel]) -> list[str]:
 def merge_errors(errors: Iterable[ErrorDetails], item: JsonValue) -> list[ErrorDetails]:
     """Return pydantic's errors of ``item``, at most one for each place.
 
-    Pydantic reports what each member of a union misses, under a name that it makes up. Those names
-    go, and so do members of another shape than the value has.
+    Pydantic reports what each member of a union lacks, under a made-up name. Those names are
+    removed, and so are the errors of members whose shape differs from the value's.
     """
     at: dict[JsonPath, list[ErrorDetails]] = {}
     for error in errors:
@@ -159,7 +159,7 @@ def _format_short_value(error: ErrorDetails, loc: JsonPath) -> str:
 
 
 def _suggest_provider(error: ErrorDetails) -> str:
-    """Return what to write in place of a provider that has no such name."""
+    """Return the advice for an unknown name of a provider."""
     name = error["input"]
     if error["type"] != UNKNOWN or not isinstance(name, str):
         return ""

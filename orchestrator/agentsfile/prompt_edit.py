@@ -1,7 +1,7 @@
 """Detect an edit of agents.json that changes only the text of one agent's prompt.
 
-That is the most frequent edit. Nothing else depends on the text, so all that is known of the rest
-of the file stays true: it is neither validated nor applied again.
+That is the most frequent edit. Nothing else depends on the text, so the rest of the
+file is neither validated nor applied again.
 """
 
 import json
@@ -27,7 +27,7 @@ class PromptEdit(NamedTuple):
 
 
 def find_prompt_edit(before: LoadedConfig, path: Path) -> PromptEdit | None:
-    """Compare the file at ``path`` with the loaded one; None if more may have changed."""
+    """Return the edit of the file at ``path``; None if more than a prompt may have changed."""
     try:
         data = regular_file.read_bytes(path, regular_file.AGENTS_FILE)
         document = parse_json_document(data.decode("utf-8-sig"))
@@ -49,7 +49,7 @@ def find_prompt_edit(before: LoadedConfig, path: Path) -> PromptEdit | None:
 
 
 def _is_one_line_changed(old: str, new: str) -> bool:
-    """Return whether two texts differ in one line only: no line moves."""
+    """Return whether two strings differ in one line only: no line moves."""
     before, after = old.split("\n"), new.split("\n")
     changed = [number for number, line in enumerate(after) if before[number : number + 1] != [line]]
     return len(before) == len(after) and len(changed) == 1
@@ -63,7 +63,7 @@ def _find_changed_agent(old: Document, new: Document) -> JsonObject | None:
         return None
     was, now = changed[0]
     then, now[FIELD] = now[FIELD], was.get(FIELD)
-    # As texts: to Python, the number 1 and the truth value are equal.
+    # Compared as text: in Python, 1 and True are equal.
     same = json.dumps(old.value) == json.dumps(new.value)
     now[FIELD] = then
     return now if same and then else None

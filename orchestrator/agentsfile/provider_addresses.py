@@ -11,7 +11,7 @@ AN_ADDRESS = "https://NAME.openai.azure.com"
 
 
 def check_addresses(draft: Draft) -> None:
-    """Drop agents whose provider has no address; warn of other models without one."""
+    """Drop agents whose provider has no address; warn about other models without one."""
     for number, agent in list(draft.agents.items()):
         for field, provider in list_key_providers(agent):
             known = agent.providers.get(provider)

@@ -26,7 +26,7 @@ def match_provider_name(text: str, known: Iterable[str] = PROVIDERS) -> str:
 
 
 def suggest_provider(text: str, known: Iterable[str] = PROVIDERS) -> str:
-    """Return the suggestion for an unknown provider; empty if no name is near."""
+    """Return the suggestion for an unknown provider; empty if no name is similar."""
     known = tuple(known)
     name = match_provider_name(text, known)
     return f'; did you mean "{name}"?' if name in known else ""
@@ -81,9 +81,9 @@ ProviderName = Annotated[
     str, AfterValidator(_require_known_provider), _build_name_schema((*PROVIDERS, AUTO))
 ]
 EmbeddingsProvider = Annotated[str, *_build_ability_check("embeddings")]
-HearingProvider = Annotated[str, *_build_ability_check("transcription")]
-SpeakingProvider = Annotated[str, *_build_ability_check("speech")]
-DrawingProvider = Annotated[str, *_build_ability_check("drawing")]
+TranscriptionProvider = Annotated[str, *_build_ability_check("transcription")]
+SpeechProvider = Annotated[str, *_build_ability_check("speech")]
+PictureProvider = Annotated[str, *_build_ability_check("drawing")]
 LikeProvider = Annotated[
     str, AfterValidator(_require_base_provider), WithJsonSchema({"enum": [*PROVIDERS]})
 ]

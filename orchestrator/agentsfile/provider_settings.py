@@ -17,34 +17,34 @@ NO_KEYS = frozenset({"TELEGRAM_BOT_TOKEN"})
 
 
 class ProviderSettings(ConfigModel):
-    """A server with OpenAI's API under a name of the user's, or changes to a known provider."""
+    """A server with OpenAI's API under a new name, or changes to a known provider."""
 
     base_url: HttpUrl | None = None
     """Address of the API, such as `https://llm.example/v1`; needed unless the name is known."""
     like: LikeProvider | None = None
     """Known provider whose rules apply, such as "azure" for a second resource."""
     key_variable: Text | None = None
-    """Variable that holds its key, such as `ACME_API_KEY`; without one it is sent none."""
+    """Variable that holds the key, such as `ACME_API_KEY`; without one, no key is sent."""
     api_version: Text | None = None
-    """Value of `api-version` in the address, as Azure wants it."""
+    """Value of `api-version` in the address, as Azure requires."""
     default_model: Text | None = None
     """Model of agents that name none."""
     tools: bool | None = None
-    """Whether its models call tools natively; otherwise they write calls as text."""
+    """Whether the models call tools natively; otherwise they write calls as text."""
     images: bool | None = None
-    """Whether its models see pictures; otherwise they read descriptions."""
+    """Whether the models see pictures; otherwise they read descriptions."""
     structured_output: Literal["schema", "json", "none"] | None = None
-    """What enforces the form of an answer: a JSON schema, JSON mode, or the prompt alone."""
+    """What enforces the form of an answer: a JSON schema, JSON mode, or only the prompt."""
     embeddings: bool | None = None
-    """Whether it has `/embeddings`."""
+    """Whether the provider has `/embeddings`."""
     transcription: bool | None = None
-    """Whether it has `/audio/transcriptions`."""
+    """Whether the provider has `/audio/transcriptions`."""
     speech: bool | None = None
-    """Whether it has `/audio/speech`."""
+    """Whether the provider has `/audio/speech`."""
     drawing: bool | None = None
-    """Whether it has `/images/generations`."""
+    """Whether the provider has `/images/generations`."""
     omits: tuple[Text, ...] | None = Field(None)
-    """Fields of a request that it refuses, such as `stream_options`."""
+    """Fields of a request that the provider refuses, such as `stream_options`."""
 
     @field_validator("key_variable")
     @classmethod

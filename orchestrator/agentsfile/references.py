@@ -1,6 +1,6 @@
 """Replace ``${NAME}`` in secrets and addresses of agents.json by values of the environment.
 
-The values exist in the loaded configuration alone: the file and its last good copy keep the names.
+The values exist only in the loaded configuration: the file and its last good copy keep the names.
 ``$${`` stands for the two characters ``${``.
 
 Where: is ${NAME} in agents.json filled in?
@@ -26,7 +26,7 @@ PRIVATE = ("env", "headers", "secret")
 
 
 class FilledText(NamedTuple):
-    """A text to fill in at ``holder[key]``, and its owner."""
+    """Text to fill in at ``holder[key]``, and its owner."""
 
     holder: JsonObject
     key: str
@@ -54,7 +54,7 @@ def fill_references(draft: Draft, value: JsonObject, environ: Mapping[str, str])
 
 
 def _fill_text(draft: Draft, place: FilledText, text: str, environ: Mapping[str, str]) -> str:
-    """Return a text with its values filled in; record why that is impossible."""
+    """Return the text with its values filled in; record a problem if that is impossible."""
 
     def record_problem(message: str) -> str:
         depth = 4 if place.path[0] == "channels" else 2
@@ -108,7 +108,7 @@ def _find_places(value: JsonObject) -> Iterator[FilledText]:
 
 
 def _find_mounted_places(value: JsonObject) -> Iterator[FilledText]:
-    """Yield the texts in extensions' settings and in channel entries that load one by one."""
+    """Yield the strings in extensions' settings and in channel entries that load one by one."""
     models = load_models()
     for name, section in _list_objects(value.get("extensions")):
         yield from _list_private_texts(section, ("extensions", name), f"extension '{name}'")
@@ -143,7 +143,7 @@ def _list_objects(value: JsonValue) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _check_plain_arguments(draft: Draft, name: str, arguments: JsonValue) -> None:
-    """Warn of ``${NAME}`` in an argument, which other users could read; it is not replaced."""
+    """Warn about ``${NAME}`` in an argument, which other users could read; it is not replaced."""
     for number, text in enumerate(arguments if isinstance(arguments, list) else []):
         found = MARK.search(text) if isinstance(text, str) else None
         if found is not None and NAME.fullmatch(found["name"] or ""):

@@ -1,6 +1,6 @@
 """Load the parts of agents.json that belong to extensions: channels, settings, agent fields.
 
-A part for one of our extensions that is not installed is a warning; all else still works.
+A part of a bundled extension that is not installed causes a warning; all else still works.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from orchestrator.agentsfile.agents_file import ExtensionSettings
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind, load_channel_kinds
 from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.draft import Draft
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import MountedModels, load_models
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.problems import suggest_name
@@ -29,7 +29,7 @@ def load_channels(draft: Draft, value: JsonObject) -> None:
     for name, section in sections.items():
         path = ("channels", name)
         if name not in found and name not in kinds:
-            if not _warn_of_missing(draft, "channels", name):
+            if not _warn_about_missing(draft, "channels", name):
                 draft.add_error(path, _describe_unknown_channel(name, (*found, *kinds)))
             continue
         kind = type(found[name]) if name in found else HostedSettings
@@ -46,16 +46,16 @@ def drop_missing_fields(
     """Return an agent without the fields of missing extensions, each with a warning."""
     if not isinstance(item, dict):
         return item
-    missing = {name: explain_missing_extension("agents", name) for name in item}
+    missing = {name: explain_entry_extension("agents", name) for name in item}
     for name, text in missing.items():
         if text:
             draft.add_warning((*at, name), f'{subject}: "{name}" {text}', agent_id)
     return {name: value for name, value in item.items() if not missing[name]}
 
 
-def _warn_of_missing(draft: Draft, place: Literal["channels", "extensions"], name: str) -> bool:
-    """Warn of an entry of our own missing extension; return whether it is one."""
-    missing = explain_missing_extension(place, name)
+def _warn_about_missing(draft: Draft, place: Literal["channels", "extensions"], name: str) -> bool:
+    """Warn about an entry of a missing bundled extension; return whether it is one."""
+    missing = explain_entry_extension(place, name)
     if missing:
         draft.add_warning((place, name), f"{place}.{name} {missing}")
     return bool(missing)
@@ -73,7 +73,7 @@ def load_extensions(draft: Draft, value: JsonObject) -> None:
     for name, section in read_object_at(draft, value, "extensions").items():
         path, model = ("extensions", name), models.settings.get(name)
         if model is None:
-            if not _warn_of_missing(draft, "extensions", name):
+            if not _warn_about_missing(draft, "extensions", name):
                 draft.add_error(path, _describe_unknown_extension(name, models))
             continue
         settings = load_section(draft, path, section, model, f"extension '{name}'")
@@ -83,7 +83,7 @@ def load_extensions(draft: Draft, value: JsonObject) -> None:
 
 
 def _describe_unknown_extension(name: str, models: MountedModels) -> str:
-    """Return why an extension that the file names cannot run."""
+    """Return the reason why an extension that the file names cannot run."""
     found = installed.find_installed()
     if problem := found.broken.get(name) or models.rejected.get(name):
         return f"extension '{name}' cannot be used: {problem}; correct or uninstall it"

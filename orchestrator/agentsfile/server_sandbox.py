@@ -12,7 +12,7 @@ HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:]+\]):(?P<po
 
 def _require_path(value: str) -> str:
     if not (value.startswith(("/", "~/")) or value == "~") or "\0" in value:
-        raise ValueError('must be a whole path, or begin with "~/"')
+        raise ValueError('must be an absolute path, or begin with "~/"')
     return value
 
 
@@ -31,16 +31,16 @@ class ServerSandbox(ConfigModel):
     """What the jail of an MCP server leaves open. The daemon's home is closed in any case."""
 
     read: tuple[WholePathText, ...] | None = None
-    """Files and folders that it may read and run, beside programs; by default all."""
+    """Files and folders that the server may read and run, besides programs; by default all."""
     write: tuple[WholePathText, ...] | None = None
-    """Files and folders that it may write to, too; by default all but what starts programs."""
+    """Files and folders that the server may also write; by default all but what starts programs."""
     network: bool | tuple[HostPort, ...] = True
-    """Whether it may use the network; a list of "host:port" allows these alone, through a proxy."""
+    """Whether the server may use the network; a list of "host:port" allows only those."""
     sockets: bool = Field(default=False)
-    """Whether it may use sockets of this machine, such as those of Docker and D-Bus."""
+    """Whether the server may use sockets of this machine, such as those of Docker and D-Bus."""
 
     @model_validator(mode="after")
     def _forbid_hosts_with_sockets(self) -> "ServerSandbox":
         if self.sockets and not isinstance(self.network, bool):
-            raise ValueError('cannot allow "sockets" beside a list of hosts; set "network" to true')
+            raise ValueError('cannot allow "sockets" with a list of hosts; set "network" to true')
         return self

@@ -1,6 +1,6 @@
 """Regular expressions in agents.json, matched in linear time.
 
-The engine that comes with pydantic matches them without backtracking, so no text can make one
+The engine that comes with pydantic matches them without backtracking, so no input can make one
 slow. Look-around and references to groups are therefore refused.
 """
 
@@ -11,16 +11,16 @@ from pydantic import AfterValidator, StringConstraints
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 MAX_PATTERN = 200  # characters
-MAX_SEEN = 1_000  # characters of a text in which a pattern is looked for
-KEPT = 256  # patterns that stay compiled
+MAX_SEEN = 1_000  # characters of text that a pattern is matched against
+MAX_COMPILED = 256  # patterns that stay compiled
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """Return whether a valid pattern matches near the beginning of a text, ignoring case."""
+    """Return whether a valid pattern matches near the beginning of ``text``, ignoring case."""
     return _compile_pattern(pattern).isinstance_python(text[:MAX_SEEN])
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_COMPILED)
 def _compile_pattern(pattern: str) -> SchemaValidator:
     schema = core_schema.str_schema(pattern=f"(?i){pattern}", regex_engine="rust-regex")
     return SchemaValidator(schema)

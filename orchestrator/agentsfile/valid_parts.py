@@ -52,7 +52,7 @@ def load_valid_entries(
 def load_section(
     draft: Draft, path: JsonPath, section: JsonValue, model: type[C], subject: str
 ) -> C | None:
-    """Validate an object as `validate_part` does, but each of its `entry_nouns` alone."""
+    """Validate an object as `validate_part` does, but each entry of `entry_nouns` by itself."""
     if not model.entry_nouns or not isinstance(section, dict):
         return validate_part(draft, path, section, model, (subject, None))
     entries: dict[str, object] = {}
@@ -91,7 +91,7 @@ def validate_part(
 ) -> M | None:
     """Validate the part at ``path`` as a ``model``; record problems and return None if invalid.
 
-    ``subject`` is how messages name the part, and the id of its agent if it is one.
+    ``subject`` is the part's name in messages, and the agent's id if the part is an agent.
     """
     name, agent_id = subject
     twice = [p for p in draft.document.repeated if _is_within(p, path, item)]
@@ -126,15 +126,15 @@ def _is_within(place: JsonPath, path: JsonPath, item: JsonValue) -> bool:
 
 
 def _describe_own_provider(draft: Draft, name: str, detail: ErrorDetails) -> str:
-    """Return why a part cannot use a provider that the file defines."""
+    """Return the reason why a part cannot use a provider of the file, or an empty string."""
     value, named = draft.document.value, detail["input"]
     stated = value.get("providers") if isinstance(value, dict) else None
     if detail["type"] != UNKNOWN or not isinstance(stated, dict) or named not in stated:
         return ""
     if detail["loc"] == ("like",):
         return (
-            f"{name}: \"like\" must be a known provider, and '{named}' is defined in this file"
-            " alone; write the known one whose rules it has, or remove it"
+            f"{name}: \"like\" must be a known provider, and '{named}' is defined only in this"
+            " file; write the known one whose rules it has, or remove it"
         )
     lacks = detail["ctx"].get("ability")
     if named not in draft.known_providers or not lacks:

@@ -27,20 +27,20 @@ from thinker.protocol.methods import Ready
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 from thinker.protocol.sandbox import SandboxReport
 
-CONNECT = 10.0  # seconds; a worker may give up earlier
-READ = math.inf  # a worker has a shorter limit of its own
-AT_ONCE = 16  # connections taken from one channel in a row
-MOST_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
+CONNECT_SECONDS = 10.0  # seconds; a worker may give up earlier
+READ_SECONDS = math.inf  # a worker has a shorter limit of its own
+MAX_ACCEPTED = 16  # connections taken from one channel in a row
+MAX_CONNECTIONS = 64  # of one channel; a worker needs one for each model call under way
 log = structlog.get_logger()
 
 
 class BrokerHost:
-    """Serves the supervisor; channels arrive on ``descriptors``, and ``sandbox`` is its jail."""
+    """Serves the supervisor. Channels arrive on ``descriptors``; ``sandbox`` describes the jail."""
 
     def __init__(self, descriptors: socket.socket, sandbox: SandboxReport = NO_JAIL.report) -> None:
         self._descriptors = descriptors
         self._sandbox = sandbox
-        self._client = WebClient(connect=CONNECT, read=READ)
+        self._client = WebClient(connect=CONNECT_SECONDS, read=READ_SECONDS)
         self._channels: dict[int, tuple[socket.socket, ChannelRights]] = {}
         self._starting: set[asyncio.Task[object]] = set()
         self._peer: Peer | None = None
@@ -89,7 +89,7 @@ class BrokerHost:
     def _accept_connections(self, channel: socket.socket, rights: ChannelRights) -> None:
         """Accept a worker's connections; close the channel when the worker has ended."""
         with suppress(BlockingIOError):
-            for _ in range(AT_ONCE):  # give other workers a turn
+            for _ in range(MAX_ACCEPTED):  # give other workers a turn
                 try:
                     message, received, _, _ = socket.recv_fds(channel, 16, 1)
                 except ConnectionError:
@@ -108,7 +108,7 @@ class BrokerHost:
             os.close(fd)
             return
         plain = (sock.family, sock.type) == (socket.AF_UNIX, socket.SOCK_STREAM)
-        if not plain or len(rights.connections) >= MOST_CONNECTIONS:
+        if not plain or len(rights.connections) >= MAX_CONNECTIONS:
             rights.warn_once("a connection beyond the limit, or no connection")
             sock.close()
             return

@@ -20,16 +20,16 @@ CALL_ENDED = "call/ended"  # notification CallEnded
 FD_VARIABLE = "ORCHESTRATOR_BROKER_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
 
-# How a call is counted; "stated": with what its answer says, as its size tells nothing.
+# How usage is counted; "stated": only as the answer says, as its size tells nothing.
 CountsFormat: TypeAlias = Literal["openai", "anthropic", "stated"]
 
 
 class Grant(Frozen):
     """One address that an agent may post to, and what the broker adds to its requests.
 
-    ``headers`` carry the key, and texts in ``secrets`` are removed from answers. ``provider`` names
-    calls for prices; ``counts`` is how they are counted. A ``form`` is posted instead of JSON, and
-    ``pictures`` to which an answer only links are fetched.
+    ``headers`` carry the key, and the strings in ``secrets`` are removed from answers. ``provider``
+    names calls for prices; ``counts`` is how their usage is counted. With ``form``, a form is
+    posted instead of JSON; with ``pictures``, pictures that an answer links to are fetched.
     """
 
     url: str
@@ -50,13 +50,13 @@ class ChannelOpen(Frozen):
 
 
 class ChannelClose(Frozen):
-    """A channel whose worker has ended; its requests end, too."""
+    """A channel whose worker has ended; its requests are aborted."""
 
     channel: int
 
 
 class ChannelWarm(Frozen):
-    """The worker of a channel is about to ask; connect to its provider now."""
+    """A channel whose worker is about to call its provider: connect now."""
 
     channel: int
 
@@ -68,8 +68,8 @@ class ChannelAccepted(Frozen):
 class CallEnded(Frozen):
     """The usage of a call, named by its worker; ``estimated`` if the provider did not count.
 
-    ``model`` is empty if the answer names none. It took ``seconds``; ``cut`` says that its answer
-    is incomplete.
+    ``model`` is empty if the answer names none. It took ``seconds``; ``cut`` says that the
+    answer is incomplete.
     """
 
     channel: int

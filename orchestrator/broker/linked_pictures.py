@@ -1,7 +1,7 @@
 """Fetch the pictures that an answer only links to; a worker has no network for that.
 
-The links come from the provider, which the operator has chosen. Even so they lead only to its own
-server, or to one that proves its name: no plain address of this machine or network is asked.
+The links come from the provider, which the operator has chosen. Even so, only its own server
+and servers that prove their names are called, no plain address of this machine or network.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from thinker.http.origin import parse_address
 
 MAX_ANSWER = 16 * 1024 * 1024  # bytes
 MAX_PICTURE = 11_000_000  # bytes
-MOST = 4  # pictures of one answer
-SECONDS = 60.0  # for one picture
+MAX_PICTURES = 4  # pictures of one answer
+PICTURE_SECONDS = 60.0  # for one picture
 
 
 async def embed_linked_pictures(network: Network, url: str, answer: HttpAnswer) -> HttpAnswer:
@@ -38,7 +38,7 @@ async def embed_linked_pictures(network: Network, url: str, answer: HttpAnswer) 
     with suppress(orjson.JSONDecodeError):
         found = orjson.loads(body)
     data = found.get("data") if isinstance(found, dict) else None
-    for item in data[:MOST] if isinstance(data, list) else ():
+    for item in data[:MAX_PICTURES] if isinstance(data, list) else ():
         link = item.get("url") if isinstance(item, dict) else None
         if isinstance(item, dict) and isinstance(link, str) and not item.get("b64_json"):
             with suppress(HttpError, TimeoutError):
@@ -52,7 +52,7 @@ async def _fetch_picture(network: Network, link: str, url: str) -> bytes:
     origin = parse_address(link).origin
     if origin.scheme != "https" and origin != parse_address(url).origin:
         raise ConnectError("the link leads to a plain address elsewhere")
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PICTURE_SECONDS):
         answer = await network.send("GET", link)
         content = await answer.read(MAX_PICTURE)
     if not answer.is_success:

@@ -1,6 +1,6 @@
 """Count the tokens of one answer while it is relayed.
 
-Only events and answers with a ``"usage"`` are parsed, by the code that the worker uses. A string of
+Only events and answers with a ``"usage"`` are parsed, by the code that the worker uses. A string in
 the answer cannot contain these bytes, since JSON escapes its quotes.
 """
 
@@ -16,14 +16,14 @@ from thinker.protocol.messages import Usage
 from thinker.protocol.token_counts import AnthropicCounts, OpenAICounts, estimate_tokens
 
 USAGE, NULL = b'"usage"', re.compile(rb'"usage"\s*:\s*null')
-LARGEST = 16 * 1024 * 1024  # bytes of an answer in one piece that are looked at
-LONGEST = 1024 * 1024  # bytes of a line that are looked at
+MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer in one piece that are looked at
+MAX_LINE = 1024 * 1024  # bytes of a line that are looked at
 PICTURE = re.compile(rb"[A-Za-z0-9+/=]{4000,}")  # base64
 PICTURE_CHARACTERS = b"." * 6000  # the worker's estimate for a picture
 
 
 class _Completion(BaseModel):
-    """A completion or embeddings, or a chunk."""
+    """A completion, a chunk of one, or embeddings."""
 
     model: str | None = None
     usage: OpenAICounts | None = None
@@ -40,7 +40,7 @@ class _Event(_Message):
     message: _Message = _Message()
 
 
-class Metered(NamedTuple):
+class MeteredUsage(NamedTuple):
     """The model that an answer names, and its usage or an estimate."""
 
     model: str
@@ -49,13 +49,13 @@ class Metered(NamedTuple):
 
 
 class Meter:
-    """Counts one answer from its pieces; ``streamed`` if it consists of events."""
+    """Counts the tokens of one answer, piece by piece; a ``streamed`` one consists of events."""
 
     def __init__(self, counts: CountsFormat, *, streamed: bool) -> None:
         self._anthropic = counts == "anthropic"
         self._stated = counts == "stated"
         self._streamed = streamed
-        self._line = bytearray()  # the beginning of one whose end has not arrived
+        self._line = bytearray()  # a line whose end has not arrived
         self._found: list[bytes] = []
         self._events = 0
         self._size = 0
@@ -63,7 +63,7 @@ class Meter:
     def feed(self, data: bytes) -> None:
         self._size += len(data)
         if not self._streamed:
-            if self._size <= LARGEST:
+            if self._size <= MAX_ANSWER:
                 self._found.append(data)
             return
         if self._stated:  # sound
@@ -71,7 +71,7 @@ class Meter:
         end = data.rfind(b"\n") + 1
         if not end:
             self._line += data
-            del self._line[LONGEST:]
+            del self._line[MAX_LINE:]
             return
         whole = bytes(self._line) + data[:end]
         self._line[:] = data[end:]
@@ -87,7 +87,7 @@ class Meter:
                 self._found.clear()
             self._found.append(line)
 
-    def build_result(self, sent: bytes, *, cut: bool = False) -> Metered:
+    def build_result(self, sent: bytes, *, cut: bool = False) -> MeteredUsage:
         """Return the answer's usage; ``sent`` is the request, ``cut`` if the answer broke off."""
         if self._streamed:
             self._keep_counts(bytes(self._line))
@@ -96,16 +96,16 @@ class Meter:
             texts = [b"".join(self._found)]
         model, usage = (_parse_anthropic if self._anthropic else _parse_openai)(texts)
         if self._stated:
-            return Metered(model, usage, estimated=False)
+            return MeteredUsage(model, usage, estimated=False)
         # A stream has about one event a token.
         received = self._events if self._streamed else estimate_tokens(self._size)
         if usage.prompt > 0 and usage.completion >= 0:
             if cut:
                 completion = max(usage.completion, received)
                 usage = usage.model_copy(update={"completion": completion})
-            return Metered(model, usage, estimated=cut)
+            return MeteredUsage(model, usage, estimated=cut)
         prompt = estimate_tokens(len(PICTURE.sub(PICTURE_CHARACTERS, sent)))
-        return Metered(model, Usage(prompt=prompt, completion=received), estimated=True)
+        return MeteredUsage(model, Usage(prompt=prompt, completion=received), estimated=True)
 
 
 def _parse_openai(texts: Sequence[bytes]) -> tuple[str, Usage]:

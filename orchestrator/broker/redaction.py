@@ -5,7 +5,7 @@ Where: are keys removed from models' answers?
 
 from collections.abc import Sequence
 
-SHORTEST = 8  # characters; a shorter key is a placeholder, and may be a word of an answer
+MIN_SECRET = 8  # characters; a shorter key is a placeholder, and may be a word of an answer
 MASK = b"[key]"
 
 
@@ -13,11 +13,11 @@ class Redaction:
     """Replaces each secret in one stream by ``[key]``."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self._secrets = [text.encode() for text in secrets if len(text) >= SHORTEST]
+        self._secrets = [text.encode() for text in secrets if len(text) >= MIN_SECRET]
         self._held = b""
 
     def redact_text(self, data: bytes) -> bytes:
-        """Return a complete text with its secrets removed."""
+        """Return complete data with its secrets removed."""
         for secret in self._secrets:
             if secret in data:
                 data = data.replace(secret, MASK)
@@ -39,7 +39,7 @@ class Redaction:
 
 
 def _find_beginning(data: bytes, secret: bytes) -> int:
-    """Return where ``data`` ends with the beginning of a secret, else its length."""
+    """Return the index at which a secret begins at the end of ``data``, or its length."""
     at = data.find(secret[:1], max(0, len(data) - len(secret) + 1))
     while at >= 0:
         if secret.startswith(data[at:]):

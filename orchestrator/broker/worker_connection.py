@@ -30,7 +30,7 @@ from thinker.protocol.messages import JsonObject
 ANSWER_SECONDS = 900.0  # for a whole answer; a worker gives up earlier
 REQUEST_SECONDS = 10.0  # for a whole request, from its first byte on
 MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
-MOST_WARNINGS = 20  # of one channel
+MAX_WARNINGS = 20  # of one channel
 MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have under way
 PASSED_BACK = {"content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id"}
 PASSED_BACK_GROUPS = ("x-ratelimit-", "anthropic-ratelimit-")
@@ -57,7 +57,7 @@ class ChannelRights:
 
     def warn_once(self, reason: str) -> None:
         """Log a refusal, each reason once: a worker could fill the log."""
-        if reason not in self._warned and len(self._warned) < MOST_WARNINGS:
+        if reason not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(reason)
             log.warning("request_refused", agent_id=self.agent_id, reason=reason)
 
@@ -121,7 +121,7 @@ class WorkerConnection(asyncio.Protocol):
         self._writable = None
 
     def abort(self) -> None:
-        """Abort the connection at once."""
+        """Abort the connection immediately."""
         self._transport.abort()
 
     # --- the request ---------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class WorkerConnection(asyncio.Protocol):
         redaction = Redaction(call.grant.secrets)
         out = [
             _build_head(answer, redaction)
-        ]  # sent at once: system calls cost more than all the rest
+        ]  # sent together: system calls cost more than all the rest
         streamed = "json" not in answer.headers.get("content-type", "")
         meter, whole = Meter(call.grant.counts, streamed=streamed), False
         try:
@@ -260,7 +260,7 @@ class _Call:
 
 
 def _start_eagerly(answer: Coroutine[object, object, None]) -> asyncio.Task[None]:
-    """Start a task, at once where Python can: most requests are sent without waiting."""
+    """Start a task, immediately where Python can: most requests are sent without waiting."""
     loop = asyncio.get_running_loop()
     if sys.version_info >= (3, 12):
         return asyncio.Task(answer, loop=loop, eager_start=True)

@@ -54,14 +54,14 @@ class ChannelHost:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await self._channel.close()
 
-    # --- what the channel is given ---------------------------------------------------------------
+    # --- the channel's inbox ----------------------------------------------------------------------
 
     async def load_cursor(self) -> str:
-        found = await self._ask_supervisor(wire.CURSOR)
+        found = await self._call_supervisor(wire.CURSOR)
         return wire.ChannelCursor.model_validate(found).cursor
 
     async def store_cursor(self, cursor: str) -> None:
-        await self._ask_supervisor(wire.BEGIN, wire.ChannelCursor(cursor=cursor))
+        await self._call_supervisor(wire.BEGIN, wire.ChannelCursor(cursor=cursor))
 
     async def store_messages(self, messages: Sequence[wire.ReceivedMessage], cursor: str) -> None:
         """Store messages in as many batches as needed; the last one moves the cursor."""
@@ -70,13 +70,13 @@ class ChannelHost:
             batch = tuple(messages[start : start + wire.MAX_BATCH])
             last = start + wire.MAX_BATCH >= len(messages)
             params = wire.ReceivedBatch(messages=batch, cursor=cursor if last else before)
-            await self._ask_supervisor(wire.ACCEPT, params)
+            await self._call_supervisor(wire.ACCEPT, params)
 
     def report_receiving(self) -> None:
         self._failures = 0
         self._report_state(wire.ChannelState(state="ok"))
 
-    async def _ask_supervisor(self, method: str, params: Params = None) -> JsonValue:
+    async def _call_supervisor(self, method: str, params: Params = None) -> JsonValue:
         if self._peer is None:
             raise RuntimeError("the channel runs without a supervisor")
         return await self._peer.request(method, params, timeout=STORE_SECONDS)
@@ -110,7 +110,7 @@ class ChannelHost:
         spread = random.uniform(0.5, 1)  # noqa: S311 - spreads out clients, no secret
         return retry_after if retry_after is not None else longest * spread
 
-    # --- what the supervisor asks ----------------------------------------------------------------
+    # --- requests of the supervisor ---------------------------------------------------------------
 
     async def _send_message(self, params: JsonValue) -> wire.CallReport:
         message = wire.OutgoingMessage.model_validate(params)

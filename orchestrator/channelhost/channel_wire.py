@@ -27,7 +27,7 @@ FD_VARIABLE = "ORCHESTRATOR_CHANNELHOST_FD"
 LOG_VARIABLE = "ORCHESTRATOR_LOG_LEVEL"
 OPTIONS_VARIABLE = "ORCHESTRATOR_CHANNEL_OPTIONS"  # JSON of the options in agents.json
 MAX_TEXT = 100_000  # characters of a message that is received
-MAX_ID = 512  # characters; an event id of Matrix has 255 at most
+MAX_ID = 512  # characters; a Matrix event id has 255 at most
 MAX_BATCH = 100  # messages
 MAX_SENT_FILE = 11 * 1024 * 1024  # bytes; one line of the wire holds it as base64
 

@@ -1,4 +1,4 @@
-"""What a chat system of the channel host provides, and what the host provides to it."""
+"""The interfaces between a chat system and its channel host."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVarTuple
@@ -45,7 +45,7 @@ class ForeignChannel(Protocol):
         """
 
     async def send(self, message: OutgoingMessage) -> str:
-        """Send a message and return its id; a key that was used before is not sent again."""
+        """Send a message and return its id; one whose key was used before is not sent again."""
 
     async def edit(self, message: OutgoingMessage) -> None:
         """Change the message with its ``message_id``."""
@@ -63,7 +63,7 @@ class ForeignChannel(Protocol):
         """Close all connections."""
 
 
-# Makes the channel from its options in agents.json and its secrets, both by name.
+# Makes the channel from its options in agents.json and its secrets, both keyed by name.
 Connect: TypeAlias = Callable[[Mapping[str, str], Mapping[str, str]], ForeignChannel]
 
 

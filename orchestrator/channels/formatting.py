@@ -35,7 +35,7 @@ _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _QUOTE_TAG = re.compile(r"</?blockquote>")
 _HOST = re.compile(r"(?<![\w-])(?:(?:[\w-]{1,63}\.){1,9}[^\W\d_][\w-]{1,62}|(?:\d{1,3}\.){3}\d+)")
 _INSIDE = r"((?:<[^>]*>)*)"  # tags between the letters of an address
-# Addresses of apps, which Telegram makes links of by itself: `tg://`, `ton://`.
+# Addresses of apps, which Telegram turns into links by itself: `tg://`, `ton://`.
 _APP_ADDRESS = re.compile(
     rf"<[^>]*>|(t{_INSIDE}g|t{_INSIDE}o{_INSIDE}n(?:{_INSIDE}[site]){{0,4}}){_INSIDE}:"
     rf"(?={_INSIDE}/{_INSIDE}/)",
@@ -85,7 +85,7 @@ def _render_markdown(text: str) -> str:
 
 
 def extract_visible_text(rendered: str) -> str:
-    """Return the text that a reader sees of Telegram HTML."""
+    """Return the visible text of Telegram HTML."""
     text = _TAG.sub("", rendered)
     return unescape_text(text) if "&" in text else text
 
@@ -108,12 +108,12 @@ def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...
     """Cut Markdown into messages, at the end of a paragraph, line or word if possible.
 
     The rendered text is cut: markup that spans a cut is closed and reopened, and only whitespace
-    at cuts is lost. A text that fits stays Markdown.
+    at cuts is lost. Text that fits stays Markdown.
 
     Args:
         text: Markdown; blank text gives no part.
         mark: plain text for the end of the first part, such as the mark of a preview.
-        limit: the most UTF-16 code units of a part that its reader sees; at least 32.
+        limit: the maximum number of visible UTF-16 code units in a part; at least 32.
     """
     source = clean_text(text).strip("\n").rstrip()
     rendered = to_html(source)
@@ -134,7 +134,7 @@ def split(text: str, mark: str = "", limit: int = LIMIT) -> tuple[ReplyPart, ...
 
 
 def _find_cuts(text: str, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield where each part of a visible text begins and ends."""
+    """Yield the start and end of each part of the visible text."""
     start = 0
     while rest := text[start:].lstrip("\n"):
         start = len(text) - len(rest)

@@ -58,14 +58,14 @@ CALL_TIMEOUT = 55.0  # seconds; the host itself gives a call up after 50
 TYPING_TIMEOUT = 10.0  # seconds
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # whose servers a channel may trust
 TOO_LONG = f"Your message is too long for me: I read up to {wire.MAX_TEXT:,} characters."
-TOO_LARGE = f"files of this channel may have {wire.MAX_SENT_FILE // 1024**2} MB"
+TOO_LARGE = f"files in this channel are limited to {wire.MAX_SENT_FILE // 1024**2} MB"
 NOT_RUNNING = "the channel's process does not run{why}"
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class HostMeans:
-    """What the channels' processes need from the daemon and its machine.
+class HostResources:
+    """The parts of the daemon and its machine that channels' processes need.
 
     ``clock`` returns seconds of a clock that cannot be set, ``jitter`` spreads restarts.
     """
@@ -80,7 +80,7 @@ class HostMeans:
 
 @dataclass(frozen=True)
 class _Account:
-    """What a process is started with."""
+    """The options, secrets and sandbox mode with which a process is started."""
 
     options: str  # JSON
     secrets: Mapping[str, str]
@@ -90,26 +90,26 @@ class _Account:
 class HostedChannel:
     """The `Adapter` of one chat system. `keep_process` must run for as long as it sends."""
 
-    edits = False
-    takes_files = True
-    from_journal = False
+    can_edit = False
+    can_show_files = True
+    is_read_from_journal = False
 
-    def __init__(self, name: str, kind: ChannelKind, means: HostMeans) -> None:
+    def __init__(self, name: str, kind: ChannelKind, resources: HostResources) -> None:
         self.name = self.bot_id = name
         self.status = ChannelStatus(name, state="off")
-        self.keyed = kind.keyed
+        self.deduplicates = kind.keyed
         self._kind = kind
-        self._means = means
-        self._kept = KeptChild(f"channel {name}", self, means.clock, means.jitter)
+        self._resources = resources
+        self._kept = KeptChild(f"channel {name}", self, resources.clock, resources.jitter)
         self._account: _Account | None = None
         self._started: _Account | None = None  # that the running process has
         self._intake: Intake | None = None
         self._taken = anyio.Event()  # once there is an intake
-        self._limiter = RateLimiter(Rate(kind.bot_rate, 30), means.clock, anyio.sleep)
+        self._limiter = RateLimiter(Rate(kind.bot_rate, 30), resources.clock, anyio.sleep)
 
     @property
     def child(self) -> ChildProcess | None:
-        """Its process, while it runs."""
+        """The channel's process, or None while it is not running."""
         return self._kept.child
 
     def apply_settings(self) -> None:
@@ -121,12 +121,12 @@ class HostedChannel:
             self._kept.wake()
 
     def _find_wanted_account(self) -> _Account | None:
-        agents = self._means.agents()
+        agents = self._resources.agents()
         section = agents.channels.hosted_channels.get(self.name)
         if section is None or not section.enabled:
             self.status.state, self.status.detail = "off", ""
             return None
-        secrets = {name: self._means.environ.get(name, "") for name in self._kind.secrets}
+        secrets = {name: self._resources.environ.get(name, "") for name in self._kind.secrets}
         missing = explain_missing(self._kind.requires, self._kind.extra) or next(
             (f"{name} is not set; put it in keys.env" for name in secrets if not secrets[name]), ""
         )
@@ -141,7 +141,7 @@ class HostedChannel:
     async def keep_process(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Keep the process running as agents.json says, until cancelled.
 
-        ``changed`` waits until another configuration is in force.
+        ``changed`` waits for the next change of the configuration.
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._kept.run)
@@ -149,7 +149,7 @@ class HostedChannel:
                 self.apply_settings()
                 await changed()
 
-    # --- the duty of the child -------------------------------------------------------------------
+    # --- the purpose of the child ---------------------------------------------------------------
 
     @property
     def is_needed(self) -> bool:
@@ -158,12 +158,12 @@ class HostedChannel:
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ChildProcess]:
-        """Start the process with the account that is in force."""
+        """Start the process with the current account."""
         account = self._started = self._account or _Account("{}", {}, "auto")
-        settings = self._means.settings
+        settings = self._resources.settings
         env = {
-            **select_inherited_variables(self._means.environ),
-            **{key: value for key, value in self._means.environ.items() if key in CERTIFICATES},
+            **select_inherited_variables(self._resources.environ),
+            **{key: value for key, value in self._resources.environ.items() if key in CERTIFICATES},
             **account.secrets,
             wire.OPTIONS_VARIABLE: account.options,
             wire.LOG_VARIABLE: settings.log_level,
@@ -176,13 +176,13 @@ class HostedChannel:
             wire.ACCEPT: self._store_messages,
         }
         make = partial(_HostProcess, handlers=handlers, report=self._record_state)
-        async with run_child(program, make, self._means.spawn) as child:
+        async with run_child(program, make, self._resources.spawn) as child:
             require_jail(account.sandbox, child.sandbox)
             log.info("channel_host_ready", channel=self.name, pid=child.pid)
             yield child
 
     async def update_child(self, child: ChildProcess) -> None:
-        """Watch that it answers; replace it when its account has changed."""
+        """Watch the child, and replace it when its account has changed."""
         if self._started != self._account:
             child.stop()
         child.start_watching()
@@ -193,7 +193,7 @@ class HostedChannel:
         if self.is_needed:
             self.status.state, self.status.detail = "degraded", reason
 
-    # --- what the process asks and tells ---------------------------------------------------------
+    # --- requests of the process ------------------------------------------------------------------
 
     def _record_state(self, params: JsonValue) -> None:
         report = wire.ChannelState.model_validate(params)
@@ -243,7 +243,7 @@ class HostedChannel:
             return replace(found, text=cut, skip="too long", notice=TOO_LONG)
         return found
 
-    # --- what the daemon asks --------------------------------------------------------------------
+    # --- calls of the daemon ----------------------------------------------------------------------
 
     async def run(self, intake: Intake) -> None:
         """Accept messages until cancelled."""
@@ -284,7 +284,7 @@ class HostedChannel:
         """Do nothing: an answer is sent once it is whole."""
 
     def is_delivered_when_stored(self, chat_id: str) -> bool:
-        """Return false: a reply must be sent."""
+        """Return False: a reply must be sent."""
         del chat_id
         return False
 
@@ -325,7 +325,7 @@ class HostedChannel:
         """Call the process.
 
         Raises:
-            SendError: with what is known about the message.
+            SendError: the call failed; the error says what is known about the message.
         """
         child = self._kept.child
         if child is None or child.peer.closed.is_set():
@@ -344,14 +344,14 @@ class HostedChannel:
 
 @dataclass(kw_only=True)
 class _HostProcess(ChildProcess):
-    """A channel's process; it is asked all the time whether it lives, as it may only listen."""
+    """A channel's process. It is pinged at all times, as it may only be listening."""
 
     handlers: Mapping[str, RequestHandler]
     report: NotificationHandler
 
     @property
-    def busy(self) -> bool:
-        """Return true: messages may arrive at any time."""
+    def is_busy(self) -> bool:
+        """Always True: messages may arrive at any time."""
         return True
 
     def register_handlers(self) -> None:

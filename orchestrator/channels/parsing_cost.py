@@ -1,13 +1,13 @@
 """Limit the cost of parsing Markdown, before it is parsed.
 
-The parser takes time that grows with the square of some texts: of ``![`` without an end, of a table
+The parser takes time that grows with the square of some input: of ``![`` without an end, of a table
 with many columns. So an upper bound of each line's cost is estimated, and only an affordable
 beginning is parsed. Only markup costs; letters are free.
 """
 
 import re
 
-AFFORDABLE = 30_000  # microseconds, about: three messages in which every line is marked up
+MAX_COST = 30_000  # microseconds, about: three messages in which every line is marked up
 MAX_FORMATTED = 65_536  # characters
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -23,9 +23,9 @@ _BLOCK = re.compile(r"[ \t]*(?:[-+*#=_~`>]|\d+[.)])")
 
 
 def find_affordable_end(text: str) -> int:
-    """Return how many characters of ``text`` can be parsed in little time.
+    """Return the number of characters of ``text`` that can be parsed in little time.
 
-    These are whole lines. All of a text that has no more than usual Markdown is affordable.
+    These are whole lines. Text with no more than the usual Markdown is affordable as a whole.
     """
     spent = end = openers = cells = quotes = depth = 0
     for match in _LINE.finditer(text[:MAX_FORMATTED]):
@@ -43,7 +43,7 @@ def find_affordable_end(text: str) -> int:
         spent += _COST_LINK * (line.count("](") + line.count("<"))
         spent += ((openers + found) ** 2 - openers**2) // _BRACKETS
         openers += found
-        if spent > AFFORDABLE:
+        if spent > MAX_COST:
             return end
         end = match.end()
     return end

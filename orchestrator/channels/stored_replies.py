@@ -38,10 +38,10 @@ class JournalChannel:
 
     name: str
     bot_id = "local"
-    edits = False
-    takes_files = False
-    keyed = False
-    from_journal = True
+    can_edit = False
+    can_show_files = False
+    deduplicates = False
+    is_read_from_journal = True
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -54,7 +54,7 @@ class JournalChannel:
         await anyio.sleep_forever()
 
     def is_delivered_when_stored(self, chat_id: str) -> bool:
-        """Return true: clients read the journal, now or later."""
+        """Return True: clients read the journal, now or later."""
         del chat_id
         return True
 
@@ -70,7 +70,7 @@ class JournalChannel:
         return "journal"
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
-        """Do as `send`; nothing is edited in these channels."""
+        """Send the part: these channels edit nothing."""
         del message_id
         self.wake_waiting_clients(part.chat_id)
 

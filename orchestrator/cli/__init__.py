@@ -36,7 +36,7 @@ EXAMPLES = {
     "orchestrator status": "see what runs and what is wrong",
     'orchestrator send home "hello"': "ask the agent 'home' one thing",
 }
-ANY = "COMMAND"  # the one command that typer knows; it runs each by its name
+ANY = "COMMAND"  # the one command that typer knows; it runs each command by name
 WIDTH = 79  # columns of a terminal of 80 that a line fills
 
 

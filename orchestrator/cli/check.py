@@ -19,7 +19,7 @@ app = make_command_group()
 
 
 class CheckReport(CamelModel):
-    """What ``check --json`` prints: how many parts are valid, and every problem."""
+    """The output of ``check --json``: the number of valid parts, and every problem."""
 
     file: str
     agents: int

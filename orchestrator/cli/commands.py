@@ -42,14 +42,14 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "help": "Print a page of the manual, or the list of its pages.",
     },
 }
-"""The core's commands by their heading on the first screen, each with its summary."""
+"""The core's commands, keyed by heading on the first screen, each with its summary."""
 COMMANDS: Mapping[str, Command] = {
     name: Command(group, summary, f"{__package__}.{name}")
     for group, commands in GROUPS.items()
     for name, summary in commands.items()
 }
 WORDS = Path(__file__).with_name("words.json")
-"""Every command of this distribution with its options; scripts/reference writes it."""
+"""The file with every command of this distribution; scripts/reference writes it."""
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -74,7 +74,7 @@ def find_extension_commands() -> Mapping[str, Command]:
 
 
 def group_commands() -> Mapping[str, Mapping[str, Command]]:
-    """Return all commands by their headings, in the order of the first screen."""
+    """Return all commands, keyed by heading, in the order of the first screen."""
     groups: dict[str, dict[str, Command]] = {title: {} for title in GROUPS}
     for name, command in (*COMMANDS.items(), *find_extension_commands().items()):
         groups.setdefault(command.group, {})[name] = command
@@ -82,12 +82,12 @@ def group_commands() -> Mapping[str, Mapping[str, Command]]:
 
 
 def list_commands() -> Mapping[str, Command]:
-    """Return all commands by name, in the order of the first screen."""
+    """Return all commands, keyed by name, in the order of the first screen."""
     return {name: one for group in group_commands().values() for name, one in group.items()}
 
 
 def explain_unknown(name: str) -> str:
-    """Return why a word is not a command, and what to type instead."""
+    """Return a message that a word is not a command, with what to type instead."""
     extension = json.loads(WORDS.read_text("utf-8"))["extensions"].get(name)
     if extension is not None:
         from orchestrator.extras import explain_missing_extension  # noqa: PLC0415 - seldom needed
@@ -111,7 +111,7 @@ def import_app(command: Command) -> typer.Typer:
 def make_command_group(name: str | None = None) -> typer.Typer:
     """Make the application to which a command's module adds its functions.
 
-    ``name`` is that of a command with subcommands; without it the module has one command.
+    ``name`` is the name of a command with subcommands; without it the module has one command.
     """
     command = find_command(name) if name else None
     return typer.Typer(

@@ -18,10 +18,11 @@ from orchestrator.timezones import find_host_timezone
 
 
 @dataclass(frozen=True)
-class Examined:
-    """agents.json, None if it cannot be used; all problems, and the environment with the keys.
+class ExaminedConfig:
+    """The parts of a configuration, and all its problems.
 
-    ``secrets`` are the fields of agents.json that may hold a secret as it stands.
+    ``file`` is None if agents.json cannot be used. ``environ`` is the environment with the keys.
+    ``secrets`` are the fields of agents.json that may hold a secret in the file itself.
     """
 
     file: AgentsFile | None
@@ -32,10 +33,10 @@ class Examined:
 
 def examine_config(
     settings: Settings, path: Path, variables: Mapping[str, str] = os.environ
-) -> Examined:
+) -> ExaminedConfig:
     """Read agents.json at ``path``, the keys, the prompts and the skills.
 
-    ``variables`` are those of the environment, which win over the home's file of keys.
+    ``variables`` is the environment, which wins over the home's file of keys.
     """
     keys = keys_file.read_keys(settings.home, variables)
     environ = settings.add_bot_token(keys.merge_under(variables))
@@ -45,7 +46,7 @@ def examine_config(
         loaded = load_agents_file(path, environ, load_moved_chats(settings), settings.home)
     except AgentsFileError as error:
         problems = (*error.problems, *check_exposure(path, (), others), *keys.problems)
-        return Examined(None, problems, environ)
+        return ExaminedConfig(None, problems, environ)
     zone, now = find_host_timezone(environ), round(time.time() * 1000)
     problems = (
         *loaded.problems,
@@ -54,7 +55,7 @@ def examine_config(
         *check_exposure(path, loaded.secrets, others),
         *keys.problems,
     )
-    return Examined(loaded.file, problems, environ, loaded.secrets)
+    return ExaminedConfig(loaded.file, problems, environ, loaded.secrets)
 
 
 def load_library(settings: Settings, file: AgentsFile) -> PromptSet:

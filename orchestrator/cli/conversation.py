@@ -42,8 +42,8 @@ async def send_and_wait(
     """Send a message and return its outcome, waiting up to ``seconds``.
 
     If the daemon stops meanwhile, the message is sent again; its id keeps the daemon from storing
-    it twice. ``on_question`` receives each call that waits for approval in the chat, but
-    ``on_earlier`` those that waited already; the message waits behind them.
+    it twice. ``on_question`` is called with each call that waits for approval in the chat,
+    but ``on_earlier`` with those that waited already; the message waits behind them.
 
     Raises:
         NotRunningError: no daemon runs.
@@ -100,7 +100,7 @@ def make_event_handlers(
 
 
 def require_answering_agent(scene: ChatScene, agent: str | None) -> None:
-    """Make sure that an agent answers a chat.
+    """Require that an agent answers a chat.
 
     Raises:
         UnknownAgentError: there is no such agent, or none is bound; the message lists all agents.
@@ -114,7 +114,7 @@ def require_answering_agent(scene: ChatScene, agent: str | None) -> None:
 
 
 async def deliver_message(peer: Peer, message: ChatSend) -> bool:
-    """Have the daemon store a message, once even if repeated; return true."""
+    """Have the daemon store a message, once even if repeated; return True."""
     await peer.call(CHAT_SEND, message, Ack, timeout=ANSWER_SECONDS)
     return True
 

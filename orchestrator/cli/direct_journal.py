@@ -25,7 +25,7 @@ S = TypeVar("S")
 
 
 def load_moved_chats(settings: Settings) -> Mapping[str, Mapping[str, str]]:
-    """Return the first ids of moved chats by their new ids; empty without a journal."""
+    """Return the first ids of moved chats, keyed by new id; empty without a journal."""
     with suppress(JournalError), open_for_reading(settings.journal) as db:
         return chat_moves.load_all_moves(db)
     return {}
@@ -34,7 +34,7 @@ def load_moved_chats(settings: Settings) -> Mapping[str, Mapping[str, str]]:
 def ask_or_read(
     settings: Settings, method: str, result: type[R], read: Callable[[Database], R]
 ) -> R:
-    """Ask the daemon for a list; without a daemon, ``read`` it in the journal.
+    """Return a list from the daemon, or ``read`` it from the journal without a daemon.
 
     Raises:
         JournalError: there is no journal.
@@ -53,7 +53,7 @@ def change_journal(
     apply: Callable[[Database, S, int], None],
     subject: S,
 ) -> None:
-    """Ask the daemon for a change; without a daemon, lock the home and ``apply`` it here.
+    """Have the daemon make a change; without a daemon, lock the home and ``apply`` it here.
 
     ``apply`` gets the journal, ``subject`` and the time in milliseconds since the epoch.
 

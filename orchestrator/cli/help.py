@@ -56,13 +56,13 @@ def show_topic(
 
 
 def load_manual() -> Mapping[str, str]:
-    """Return the manual's pages by name: the bundled ones and those of extensions."""
+    """Return the manual's pages, keyed by name: the bundled ones and those of extensions."""
     bundled = (find_bundled_path("skills") / MANUAL).glob("*.md")
     pages = {file.stem: file.read_text("utf-8") for file in bundled}
     for extension in find_installed().every():
         try:
             added = {file.stem: file.read_text("utf-8") for file in extension.list_manual_pages()}
-        except Exception as error:  # noqa: BLE001 - a stranger's code may fail in any way
+        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
             problem = f"{type(error).__name__}: {error}"
             typer.echo(f"extension '{extension.name}' has no readable pages: {problem}", err=True)
             continue
@@ -71,7 +71,7 @@ def load_manual() -> Mapping[str, str]:
 
 
 def split_sections(text: str) -> Mapping[str, str]:
-    """Return the sections of a page by their headings, code left whole."""
+    """Return the sections of a page, keyed by heading; code is left whole."""
     parts = re.split(r"(?m)^(?=## )", text)[1:]
     return {part.partition("\n")[0].removeprefix("## "): part for part in parts}
 

@@ -62,7 +62,7 @@ def parse_whole_chat(words: Sequence[str]) -> ChatName:
     """Parse a chat that is not a thread.
 
     Raises:
-        BadParameter: they name a thread, or have another form.
+        BadParameter: the arguments name a thread, or have another form.
     """
     chat = parse_chat(words)
     if chat.thread_id:
@@ -91,7 +91,7 @@ def load_settings(
 
 
 def load_environment(settings: Settings) -> Mapping[str, str]:
-    """Return the variables of this shell, and from the home's file of keys what it does not set."""
+    """Return the variables of this shell, completed from the home's file of keys."""
     return keys_file.load_environment(settings.home, os.environ)
 
 
@@ -99,6 +99,6 @@ def load_agents(settings: Settings) -> AgentsFile:
     """Read agents.json as the daemon of this home would.
 
     Raises:
-        AgentsFileError: it cannot be used.
+        AgentsFileError: the file cannot be used.
     """
     return load_agents_file(settings.find_agents_file(), load_environment(settings)).file

@@ -22,7 +22,7 @@ def require_access(home: Path) -> None:
     """Require that this user may read a home, if it exists.
 
     Raises:
-        ConfigError: it, or a folder above it, is closed to this user.
+        ConfigError: the home, or a folder above it, is closed to this user.
     """
     closed = home_owner.find_barrier(home)
     if closed is None:
@@ -38,7 +38,7 @@ def require_owner(home: Path) -> None:
     """Require that this user owns a home and the files that the daemon writes there.
 
     Raises:
-        ConfigError: another user owns something there.
+        ConfigError: another user owns the home or one of these files.
     """
     found = home_owner.list_foreign_files(home)
     if not found:
@@ -58,7 +58,7 @@ def require_owner(home: Path) -> None:
 
 
 def describe_other_daemon(home: Path) -> str:
-    """Return where a daemon or a service is, for a user with none on this home."""
+    """Return a hint at a daemon or service with another home; empty if none is found."""
     for other, user in _list_usual_homes():
         if other != home and _is_listening(other):
             return f"; one runs on {other}, try: {format_command_as(other, user)}"

@@ -32,7 +32,7 @@ FENCE = "```"
 
 
 def print_text(text: str, *, err: bool = False) -> None:
-    """Print any text, folded at words on a terminal."""
+    """Print text, folded at words on a terminal."""
     stream = sys.stderr if err else sys.stdout
     shown = make_printable(text)
     typer.echo(fold_lines(shown, get_screen_size()[0]) if stream.isatty() else shown, err=err)

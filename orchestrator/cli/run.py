@@ -34,7 +34,7 @@ def run(
 ) -> None:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C."""
     if sys.platform != "linux":
-        raise ConfigError("orchestrator runs on Linux (kernel 5.4 or newer) only")
+        raise ConfigError("orchestrator requires Linux with kernel 5.4 or newer")
     harden_process()
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)

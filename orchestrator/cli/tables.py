@@ -23,14 +23,14 @@ from orchestrator.cli.output import escape_hidden, make_printable
 
 PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 GAP = "  "  # between columns, and before what is printed below a row
-LEAST = 32  # columns of the screen that a folded text needs
-LINES = 4  # of a folded cell, about; longer texts stand below their row
+MIN_FOLDED = 32  # columns of the screen that a folded text needs
+MAX_LINES = 4  # of a folded cell, about; longer text stands below its row
 WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+")
 NUMBER = re.compile(r"[-+$]?[\d,.]+%?")
 
 
-Column = str | Callable[[Any], object]  # of a record: its attribute, or what is made of it
-Columns = Mapping[str, Column]  # by their headings
+Column = str | Callable[[Any], object]  # an attribute of a record, or a function of it
+Columns = Mapping[str, Column]  # keyed by heading
 
 
 def print_listing(
@@ -45,7 +45,8 @@ def print_listing(
 ) -> None:
     """Print records as a table, or as JSON under ``key``; print ``empty`` if there are none.
 
-    The JSON of a record is a model as it is, what ``describe`` makes of it, or all its fields.
+    The JSON of a record is the record itself if it is a model, the result of ``describe``, or an
+    object with all its fields.
     """
     if as_json:
         print_json({key: [(describe or _describe)(record) for record in records]})
@@ -67,9 +68,9 @@ def describe_record(
     renamed: Mapping[str, str] = MappingProxyType({}),
     **changed: object,
 ) -> dict[str, object]:
-    """Return a record's fields, all or only ``names``, by their JSON names.
+    """Return a record's fields, all or only ``names``, keyed by JSON name.
 
-    ``renamed`` are fields with another name there; ``changed`` are values by their new names.
+    ``renamed`` maps fields to other names; ``changed`` has other values, keyed by those names.
     """
     found = {}
     for name in names or getattr(record, "_fields", None) or (one.name for one in fields(record)):
@@ -123,7 +124,7 @@ def render_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int)
 
 
 def fold_text(text: str, width: int) -> list[str]:
-    """Break a text at words into lines of at most ``width`` columns."""
+    """Break text at words into lines of at most ``width`` columns."""
     lines = []
     line = ""
     for found in WORD.findall(text):
@@ -147,10 +148,10 @@ def _fit_columns(natural: Sequence[int], width: int) -> tuple[dict[int, int], li
         first, *others = inline
         widest = max(inline, key=inline.__getitem__)
         room = inline[widest] - over
-        if not others or room >= max(LEAST, inline[widest] // LINES):
+        if not others or room >= max(MIN_FOLDED, inline[widest] // MAX_LINES):
             inline[widest] = max(room, 1)
             break
-        foldable = widest != first and inline[widest] > LEAST
+        foldable = widest != first and inline[widest] > MIN_FOLDED
         below.append(widest if foldable else others[-1])
         del inline[below[-1]]
     return inline, sorted(below)

@@ -1,6 +1,6 @@
 """The history of `orchestrator chat`: JSON lines, oldest first.
 
-Several conversations may add to it at once. Only this user can read it.
+Several conversations may add to it at the same time. Only this user can read it.
 """
 
 import json
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from orchestrator.files import write_private
 
-KEPT = 1000  # messages that a new conversation finds
-SLACK = 2 * KEPT  # messages in the file before the oldest are dropped
-LONGEST = 10_000  # characters of a message; a pasted book is sent, and not kept
+MAX_LOADED = 1000  # messages that a new conversation loads
+MAX_STORED = 2 * MAX_LOADED  # messages in the file before the oldest are dropped
+MAX_LENGTH = 10_000  # characters of a message; a pasted book is sent, but not kept
 
 
 def add_message(path: Path, chat: str, text: str) -> None:
@@ -21,7 +21,7 @@ def add_message(path: Path, chat: str, text: str) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         return
     line = json.dumps({"chat": chat, "text": text}, ensure_ascii=False)
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -38,14 +38,14 @@ def load_messages(path: Path) -> list[str]:
         OSError: the file cannot be read.
     """
     lines = _read_lines(path)
-    if len(lines) > SLACK:
-        lines = lines[-KEPT:]
+    if len(lines) > MAX_STORED:
+        lines = lines[-MAX_LOADED:]
         _write_lines(path, lines)
-    return [text for line in reversed(lines[-KEPT:]) if (text := _parse_entry(line)[1])]
+    return [text for line in reversed(lines[-MAX_LOADED:]) if (text := _parse_entry(line)[1])]
 
 
 def count_messages(path: Path, chat: str) -> int:
-    """Return how many messages of a chat are in the file; 0 without a file."""
+    """Return the number of a chat's messages in the file; 0 without a file."""
     return sum(_match_chat(chat)(line) for line in _read_lines(path)) if path.exists() else 0
 
 

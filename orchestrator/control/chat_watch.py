@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import anyio
 
 from orchestrator import chat_texts
-from orchestrator.chat_activity import AnswerGrew, CallFinished, CallMade, ChatActivity, Happening
+from orchestrator.chat_activity import (
+    ActivityEvent,
+    AnswerGrew,
+    CallFinished,
+    CallStarted,
+    ChatActivity,
+)
 from orchestrator.control.console import Console
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import (
@@ -33,7 +39,7 @@ from orchestrator.journal.inspect.chat_lines import ChatLine
 from orchestrator.routing import find_answering_agent
 
 POLL = 1.0  # seconds; a message that a tool wrote to another chat wakes no one
-BATCH = 100  # messages read at once
+BATCH = 100  # messages read at a time
 EXCERPT = 2000  # characters of each message of an earlier exchange
 Show = Callable[[ChatEvent], None]
 
@@ -88,8 +94,8 @@ class ChatWatcher:
         """Show the messages of a chat after a position, and what happens in it now."""
         chat_key = self.console.build_address(chat).chat_key
 
-        def show_happening(happening: Happening) -> None:
-            show(_build_event(chat, happening))
+        def show_event(event: ActivityEvent) -> None:
+            show(_build_event(chat, event))
 
         def read_entries(db: Database, position: int, now: int) -> tuple[list[ChatEntry], int]:
             end = chat_lines.load_newest_position(db)
@@ -97,7 +103,7 @@ class ChatWatcher:
             found = [_build_entry(db, line, chat_key, now) for line in lines]
             return found, lines[-1].id if len(lines) == BATCH else max(position, end)
 
-        with self.activity.watch_chat(chat_key, show_happening):
+        with self.activity.watch_chat(chat_key, show_event):
             replies = self.console.watch_replies(chat)
             while True:
                 changed = replies.changed
@@ -143,17 +149,17 @@ def _classify_source(line: ChatLine, chat_key: str) -> str:
     return "answer" if line.turn_chat == chat_key and line.is_reply else "tool"
 
 
-def _build_event(chat: str, happening: Happening) -> ChatEvent:
-    match happening:
+def _build_event(chat: str, event: ActivityEvent) -> ChatEvent:
+    match event:
         case AnswerGrew(turn_id, text):
             return ChatEvent(chat=chat, answer=GrowingAnswer(turn_id=turn_id, text=text))
-        case CallMade():
-            return ChatEvent(chat=chat, call=_build_call(happening))
+        case CallStarted():
+            return ChatEvent(chat=chat, call=_build_call(event))
         case CallFinished(call, seconds, problem):
             return ChatEvent(chat=chat, call=_build_call(call, seconds, problem))
 
 
 def _build_call(
-    call: CallMade, seconds: float | None = None, problem: str | None = None
+    call: CallStarted, seconds: float | None = None, problem: str | None = None
 ) -> ChatCall:
     return ChatCall.from_object(call, seconds=seconds, problem=problem and problem[:EXCERPT])

@@ -48,7 +48,7 @@ class ControlServer:
     """The server of the control socket; each connection is a peer.
 
     Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
-    whom the audit log names, ``added`` returns the methods of extensions for a connection, or for
+    the name in the audit log, ``added`` returns the methods of extensions for a connection, or for
     the page (None). ``wake`` is called when inbox, outbox or schedule have changed.
     """
 
@@ -224,14 +224,14 @@ class ControlServer:
     async def change_row(
         self, change: Callable[[Database, int, int], None], params: JsonValue
     ) -> protocol.Ack:
-        """Run ``change(db, id, now)`` on the row that ``params``, a `RowId`, name."""
+        """Run ``change(db, id, now)`` on the row that ``params``, a `RowId`, names."""
         return await self.change_journal(change, protocol.RowId.model_validate(params).id)
 
     async def change_journal(self, change: Callable[..., object], *what: object) -> protocol.Ack:
         """Run ``change(db, *what, now)``.
 
         Raises:
-            RpcError: it was refused, or not stored.
+            RpcError: the change was refused, or not stored.
         """
         try:
             await self.daemon.store.transact(change, *what, self.daemon.clock())

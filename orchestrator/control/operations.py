@@ -32,9 +32,9 @@ log = structlog.get_logger()
 class DaemonOperations:
     """Operations on the daemon as a whole.
 
-    ``clock`` returns milliseconds since the epoch, ``others`` the process that forks workers, and
-    the page. ``notes`` returns what other parts want to be known. ``configured`` is called with the
-    agents.json from before a change and the one that is in force now.
+    ``clock`` returns milliseconds since the epoch, ``others`` the children besides workers, such as
+    the page, and ``notes`` the hints of other parts. After a change, ``configured`` is called with
+    the previous and the current agents.json.
     """
 
     store: Store

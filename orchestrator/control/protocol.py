@@ -20,7 +20,7 @@ HEALTH = "health"  # → HealthReport
 EXAMINE = "doctor"  # → DoctorFindings, by `page/act`, from the extension of that name
 CHAT_SEND = "chat/send"  # ChatSend → Ack
 CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
-CHAT_WATCH = "chat/watch"  # ChatWatch → ChatScene, and then CHAT_EVENT until the connection ends
+CHAT_WATCH = "chat/watch"  # ChatWatch → ChatScene, and then CHAT_EVENT until the connection closes
 CHAT_EVENT = "chat/event"  # notification ChatEvent
 PAIR_LIST = "pair/list"  # → PairingList
 PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
@@ -83,8 +83,8 @@ class AgentReport(CamelModel):
 class ProcessReport(CamelModel):
     """One process of the daemon in `orchestrator status`.
 
-    ``sandbox`` is the level that it found when it tried its own jail; ``reason`` says why it is
-    no higher.
+    ``sandbox`` is the level that the process found when it tried its jail; ``reason`` says why the
+    level is no higher.
     """
 
     name: str
@@ -203,8 +203,8 @@ class ChatOutcome(CamelModel):
 class ChatWatch(CamelModel):
     """A console chat to watch, for messages to ``agent`` (default: chosen by the bindings).
 
-    A client that comes back names the position ``after`` which it has seen nothing; ``recent`` is
-    the number of earlier exchanges to tell.
+    A client that reconnects gives the last position that it has seen as ``after``; ``recent`` is
+    the number of earlier exchanges to send.
     """
 
     chat: str
@@ -260,14 +260,14 @@ class ChatScene(CamelModel):
 
 
 class GrowingAnswer(CamelModel):
-    """The whole text so far of a turn's present response."""
+    """The whole text so far of a turn's current response."""
 
     turn_id: str
     text: str
 
 
 class ChatCall(CamelModel):
-    """A tool call of a turn: it runs or waits while ``seconds`` is None, else it has ended.
+    """A tool call of a turn: it runs or waits while ``seconds`` is None, otherwise it has ended.
 
     ``problem`` says why it failed, if it did.
     """
@@ -339,7 +339,7 @@ class ApprovalList(CamelModel):
 
 
 class ApprovalDecision(CamelModel):
-    """The operator's decision on one call; with ``args_hash`` it is for these arguments alone.
+    """The operator's decision on one call; with ``args_hash`` only for these arguments.
 
     ``note`` says why; the model is told.
     """
@@ -372,13 +372,13 @@ class ToolName(CamelModel):
 
 
 class AgentName(CamelModel):
-    """An agent by its id."""
+    """The id of an agent."""
 
     agent_id: str
 
 
 class RowId(CamelModel):
-    """The id of a dead message in the inbox, a scheduled task, or a row of an extension's."""
+    """The id of a dead message in the inbox, a scheduled task, or a row of an extension."""
 
     id: int = Field(ge=1, lt=2**63)
 

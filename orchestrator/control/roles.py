@@ -9,8 +9,8 @@ PageRole: TypeAlias = Literal["viewer", "chat", "approver", "operator"]
 class Right(Enum):
     """What a session may do."""
 
-    LOOK = auto()  # states, costs, tasks, and traces without texts
-    READ = auto()  # texts, prompts, memory, logs
+    LOOK = auto()  # states, costs, tasks, and traces without text
+    READ = auto()  # text, prompts, memory, logs
     CHAT = auto()  # write in own chats, stop own turns
     DECIDE = auto()  # approvals, pairings, changed tools, dead letters
     CHANGE = auto()  # everything else that the operator may do

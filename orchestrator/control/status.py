@@ -27,7 +27,7 @@ from thinker.jail.hardening import build_hardened_report
 from thinker.protocol.names import ChatName
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
-BRIEF = 60.0  # seconds for which a whole bot may be silent and the daemon count as ready
+MAX_HOLD_SECONDS = 60.0  # seconds that a platform may silence a ready daemon's bot
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model);"
@@ -41,7 +41,7 @@ log = structlog.get_logger()
 def build_snapshot(
     supervisor: Supervisor, servers: RemoteTools, adapters: Iterable[Adapter], started: int
 ) -> DaemonSnapshot:
-    """Return what ``/status`` shows in a chat; ``started`` in milliseconds since the epoch."""
+    """Return the snapshot that ``/status`` shows in a chat; ``started`` in ms since the epoch."""
     return DaemonSnapshot(
         version=__version__,
         started=started,
@@ -72,7 +72,7 @@ async def check_health(
     reasons = [] if admitting else ["the daemon is stopping"]
     reasons += [] if scheduler is None else [scheduler]
     deaf = [adapter for adapter in list_used_adapters(adapters) if not _is_receiving(adapter, now)]
-    reasons += [_describe_deafness(adapter.status) for adapter in deaf]
+    reasons += [_describe_silence(adapter.status) for adapter in deaf]
     try:
         with anyio.fail_after(WRITE_TIMEOUT):
             proven = await store.read(liveness.load_write_proof_time) if proof_age else 0
@@ -84,7 +84,7 @@ async def check_health(
         reasons.append(f"the journal cannot be written: {error}")
     notes: list[str] = []
     for hold in holds:
-        silent = hold.chat_id == BOT and hold.seconds > BRIEF
+        silent = hold.chat_id == BOT and hold.seconds > MAX_HOLD_SECONDS
         (reasons if silent else notes).append(_describe_hold(hold, now))
     return protocol.HealthReport(ready=not reasons, reasons=tuple(reasons), notes=tuple(notes))
 
@@ -128,7 +128,7 @@ def _is_receiving(adapter: Adapter, now: float) -> bool:
     return adapter.status.state == "ok" if last_ok is None else now - last_ok < POLL_AGE
 
 
-def _describe_deafness(channel: ChannelStatus) -> str:
+def _describe_silence(channel: ChannelStatus) -> str:
     """Explain why a channel receives nothing."""
     why = channel.detail or channel.state
     if channel.last_ok is None:
@@ -153,7 +153,7 @@ def list_troubles(
 
 
 def list_unheard_groups(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:
-    """Yield what keeps channels from hearing group messages that their rules answer."""
+    """Yield the reasons why channels do not receive group messages that their rules answer."""
     guarded = file.channels.list_chat_channels()
     for channel in channels:
         settings = guarded.get(channel.name)
@@ -166,7 +166,7 @@ def announce_ready(
 ) -> None:
     """Log that the daemon is ready, with hints for its operator.
 
-    ``models`` says what each agent thinks with: ``demo``, or a provider and a model.
+    In the event, ``models`` has each agent's model: ``demo``, or a provider and a model.
     """
     specs = [slot.spec for slot in supervisor.slots.values() if slot.spec.parent is None]
     models = {spec.agent_id: (spec.endpoint.provider, spec.endpoint.model) for spec in specs}
@@ -188,7 +188,7 @@ def announce_ready(
 def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable[str]:
     """Yield hints for the operator: demo models, use of the last good copy."""
     if configuration.fallen_back:
-        yield f"{configuration.path} is broken, so the last good copy is in force; correct the file"
+        yield f"{configuration.path} is broken, so the last good copy is in use; correct the file"
     for slot in supervisor.slots.values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)

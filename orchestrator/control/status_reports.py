@@ -1,4 +1,4 @@
-"""What the daemon tells its operator of itself: whether it is ready, and all that runs."""
+"""Report the daemon's state to its operator: whether it is ready, and everything that runs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -24,9 +24,9 @@ from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.spending.budgets import Window
 from thinker.protocol.names import format_chat_name
 
-RECENT = 5  # turns shown
-LOOK_TIMEOUT = 15.0  # seconds for what is read of the journal; a database may be away
-LOOKED_AT = 50  # newest turns whose missing tools are reported
+MAX_RECENT = 5  # turns shown
+READ_TIMEOUT = 15.0  # seconds for reading the journal; a database may be away
+MAX_CHECKED = 50  # newest turns whose missing tools are reported
 MISSING = (
     "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
     " server, allow the tool, or change the playbook"
@@ -42,14 +42,14 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
     """Report the state; the journal was written at most ``proof_age`` seconds ago."""
     health = await _judge_health(daemon, proof_age)
     try:
-        with anyio.fail_after(LOOK_TIMEOUT):
+        with anyio.fail_after(READ_TIMEOUT):
             counts, open_turns, newest, paused, starts = await daemon.store.read(
                 _load_journal_figures
             )
             sharing = await daemon.store.sharing()
             handed = await daemon.store.transact(handoffs.list_handoffs)
             spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
-            missing = await daemon.store.transact(playbooks.list_missing_tools, LOOKED_AT)
+            missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
     except TimeoutError as error:
         reasons = "; ".join(health.reasons) or "the journal does not answer"
         raise JournalError(f"not ready: {reasons}") from error
@@ -93,7 +93,7 @@ def _list_hints(
     handed: Iterable[handoffs.Handoff],
     missing: Iterable[tuple[str, str, str]],
 ) -> Iterator[str]:
-    """Yield what the operator should know; ``missing`` has agents, playbooks and tools."""
+    """Yield the hints for the operator; ``missing`` has agents, playbooks and tools."""
     for reason in health.reasons:
         yield f"not ready: {reason}"
     yield from health.notes
@@ -113,7 +113,7 @@ async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> Hea
     """Report whether the daemon is ready; notes name every other problem."""
     found = await _judge_health(daemon, proof_age)
     paused: dict[str, str] = {}
-    with suppress(JournalError), anyio.move_on_after(LOOK_TIMEOUT):
+    with suppress(JournalError), anyio.move_on_after(READ_TIMEOUT):
         paused = await daemon.store.read(pauses.describe_pauses)
     agents = _report_agents(daemon, paused)
     troubles = status.list_troubles(agents, daemon.servers.list_states())
@@ -150,7 +150,7 @@ def _load_journal_figures(
 ) -> tuple[dict[str, int], int, tuple[protocol.RecentTurn, ...], dict[str, str], int]:
     newest = tuple(
         protocol.RecentTurn.from_object(turn, turn_id=turn.id, chat=format_chat_name(turn.chat_key))
-        for turn in recent_turns.list_recent_turns(db, RECENT)
+        for turn in recent_turns.list_recent_turns(db, MAX_RECENT)
     )
     return (
         recent_turns.count_messages_by_state(db),
@@ -205,7 +205,7 @@ def _report_agent(
 
 
 def _describe_reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str:
-    """Return why an agent does not run, with what its definition lacks."""
+    """Return the reason why an agent does not run, with what its definition lacks."""
     if slot.history.state is WorkerState.RUNNING:
         return ""
     if slot.history.state is WorkerState.FATAL:

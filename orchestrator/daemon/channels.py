@@ -5,7 +5,7 @@ from functools import partial
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.control.console import Console
 from orchestrator.extension import DaemonView
 from orchestrator.processes import restarts
@@ -21,7 +21,7 @@ class HostedChannels:
         self._changes = {channel.name: Wakeup() for channel in channels}
 
     def start_processes(self, view: DaemonView) -> None:
-        """Keep their processes running; the last replies still leave through them."""
+        """Keep the channels' processes running; the last replies still leave through them."""
         for channel in self.channels:
             view.tasks.start_soon(
                 channel.keep_process, partial(self._wait_for_change, channel.name)
@@ -34,7 +34,7 @@ class HostedChannels:
                 change.wake()
 
     def list_children(self) -> Mapping[str, ChildProcess | None]:
-        """List their running processes by their names in `orchestrator status`."""
+        """List the channels' running processes, keyed by name in `orchestrator status`."""
         return {f"channel {channel.name}": channel.child for channel in self.channels}
 
     async def _wait_for_change(self, name: str) -> None:
@@ -48,7 +48,7 @@ async def make_channels(view: DaemonView) -> tuple[Console, HostedChannels]:
     for part in view.parts:
         for adapter in await part.list_adapters():
             view.adapters[adapter.name] = adapter
-    means = HostMeans(
+    resources = HostResources(
         settings=view.settings,
         environ=view.environ,
         agents=view.get_agents_file,
@@ -56,7 +56,9 @@ async def make_channels(view: DaemonView) -> tuple[Console, HostedChannels]:
         jitter=partial(restarts.draw_jitter, machine.draw_fraction),
         spawn=machine.spawn_channel,
     )
-    hosted = tuple(HostedChannel(name, kind, means) for name, kind in load_channel_kinds().items())
+    hosted = tuple(
+        HostedChannel(name, kind, resources) for name, kind in load_channel_kinds().items()
+    )
     for channel in hosted:
         channel.apply_settings()
         view.adapters[channel.name] = channel

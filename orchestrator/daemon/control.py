@@ -64,7 +64,7 @@ def make_operations(
             part.adopt_configuration(old, new)
 
     def list_children() -> Mapping[str, ChildProcess | None]:
-        """List the children of the core beside those of agents, and those of extensions."""
+        """List the children of the core besides those of agents, and those of extensions."""
         own = {"zygote": view.machine.zygote, **hosted.list_children()}
         return own | dict(chain.from_iterable(part.list_children().items() for part in view.parts))
 

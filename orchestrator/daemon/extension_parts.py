@@ -11,9 +11,9 @@ log = structlog.get_logger()
 
 
 def make_parts(view: DaemonView) -> tuple[Part, ...]:
-    """Return the parts of our own extensions, and of those that agents.json names.
+    """Return the parts of bundled extensions, and of those that agents.json names.
 
-    A fault in a foreign extension disables its part alone, and is logged.
+    A fault in a third-party extension disables only its part, and is logged.
     """
     found = find_installed()
 

@@ -1,4 +1,4 @@
-"""Guard the part of a foreign extension: a fault disables that part alone."""
+"""Guard the part of a third-party extension: a fault disables only that part."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ class GuardedPart(Part):
                 self._note_problem(f"nothing calls its method {method!r}; rename it to {hook!r}")
 
     async def list_adapters(self) -> Sequence[Adapter]:
-        """Return none: a foreign channel runs in a jailed process."""
+        """Return no adapters: a third-party channel runs in a jailed process."""
         with self._catch_faults():
             if await self._part.list_adapters():
                 self._note_problem(CHANNELS)

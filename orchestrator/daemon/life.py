@@ -37,15 +37,15 @@ from orchestrator.settings import Settings
 from orchestrator.system.lifetime import Lifetime
 from orchestrator.system.sdnotify import Notifier
 
-FLUSH = 5.0  # seconds for replies that are ready to go out before the daemon ends
-SETTLE = 2.0  # seconds for the queues of chats to notice that their worker drained
+FLUSH_SECONDS = 5.0  # seconds for replies that are ready to go out before the daemon ends
+SETTLE_SECONDS = 2.0  # seconds for the queues of chats to notice that their worker drained
 log = structlog.get_logger()
 
 
 class Daemon:
     """One daemon, from start to end."""
 
-    control: ControlServer | None = None  # as soon as it is made
+    control: ControlServer | None = None  # once it has been made
 
     def __init__(
         self, settings: Settings, environ: dict[str, str], store: Store, machine: Machine
@@ -163,13 +163,13 @@ class Daemon:
         work.close()
         processes.guard.close()
         await processes.supervisor.drain_workers(self._settings.drain_seconds)
-        with anyio.move_on_after(SETTLE):
+        with anyio.move_on_after(SETTLE_SECONDS):
             await work.dispatcher.wait_idle()
         delivery = processes.delivery
-        with anyio.move_on_after(FLUSH):
+        with anyio.move_on_after(FLUSH_SECONDS):
             followed = len(await self._store.sharing()) > 1
             await (delivery.finish_sending() if followed else delivery.wait_idle())
-        with anyio.move_on_after(FLUSH):
+        with anyio.move_on_after(FLUSH_SECONDS):
             async with anyio.create_task_group() as closing:
                 for part in self._view.parts:
                     closing.start_soon(part.close)

@@ -43,7 +43,7 @@ class Admission(NamedTuple):
 def judge_message(
     agents: AgentsFile, message: InboundMessage, paired: Collection[tuple[str, str]]
 ) -> Admission:
-    """Decide as `decide_admission` does, given the paired ids."""
+    """Decide on a message of any channel; ``paired`` has pairs of a channel and an id."""
     if message.channel in LOCAL:
         known = message.channel not in FORWARDING
         operator = known if message.operator is None else message.operator
@@ -103,8 +103,8 @@ def is_passed_over(agents: AgentsFile, message: InboundMessage) -> bool:
 def find_group_rule(message: InboundMessage, groups: GroupRules) -> str | None:
     """Return the rule that addresses a message to the bot; None if it is not addressed.
 
-    It is "all", "reply", "mention" or a pattern in quotes, and `EVERY` in private chats and for
-    buttons. A mention or a pattern counts only in the sender's own words: not in a message that
+    The rule is "all", "reply", "mention" or a pattern in quotes, and `EVERY` in private chats and
+    for buttons. A mention or a pattern counts only in the sender's own words: not in a message that
     was forwarded, and a pattern not in lines that quote (``> ``).
     """
     if message.private or message.kind == PRESS:

@@ -1,4 +1,4 @@
-"""Decide about calls by buttons, which a person may press who may use the command."""
+"""Decide about tool calls by buttons, for people who may use the command."""
 
 import re
 from typing import NamedTuple

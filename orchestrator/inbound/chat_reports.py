@@ -1,4 +1,4 @@
-"""What chat commands show: the state of the daemon, its agents, tasks and spending."""
+"""The reports of chat commands: the state of the daemon, its agents, tasks and spending."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ from orchestrator.timezones import load_zone_or_utc
 
 
 class DaemonSnapshot(NamedTuple):
-    """The state of the daemon; ``started`` is in ms since the epoch, states are by name."""
+    """The state of the daemon; ``started`` is in ms since the epoch, states are keyed by name."""
 
     version: str
     started: int
@@ -25,7 +25,7 @@ class DaemonSnapshot(NamedTuple):
 
 
 def describe_daemon(db: Database, snapshot: DaemonSnapshot, now: int) -> str:
-    """Return lines about its parts and messages; ``now`` in milliseconds since the epoch."""
+    """Return lines about the daemon's parts and messages; ``now`` in ms since the epoch."""
     counts = recent_turns.count_messages_by_state(db)
     up = timedelta(seconds=(now - snapshot.started) // 1000)
     parts = {

@@ -3,6 +3,8 @@
 A command runs inside T1, so it does not wait for its chat's open turn, and it runs once however
 often the platform repeats the update. Operators may use all commands; other admitted people may
 ask for help, start a new conversation and stop the answer to their own chat.
+
+Where: is a chat command answered?
 """
 
 import re
@@ -105,7 +107,10 @@ class Commands(LoopBound):
     on_commit: Callable[[Sequence[str]], None]
 
     def parse_command(self, message: InboundMessage) -> ChatCommand | None:
-        """Parse a message outside of any transaction; None if it is for an agent."""
+        """Return the command in a message, or None if the message is for an agent.
+
+        Call it outside of a transaction.
+        """
         if message.kind == PRESS and message.skip is None:
             return ChatCommand(
                 PRESS, message.text, message, self.snapshot(), self.gate.build_rules()

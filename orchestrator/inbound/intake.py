@@ -44,7 +44,7 @@ NO_SPACE = (
 )
 EDIT = "edit"
 ANSWERED = "an edit of a message that was answered"  # why such an edit is ignored
-MAX_TOLD = 5  # refusals of one batch in the log
+MAX_LOGGED = 5  # refusals of one batch in the log
 NOTICE_SECONDS = 10.0  # timeout of sending `NO_SPACE`; nothing depends on it
 log = structlog.get_logger()
 
@@ -92,7 +92,7 @@ class JournalIntake(LoopBound):
         await self.store.transact(inbox.store_offset, Offset(channel, bot_id, cursor))
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:
-        """Return the first ids of the channel's moved chats by their new ids."""
+        """Return the first ids of the channel's moved chats, keyed by new id."""
         return await self.store.read(chat_moves.load_chat_moves, channel)
 
     async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
@@ -143,7 +143,7 @@ class JournalIntake(LoopBound):
         answered = len(admitted) < len(messages)  # without an agent
         log_it = log.info if answered else log.debug
         counts = {"stored": len(admitted), "received": len(messages)}
-        log_it("messages_accepted", **counts, refused=list(outcomes.refused)[:MAX_TOLD])
+        log_it("messages_accepted", **counts, refused=list(outcomes.refused)[:MAX_LOGGED])
         if answered:
             self.on_answer()
         return outcomes.pressed

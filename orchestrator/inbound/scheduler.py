@@ -65,12 +65,12 @@ class Scheduler(LoopBound):
         self.wake()
 
     def find_problem(self) -> str | None:
-        """Return why the scheduler is not ready, such as a late tick; else None."""
+        """Return the reason why the scheduler is not ready, such as a late tick, or None."""
         age = self.monotonic() - self._ticked
         return None if age < 2 * PERIOD else f"the scheduler has been stuck for {age:.0f} seconds"
 
     async def run(self) -> None:
-        """Fire due tasks until canceled."""
+        """Fire due tasks until cancelled."""
         while True:
             changed = self._wakeup.changed
             delay = STORAGE_RETRY

@@ -1,7 +1,7 @@
 """Turn the schedules of skill files into tasks, and choose the agent of each.
 
 A skill of an agent's own folder runs for that agent, and one of the shared folders once: for the
-agent that its metadata names, or else for the first that may use it.
+agent that its metadata names, or for the first that may use it.
 
 Where: does the schedule of a skill become a task?
 """
@@ -38,7 +38,7 @@ TRIGGER = ("metadata", "trigger_config")
 
 @dataclass(frozen=True)
 class SkillSet:
-    """The skills that all agents share, and those of single agents by their ids."""
+    """The skills that all agents share, and those of single agents, keyed by agent id."""
 
     shared: Mapping[str, SkillFile]
     own: Mapping[str, Mapping[str, SkillFile]]
@@ -56,7 +56,7 @@ class SkillSet:
         return cls(_index_by_name(shared), own, problems)
 
     def list_for_agent(self, agent: AgentDefinition) -> dict[str, SkillFile]:
-        """Return the skills that an enabled agent may use, by name."""
+        """Return the skills that an enabled agent may use, keyed by name."""
         skills = {**self.shared, **self.own[agent.agent_id]}
         return {name: skill for name, skill in skills.items() if _may_use(agent, skill)}
 
@@ -68,7 +68,7 @@ class SkillSet:
 
 @dataclass
 class SkillTasks:
-    """The tasks of each enabled agent by name, each with a hash of its definition.
+    """The tasks of each enabled agent, keyed by name, each with a hash of its definition.
 
     ``now`` is in milliseconds; ``zone`` is the time zone of agents without one; ``fast`` tasks may
     be due more than once a minute.
@@ -121,7 +121,7 @@ class SkillTasks:
         return found
 
     def _note_choice(self, skill: SkillFile, runner: AgentDefinition, able: int) -> None:
-        """Warn of a choice that the skill should have made itself."""
+        """Warn about a choice that the skill should have made itself."""
         if skill.agent is None:
             self._add_problem(
                 skill,

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 
 from orchestrator.jail_broker import proxied_connections
-from orchestrator.jail_broker.caller import LONGEST, JailedCaller
+from orchestrator.jail_broker.caller import MAX_PATH, JailedCaller
 from orchestrator.jail_broker.file_changes import CHANGES, FileChanges
 from thinker.jail import seccomp
 
@@ -30,10 +30,10 @@ INTERRUPTED = (errno.EINTR, errno.EAGAIN, errno.ENOENT)  # this process, or the 
 
 
 def send_listener(channel: socket.socket, *, connections: bool) -> None:
-    """Put the filter in force, and send its listener to the watching process.
+    """Activate the filter, and send its listener to the watching process.
 
     Raises:
-        OSError: the kernel cannot.
+        OSError: the kernel does not support it.
     """
     asked = CHANGES | ({"connect"} if connections else frozenset[str]())
     listener = seccomp.install_listener(asked, missing=NEWER)
@@ -47,9 +47,9 @@ def send_listener(channel: socket.socket, *, connections: bool) -> None:
 class AnsweredCalls:
     """Answers the calls of a jail that is forked later; ``inside`` is the jail's channel.
 
-    ``refusal`` is why the jailed program could not be started. ``folders`` are the real paths that
-    may be changed, ``proxy`` is the port that may be connected to. Owners and extended attributes
-    can be changed if ``ownership`` says so.
+    ``refusal`` says why the jailed program could not be started. ``folders`` are the real paths
+    that may be changed, ``proxy`` is the port that may be connected to. With ``ownership``, owners
+    and extended attributes can be changed.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class AnsweredCalls:
         with suppress(BlockingIOError):
             while True:
                 data, sent, _, _ = self.channel.recvmsg(
-                    LONGEST, socket.CMSG_SPACE(4), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+                    MAX_PATH, socket.CMSG_SPACE(4), socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
                 )
                 if sent:
                     self.listener = array.array("i", sent[0][2])[0]
@@ -87,7 +87,7 @@ class AnsweredCalls:
                 pass
 
     def answer_call(self, wait: int | None = 0) -> bool:
-        """Answer one call within its ms; return False when no more can come."""
+        """Answer one call, if it comes within ``wait`` ms; return False when no more can come."""
         poll = select.poll()
         poll.register(self.listener, select.POLLIN)
         ready = poll.poll(wait)

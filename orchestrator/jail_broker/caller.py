@@ -6,7 +6,7 @@ import os
 
 AT_FDCWD = -100
 OWN_DESCRIPTORS = ("/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/")
-LONGEST = 4096  # bytes of a path
+MAX_PATH = 4096  # bytes of a path
 MAX_ADDRESS = 1 << 63
 
 
@@ -17,7 +17,7 @@ class JailedCaller:
         self._place = f"/proc/{thread}"
 
     def read_memory(self, address: int, size: int) -> bytes:
-        """Return bytes of its memory, up to the first unmapped one."""
+        """Return bytes of the caller's memory, up to the first unmapped one."""
         memory = os.open(f"{self._place}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(memory, size, address) if address < MAX_ADDRESS else b""
@@ -27,28 +27,28 @@ class JailedCaller:
             os.close(memory)
 
     def read_whole(self, address: int, size: int) -> bytes:
-        """Return exactly this many bytes of its memory."""
+        """Return exactly ``size`` bytes of the caller's memory."""
         data = self.read_memory(address, size) if size else b""
         if len(data) < size:
             raise OSError(errno.EFAULT, "no memory there")
         return data
 
     def read_text(self, address: int) -> str:
-        """Return a text in its memory, such as a path."""
+        """Return a string in the caller's memory, such as a path."""
         data = b""
-        while b"\0" not in data and len(data) < LONGEST:
-            room = LONGEST - address % LONGEST  # to the end of the page
+        while b"\0" not in data and len(data) < MAX_PATH:
+            room = MAX_PATH - address % MAX_PATH  # to the end of the page
             part = self.read_whole(address, room)
             data, address = data + part, address + room
         text, ended, _ = data.partition(b"\0")
-        if not ended or len(text) >= LONGEST:
+        if not ended or len(text) >= MAX_PATH:
             raise OSError(errno.ENAMETOOLONG, "the text is too long")
         return os.fsdecode(text)
 
     def open_path(self, at: int, path: str | None, *, follow: bool = True) -> int:
         """Return a handle (O_PATH) of the file at a path below a descriptor of the caller.
 
-        Without a path, it is the descriptor's own file.
+        Without a path, return a handle of the descriptor's own file.
         """
         folder = "cwd" if at == AT_FDCWD else f"fd/{at}"
         if path is None:

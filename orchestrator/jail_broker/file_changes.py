@@ -47,7 +47,7 @@ def _read_removal(caller: JailedCaller, values: Sequence[int]) -> Change:
 
 
 def _read_times(caller: JailedCaller, values: Sequence[int], unit: int = 1) -> Change:
-    """Read the times of access and change; their parts are of ``unit`` ns, 0: they have none."""
+    """Read the times of access and change, with fractions in ``unit`` ns; 0 means without."""
     if not values[0]:
         return partial(_set_times, times=None)
     if unit == 0:
@@ -62,7 +62,7 @@ def _read_times(caller: JailedCaller, values: Sequence[int], unit: int = 1) -> C
 
 
 def _set_times(path: str, times: bytes | None) -> None:
-    """Set times, of which each may be the present or the old one, as ``os.utime`` cannot."""
+    """Set times; unlike with ``os.utime``, each may be the current or the old one."""
     name = ctypes.create_string_buffer(os.fsencode(path))
     new = ctypes.create_string_buffer(times or b"")
     (number,) = seccomp.list_call_numbers(["utimensat"])
@@ -71,7 +71,7 @@ def _set_times(path: str, times: bytes | None) -> None:
 
 
 class _Call(NamedTuple):
-    """Where a call has its arguments; -1: it has none such."""
+    """The positions of a call's arguments; -1 if it has no such argument."""
 
     read: Callable[[JailedCaller, Sequence[int]], Change]
     values: int
@@ -108,7 +108,10 @@ _BY_NUMBER = {
 
 
 class FileChanges:
-    """Changes files in some folders; owners and extended attributes only with ``ownership``."""
+    """Changes files in ``folders`` for a jailed process.
+
+    With ``ownership`` also their owners and extended attributes.
+    """
 
     def __init__(self, folders: Collection[str], *, ownership: bool) -> None:
         self._folders = frozenset(folders)
@@ -166,7 +169,7 @@ def _open_target(caller: JailedCaller, call: _Call, arguments: Sequence[int]) ->
 
 
 def _require_same_owner(values: Sequence[int]) -> None:
-    """Allow a change of owner that changes nothing, as programs that unpack archives make."""
+    """Require that an owner stays the same; programs that unpack archives make such calls."""
     user, group = map(convert_to_signed, values[:2])
     if user not in (-1, os.getuid()) or group not in (-1, os.getgid()):
         raise PermissionError(errno.EPERM, "another owner")

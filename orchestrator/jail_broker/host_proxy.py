@@ -15,7 +15,7 @@ from orchestrator.jail_broker.web_addresses import is_public
 
 MAX_HEAD = 16 * 1024  # bytes of a request's head
 HEAD_SECONDS = 10.0  # for each part of a head, and to connect
-IDLE_SECONDS = 300.0  # of a host, after which it is looked whether the client is still there
+IDLE_SECONDS = 300.0  # without data from a host, before a check that the client is still there
 MAX_AT_ONCE = 128  # connections
 CHUNK = 64 * 1024
 HOST = rb"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
@@ -56,7 +56,7 @@ class HostProxy:
     def close(self) -> None:
         """Close all connections, and accept no more."""
         for one in (self._listener, *self._open):
-            _end_connection(one)
+            _close_connection(one)
 
     def _accept_clients(self) -> None:
         with self._listener, suppress(OSError):
@@ -124,7 +124,7 @@ def _format_host_port(host: bytes, port: bytes) -> str:
 
 
 def _build_origin_form(plain: "re.Match[bytes]", headers: bytes) -> bytes:
-    """Return the head for the server, for one request a connection: no other host is asked."""
+    """Return the head for the server, for one request a connection: no other host is reached."""
     kept = [
         line
         for line in headers.split(b"\r\n")
@@ -179,7 +179,7 @@ def _relay_bytes(client: socket.socket, server: socket.socket) -> None:
                 break
             client.sendall(data)
     finally:
-        _end_connection(client)
+        _close_connection(client)
         forth.join()
 
 
@@ -191,7 +191,7 @@ def _forward_bytes(client: socket.socket, server: socket.socket) -> None:
         server.shutdown(socket.SHUT_WR)
 
 
-def _end_connection(one: socket.socket) -> None:
-    """Wake everything that waits for a socket, and end its connection."""
+def _close_connection(one: socket.socket) -> None:
+    """Wake everything that waits for a socket, and close its connection."""
     with suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)

@@ -30,7 +30,7 @@ def connect_to_proxy(
     """Connect a caller's socket, if it asked for the proxy.
 
     Raises:
-        OSError: it asked for another address, or the proxy does not answer.
+        OSError: the caller asked for another address, or the proxy does not answer.
     """
     descriptor = arguments[0] & 0xFFFFFFFF
     if _read_address(caller, arguments[1], arguments[2] & 0xFFFFFFFF) != (proxy, LOCALHOST):

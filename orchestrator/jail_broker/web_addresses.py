@@ -7,8 +7,8 @@ import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 
 GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # all that is assigned for the internet
-NAT64 = ipaddress.ip_network("64:ff9b::/96")  # IPv4 addresses in networks of IPv6 alone
-# What older versions of Python take for public, beside addresses that stand for one of IPv4.
+NAT64 = ipaddress.ip_network("64:ff9b::/96")  # IPv4 addresses in networks that have only IPv6
+# Taken for public by older versions of Python, besides addresses that stand for one of IPv4.
 NOT_PUBLIC_V4 = (
     ipaddress.ip_network("192.0.0.0/24"),  # also the metadata service of a cloud
     ipaddress.ip_network("192.88.99.0/24"),  # relays of 6to4

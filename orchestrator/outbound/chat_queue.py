@@ -41,7 +41,7 @@ from orchestrator.wakeup import Wakeup
 class Preview(Wakeup):
     """The answer so far, until closed; it wakes its waiters when the answer grows.
 
-    ``view`` is called with each text. ``offered`` tells the chat's queue to show it.
+    ``view`` is called with each new text. ``offered`` tells the chat's queue to show it.
     """
 
     turn_id: str
@@ -89,9 +89,9 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class ChatQueue(Wakeup):
-    """Sends the messages of one chat; ``preview`` is that of the turn being answered.
+    """Sends the messages of one chat; ``preview`` belongs to the turn being answered.
 
-    It is in ``queues`` while it runs. ``following`` is the row to send next, if known;
+    The queue is in ``queues`` while it runs. ``following`` is the row to send next, if known;
     ``is_empty`` says that no row follows.
     """
 
@@ -116,7 +116,7 @@ class ChatQueue(Wakeup):
             self.platform.rested.wake()
 
     async def _take_step(self) -> bool:
-        """Send the next message or wait; return false if there is nothing to wait for."""
+        """Send the next message or wait; return False if there is nothing to wait for."""
         changed, row, is_empty = self.changed, self.following, self.is_empty
         self._row = self.following = None  # while it looks it is not blocked: it may miss new rows
         self.is_empty = False
@@ -165,7 +165,7 @@ class ChatQueue(Wakeup):
         return self.platform.find_hold_seconds(self.address.chat_id) if offered else math.inf
 
     async def wait_for_rate(self) -> bool:
-        """Wait for the platform's rate; return false if the chat is held by then."""
+        """Wait for the platform's rate; return False if the chat is held by then."""
         platform = self.platform
         self.paced = True
         platform.rested.wake()
@@ -178,9 +178,9 @@ class ChatQueue(Wakeup):
         return not platform.find_hold_seconds(self.address.chat_id)
 
     async def _begin_sending(self, row: OutboxRow, state: str) -> bool:
-        """Commit T7 if the platform may be called; return false otherwise."""
+        """Commit T7 if the platform may be called; return False otherwise."""
         platform, now = self.platform, self.platform.clock
-        again = int(platform.adapter.keyed)  # what is sent again with its key arrives once
+        again = int(platform.adapter.deduplicates)  # what is sent again with its key arrives once
         if not (
             await self.wait_for_rate()
             and await platform.store.transact(outbox.mark_sending, row.id, state, now(), again)
@@ -230,14 +230,14 @@ class ChatQueue(Wakeup):
         if row.approval_id is not None:
             buttons = await store.read(questions.build_choices, row, platform.clock())
             part = replace(part, choices=buttons)
-        if row.media_id is not None and not adapter.from_journal:
+        if row.media_id is not None and not adapter.is_read_from_journal:
             name = row.file_name or "file"
             file = await store.transact(stored_files.find_outbound_file, row.media_id, name)
             if file is None:
                 raise SendError(REMOVED, SendOutcome.PERMANENT)
             part = replace(part, file=file._replace(voice=row.voice))
         # A call that only wakes readers of the journal may be repeated, so T7 is not needed.
-        if not adapter.from_journal and not await self._begin_sending(row, "sending"):
+        if not adapter.is_read_from_journal and not await self._begin_sending(row, "sending"):
             return
         with limit_call("send", part.file.seconds if part.file else 0):
             message_id = await adapter.send(part)

@@ -32,7 +32,7 @@ from orchestrator.wakeup import Wakeup
 
 PREVIEW_START = 24  # characters that are worth a notification; a preview begins with them
 PREVIEW_INTERVAL = 1.0  # seconds between edits; a chat takes about one message a second
-PATIENCE = 1.5  # seconds; a faster answer needs neither preview nor typing indicator
+PREVIEW_DELAY = 1.5  # seconds; a faster answer needs neither preview nor typing indicator
 TYPING_INTERVAL = 4.0  # seconds; the platform shows the indicator for five
 CROWD = 1000  # with this many waiting chats, they are scanned once a second at most
 log = structlog.get_logger()
@@ -58,17 +58,17 @@ class ReplyFormats:
     def choose_mode(self, address: Address) -> str:
         """Choose how a reply is delivered: ``stored``, ``edit`` or ``direct``.
 
-        ``stored``: clients read it in the journal. ``edit``: it is sent once, or takes the place of
+        ``stored``: clients read the reply in the journal. ``edit``: it is sent once, or replaces
         its preview; a crash is repaired by editing. ``direct``: it is sent once.
         """
         adapter = self.adapters.get(address.channel)
         if adapter is not None and adapter.is_delivered_when_stored(address.chat_id):
             return outbox.STORED
-        return "edit" if adapter is not None and adapter.edits and address.private else "direct"
+        return "edit" if adapter is not None and adapter.can_edit and address.private else "direct"
 
     def takes_files(self, channel: str) -> bool:
         adapter = self.adapters.get(channel)
-        return adapter is not None and adapter.takes_files
+        return adapter is not None and adapter.can_show_files
 
     def split_text(self, channel: str, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         adapter = self.adapters.get(channel)
@@ -89,7 +89,7 @@ class Delivery(LoopBound):
         tasks: TaskGroup,
         clock: Callable[[], int],
         speak: Speak,
-        patience: float = PATIENCE,
+        patience: float = PREVIEW_DELAY,
     ) -> None:
         self._patience = patience
         self.activity = ChatActivity()
@@ -131,7 +131,7 @@ class Delivery(LoopBound):
     async def send_unstored(self, channel: str, part: OutboundPart) -> bool:
         """Try once to send a message that the journal cannot store.
 
-        Return false, without trying, if the platform holds the chat for now.
+        Return False, without trying, if the platform holds the chat for now.
         """
         platform = self._platforms[channel]
         await platform.adapter.wait_for_rate(part.chat_id)
@@ -213,7 +213,7 @@ class Delivery(LoopBound):
 
     def _begin_preview(self, address: Address, preview: Preview) -> None:
         platform = self._platforms.get(address.channel)
-        if platform is None or platform.adapter.from_journal:  # these show no typing
+        if platform is None or platform.adapter.is_read_from_journal:  # these show no typing
             return
         self._tasks.start_soon(_show_typing, platform, address, preview)
         if self.formats.choose_mode(address) == "edit":

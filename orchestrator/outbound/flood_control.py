@@ -3,7 +3,7 @@
 The Bot API does not say whether the chat or the bot has sent too much. A refusal holds its chat; a
 second chat refused meanwhile means the bot, and holds all its chats.
 
-Where: is a 429 of Telegram held?
+Where: is a chat paused after Telegram's 429?
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ APART = frozenset({"hook"})  # channels whose chats are servers that know nothin
 
 
 class Hold(NamedTuple):
-    """A chat that gets nothing for ``seconds``; all chats of the channel if it is BOT."""
+    """A chat that gets nothing for ``seconds``; all chats of the channel if it is `BOT`."""
 
     channel: str
     chat_id: str

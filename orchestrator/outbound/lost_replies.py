@@ -1,6 +1,6 @@
 """Find out whether a lost reply arrived, by trying to edit messages.
 
-Where: is a reply looked for whose sending got no answer?
+Where: is a reply looked up when sending it got no response?
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -23,11 +23,11 @@ class SendingQueue(Protocol):
     """The queue of the chat, see `ChatQueue`."""
 
     async def wait_for_rate(self) -> bool:
-        """Wait for the platform's rate; return false if the chat is held by then."""
+        """Wait for the platform's rate; return False if the chat is held by then."""
 
     @property
     def record_until_stored(self) -> Callable[..., Awaitable[Any]]:
-        """Repeats T8 until it succeeds."""
+        """A function that repeats T8 until it succeeds."""
 
 
 @dataclass

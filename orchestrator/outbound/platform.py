@@ -1,4 +1,4 @@
-"""What the queues of a channel's chats share: its adapter, its holds, its calls."""
+"""The adapter, holds and calls that the queues of a channel's chats share."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -24,10 +24,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """The platform as the queues of one channel share it.
+    """The platform of a channel, shared by the queues of its chats.
 
     ``rested`` is woken when a queue has nothing to send now, or waits for the platform's rate.
-    ``speak`` gives a row that is to be spoken its file, or makes it a text. Once another daemon
+    ``speak`` gives a row that is to be spoken its file, or makes it text. Once another daemon
     follows (``handed_over``), no further call is made.
     """
 

@@ -2,7 +2,7 @@
 
 import re
 
-ENOUGH = 3800  # characters; what comes behind is in the text alone
+MAX_SPOKEN = 3800  # characters; the rest is only in the text
 FENCE = re.compile(r"^(```|~~~).*?^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 OPEN_FENCE = re.compile(r"^(```|~~~).*", re.MULTILINE | re.DOTALL)
 TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t:|-]*-[ \t:|-]*$", re.MULTILINE)
@@ -15,7 +15,7 @@ SENTENCE_END = re.compile(r"[.!?…:]['\")\]]*\s")
 
 
 def extract_spoken_words(markdown: str) -> str:
-    """Return the words of a text, without code, addresses, table lines and formatting.
+    """Return the words of ``markdown``, without code, addresses, table lines and formatting.
 
     A long text is cut after a sentence.
     """
@@ -27,7 +27,7 @@ def extract_spoken_words(markdown: str) -> str:
     words = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     if not any(char.isalnum() for char in words):
         return ""
-    return words if len(words) <= ENOUGH else _cut_after_sentence(words[:ENOUGH])
+    return words if len(words) <= MAX_SPOKEN else _cut_after_sentence(words[:MAX_SPOKEN])
 
 
 def _cut_after_sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Child processes: launch, watch, restart and end workers.
+"""Child processes: launch, watch, restart and stop workers.
 
 `launch` turns an agent's definition into a launch spec and writes its prompt file, `supervisor`
 keeps one slot per agent, `restarts` decides when a worker that ended may start again, `worker`

@@ -35,7 +35,7 @@ READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a fe
 NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
-PING_INTERVAL = 5.0  # seconds between two pings of a child while something is asked of it
+PING_INTERVAL = 5.0  # seconds between two pings of a child that has an open request
 SILENCE = 15.0  # seconds without an answer to a ping, after which the child counts as hung
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
 _spares: dict[tuple[str, ...], "Spare"] = {}
@@ -61,30 +61,30 @@ class Program:
     broker: int | None = None
 
 
-class Spawned(Protocol):
+class SpawnedChild(Protocol):
     """A process that was just started."""
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
 
     def open_peer(self) -> AbstractAsyncContextManager[Peer]:
-        """Open the parent's end of its socket."""
+        """Open the parent's end of the process's socket."""
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal; it has not been reaped."""
+        """Send a signal to the process, which has not been reaped."""
 
     async def wait_for_end(self) -> int:
-        """Wait for its end, kill the rest of its session and reap it.
+        """Wait for the process to end, kill the rest of its session and reap it.
 
         Returns the exit code, or the negative signal number.
         """
 
     def close(self) -> None:
-        """Release its resources, after it was reaped."""
+        """Release the resources of the process, after it was reaped."""
 
 
-Spawn = Callable[[Program], Awaitable[Spawned]]
+Spawn = Callable[[Program], Awaitable[SpawnedChild]]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class SpawnedProcess:
             signal.pidfd_send_signal(self.pidfd, number)
 
     async def wait_for_end(self) -> int:
-        """Wait for its end, kill the rest of its session and reap it.
+        """Wait for the process to end, kill the rest of its session and reap it.
 
         The session goes first: until the child is reaped, its number cannot be reused.
         """
@@ -143,7 +143,7 @@ class ChildProcess:
     """A running child process."""
 
     name: str
-    process: Spawned
+    process: SpawnedChild
     peer: Peer
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     sandbox: SandboxReport = field(default_factory=SandboxReport)
@@ -151,7 +151,7 @@ class ChildProcess:
     code: int = 0
     stop_requested: bool = False  # then its end does not count as a failure
     hung: bool = False
-    is_watched: bool = False  # it is pinged
+    is_watched: bool = False  # whether it is pinged
 
     @property
     def pid(self) -> int:
@@ -170,7 +170,7 @@ class ChildProcess:
         asyncio.get_running_loop().call_later(ABORT_TIMEOUT, self.signal, signal.SIGKILL)
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether the child has an open request."""
         return self.peer.has_pending_request
 
@@ -183,7 +183,7 @@ class ChildProcess:
     async def _ping_child(self) -> None:
         try:
             await anyio.sleep(PING_INTERVAL)
-            while self.busy:
+            while self.is_busy:
                 with suppress(RpcError):  # any traffic counts as an answer
                     await self.peer.request(methods.PING, timeout=SILENCE)
                 await anyio.sleep(PING_INTERVAL)
@@ -207,7 +207,7 @@ class ChildProcess:
         self.peer.notifications[methods.READY] = self._on_ready
 
 
-async def execute_program(program: Program) -> Spawned:
+async def execute_program(program: Program) -> SpawnedChild:
     """Start a program as a child; raise `WorkerError` if that fails."""
     try:
         ours, theirs = socket.socketpair()
@@ -230,7 +230,7 @@ async def execute_program(program: Program) -> Spawned:
 
 @asynccontextmanager
 async def run_child(
-    program: Program, make: Callable[[str, Spawned, Peer], C], spawn: Spawn = execute_program
+    program: Program, make: Callable[[str, SpawnedChild, Peer], C], spawn: Spawn = execute_program
 ) -> AsyncIterator[C]:
     """Start a child and wait until it is ready; end and reap it with the block.
 
@@ -284,7 +284,7 @@ def keep_spare(spare: Spare) -> None:
 
 
 def end_spares() -> None:
-    """End the spares that were not used."""
+    """Kill the spares that were not used."""
     for spare in _spares.values():
         with suppress(ProcessLookupError, ChildProcessError):  # a daemon reaps all at its end
             spare.kill()
@@ -384,7 +384,7 @@ async def _wait_until_ready(child: ChildProcess) -> None:
 
 
 async def _terminate_child(child: ChildProcess) -> None:
-    """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child at once."""
+    """Send end-of-file, TERM and KILL, `TERM_TIMEOUT` apart; kill a hung child immediately."""
     child.peer.close()
     for number in (signal.SIGTERM, signal.SIGKILL):
         with anyio.move_on_after(0 if child.hung else TERM_TIMEOUT):

@@ -15,5 +15,5 @@ from thinker.protocol.sandbox import SandboxReport
 def confine_to_journal(journal: Path) -> SandboxReport:
     """Jail this process, and return what was enforced."""
     journal = journal.resolve()
-    beside = (journal.with_name(f"{journal.name}-{part}") for part in ("wal", "shm"))
-    return prepare_jail(serves=True).close_jail([journal, *beside], Path.cwd()).report
+    parts = (journal.with_name(f"{journal.name}-{part}") for part in ("wal", "shm"))
+    return prepare_jail(serves=True).close_jail([journal, *parts], Path.cwd()).report

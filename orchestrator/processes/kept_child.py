@@ -24,20 +24,20 @@ class ChildPurpose(Protocol[C]):
 
     @property
     def is_needed(self) -> bool:
-        """Whether it has work; call `KeptChild.wake` after a change."""
+        """Whether the child has work; call `KeptChild.wake` after a change."""
 
     def start(self) -> AbstractAsyncContextManager[C]:
-        """Start one, and end it with the block; see `run_child`."""
+        """Start a child, and stop it with the block; see `run_child`."""
 
     async def update_child(self, child: C) -> None:
         """Update the running child, after its start and after every wake.
 
         Raises:
-            RpcError, PeerClosedError, OSError, ValidationError: it must be replaced.
+            RpcError, PeerClosedError, OSError, ValidationError: the child must be replaced.
         """
 
     def on_child_ended(self, kind: ExitKind, reason: str) -> None:
-        """Note that it has ended."""
+        """Note that the child has ended."""
 
 
 class KeptChild(LoopBound, Generic[C]):
@@ -46,13 +46,13 @@ class KeptChild(LoopBound, Generic[C]):
     def __init__(
         self,
         name: str,
-        duty: ChildPurpose[C],
+        purpose: ChildPurpose[C],
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = restarts.draw_jitter,
         probe: float = restarts.PROBE,
     ) -> None:
         self._name = name
-        self._duty = duty
+        self._purpose = purpose
         self._clock = clock
         self._jitter = jitter
         self._probe = probe
@@ -71,7 +71,7 @@ class KeptChild(LoopBound, Generic[C]):
     async def run(self) -> None:
         """Keep the child running while it is needed, until cancelled."""
         while True:
-            wanted = self._duty.is_needed
+            wanted = self._purpose.is_needed
             delay = restarts.find_start_delay(self.history, self._clock()) if wanted else None
             if delay == 0.0:
                 await self._run_child()
@@ -84,7 +84,7 @@ class KeptChild(LoopBound, Generic[C]):
         self.history = restarts.record_start(self.history, self._clock())
         kind, reason = ExitKind.CLEAN, ""
         try:
-            async with self._duty.start() as child:
+            async with self._purpose.start() as child:
                 self.history = restarts.record_ready(self.history)
                 self.child = child
                 await self._monitor_child(child)
@@ -98,15 +98,15 @@ class KeptChild(LoopBound, Generic[C]):
             self.child = None
         now, jitter = self._clock(), self._jitter()
         self.history = restarts.record_exit(self.history, kind, reason, now, jitter, self._probe)
-        self._duty.on_child_ended(kind, reason)
+        self._purpose.on_child_ended(kind, reason)
         self.changes.wake()
 
     async def _monitor_child(self, child: C) -> None:
         """Keep a child up to date; end it when it is no longer needed."""
         while not child.exited.is_set() and not child.peer.closed.is_set():
             changed = self.changes.changed  # before the first await, so that none is missed
-            if not self._duty.is_needed:
+            if not self._purpose.is_needed:
                 child.stop()
                 return
-            await self._duty.update_child(child)
+            await self._purpose.update_child(child)
             await wait_for_any(changed, child.exited, child.peer.closed)

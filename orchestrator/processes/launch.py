@@ -1,7 +1,7 @@
 """Turn an agent definition into a launch spec: prompt file, environment, argv. Starts nothing.
 
 The worker's environment holds a few inherited variables, the ``THINKER_*`` settings and the agent's
-own ``env``, and nothing more. Keys go to the broker alone: the worker is told their names.
+own ``env``, and nothing more. Keys go only to the broker: the worker is told their names.
 
 Where: are an agent's environment and prompt file made?
 """
@@ -48,7 +48,7 @@ class Endpoint:
 class LaunchSpec:
     """Everything needed to start a worker.
 
-    ``variables`` are those of its environment beside its ``settings``. ``prompt`` is the text of
+    ``variables`` are set in its environment besides its ``settings``. ``prompt`` is the text of
     its prompt file; None means that it has none. ``grants`` are for the broker: the addresses of
     its providers, and their keys. ``parent`` is set for a subagent: the agent that it works for.
     ``sandbox`` says whether it may run without its jail. ``own`` is the endpoint of agents.json, if

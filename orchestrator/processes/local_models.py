@@ -12,7 +12,7 @@ from thinker.http.exchange import HttpError
 from thinker.protocol.providers import PROVIDERS, Provider
 
 MAX_LIST = 4 * 1024 * 1024  # bytes
-PROBE_TIMEOUT = 0.5  # seconds; a local server answers at once or is not there
+PROBE_TIMEOUT = 0.5  # seconds; a local server answers immediately or is not there
 
 
 class _Model(BaseModel):

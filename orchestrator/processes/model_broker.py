@@ -3,10 +3,10 @@
 The supervisor keeps a copy of the broker's end of each channel. A broker that replaces a dead one
 gets the same channels, with the connections that workers opened meanwhile.
 
-It counts what model calls use. A worker names its calls in the steps and answers that it hands
-over, and the broker's figures replace its own. A call that it does not name is booked by itself,
-when the work that can have made it has ended: a repeated or cut call, or one that the worker keeps
-to itself.
+The usage of model calls is counted here. A worker names its calls in the steps and answers that it
+hands over, and the broker's figures replace its own. A call that it does not name is booked
+separately, when the work that can have made it has ended: a repeated or cut call, or one that the
+worker keeps to itself.
 """
 
 import asyncio
@@ -53,9 +53,11 @@ from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.methods import StepCommit
 from thinker.protocol.peer import PeerClosedError
 
-MOST_LEFT = 16  # canceled works whose calls may still be reported
-LATE = 1.0  # seconds to wait for the broker's report of a call that a worker names
-TOO_LITTLE = 2  # how far the broker's estimate may exceed the worker's figure before it counts
+MAX_CANCELLED_WORKS = 16  # cancelled works whose calls may still be reported
+REPORT_SECONDS = 1.0  # seconds to wait for the broker's report of a call that a worker names
+MAX_ESTIMATE_RATIO = (
+    2  # how far the broker's estimate may exceed the worker's figure before it counts
+)
 Counted = TypeVar("Counted", bound=StepCommit | MeteredResult)
 
 
@@ -66,14 +68,14 @@ class CallRecorder(Protocol):
 
 
 @dataclass
-class _Ended:
+class _EndedCall:
     """An ended call, and the works that may still name it."""
 
     call: CallEnded
     works: set[str]
 
 
-class _Left(NamedTuple):
+class _CancelledWork(NamedTuple):
     """A cancelled work, and the time in which it could make calls."""
 
     name: str
@@ -93,8 +95,8 @@ class CallLedger:
     clock: Callable[[], float] = time.monotonic
     works: list[str] = field(default_factory=list)  # turns and jobs that run
     _died: list[str] = field(default_factory=list)  # works that the worker's death ended
-    _left: deque[_Left] = field(default_factory=lambda: deque(maxlen=MOST_LEFT))
-    _ended: list[_Ended] = field(default_factory=list)
+    _left: deque[_CancelledWork] = field(default_factory=lambda: deque(maxlen=MAX_CANCELLED_WORKS))
+    _ended: list[_EndedCall] = field(default_factory=list)
     _awaited: dict[str, asyncio.Future[None]] = field(default_factory=dict)
 
     @contextmanager
@@ -109,7 +111,7 @@ class CallLedger:
             self._died.append(name)
             raise
         except asyncio.CancelledError:  # its worker is told to abandon it, which cuts a call off
-            self._left.append(_Left(name, began, self.clock()))
+            self._left.append(_CancelledWork(name, began, self.clock()))
             raise
         finally:
             self.works.remove(name)
@@ -119,11 +121,14 @@ class CallLedger:
                 self._book_unnamed(name)
 
     def record_call(self, call: CallEnded) -> None:
-        """Record the broker's report on an ended call."""
-        if call.cut and (left := self._take_canceled_work(self.clock() - call.seconds)) is not None:
+        """Record the broker's report of an ended call."""
+        if (
+            call.cut
+            and (left := self._take_cancelled_work(self.clock() - call.seconds)) is not None
+        ):
             self.book(left, call, died=False)
             return
-        self._ended.append(_Ended(call, set(self.works)))
+        self._ended.append(_EndedCall(call, set(self.works)))
         waiting = self._awaited.get(call.call_id)
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
@@ -140,7 +145,7 @@ class CallLedger:
         usage, guessed = calls[0].usage, calls[0].estimated
         for call in calls[1:]:
             usage, guessed = usage + call.usage, guessed or call.estimated
-        if guessed and usage.total < TOO_LITTLE * result.usage.total:
+        if guessed and usage.total < MAX_ESTIMATE_RATIO * result.usage.total:
             return result  # the worker has seen the text
         model = calls[-1].model or result.model
         update: dict[str, object] = {"usage": usage}
@@ -153,7 +158,7 @@ class CallLedger:
         if call_id not in [ended.call.call_id for ended in self._ended]:
             waiting = self._awaited[call_id] = asyncio.get_running_loop().create_future()
             try:
-                async with asyncio.timeout(LATE):
+                async with asyncio.timeout(REPORT_SECONDS):
                     await waiting
             except TimeoutError:
                 return ()
@@ -163,8 +168,8 @@ class CallLedger:
         self._ended = [ended for ended in self._ended if ended.call.call_id != call_id]
         return named
 
-    def _take_canceled_work(self, began: float) -> str | None:
-        """Return the cancelled work that can have made a call which began then; else None."""
+    def _take_cancelled_work(self, began: float) -> str | None:
+        """Remove and return the cancelled work whose call may have begun then, or None."""
         found = (left for left in reversed(self._left) if left.began <= began <= left.ended)
         left = next(found, None)
         if left is None:
@@ -184,9 +189,9 @@ class CallLedger:
 
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.broker")
-TIMEOUT = 10.0  # seconds for the broker to answer; it does at once
-STILL_WARM = 5.0  # seconds; most servers keep a connection for longer
-LONGEST_WAIT = 60.0  # seconds between two starts at most: no agent can do without the broker
+TIMEOUT = 10.0  # seconds for the broker to answer; it needs milliseconds
+WARM_SECONDS = 5.0  # seconds; most servers keep a connection for longer
+MAX_RESTART_SECONDS = 60.0  # seconds between two starts at most: no agent can do without the broker
 # Variables of the daemon's that say how providers are reached.
 NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 log = structlog.get_logger()
@@ -206,8 +211,8 @@ class BrokerChild(DescriptorChild):
     opened: set[int] = field(default_factory=set)  # numbers of its channels
 
     @property
-    def busy(self) -> bool:
-        """Whether a worker may ask a provider."""
+    def is_busy(self) -> bool:
+        """Whether a worker may call a provider."""
         return any(channel.calls.works for channel in self.channels.values())
 
 
@@ -246,7 +251,7 @@ class ModelBroker(LoopBound):
         }
         self._cwd = settings.home
         self._spawn = spawn
-        self._kept = KeptChild("the broker", self, clock, jitter, LONGEST_WAIT)
+        self._kept = KeptChild("the broker", self, clock, jitter, MAX_RESTART_SECONDS)
         self.run = self._kept.run
         self.book: AgentUsageRecorder = _log_unbooked_call
         self._users: set[str] = set()
@@ -258,7 +263,7 @@ class ModelBroker(LoopBound):
 
     @property
     def is_needed(self) -> bool:
-        """Whether an agent or a worker needs it."""
+        """Whether an agent or a worker needs the broker."""
         return bool(self._users or self._channels)
 
     @property
@@ -314,12 +319,12 @@ class ModelBroker(LoopBound):
     def warm_connection(self, agent_id: str) -> None:
         """Make the broker connect to the provider of an agent that is about to call it."""
         channel, child, now = self._of_agents.get(agent_id), self._kept.child, self._clock()
-        if channel is None or child is None or now - channel.warmed < STILL_WARM:
+        if channel is None or child is None or now - channel.warmed < WARM_SECONDS:
             return
         channel.warmed = now
         child.peer.notify(broker_wire.CHANNEL_WARM, ChannelWarm(channel=channel.number))
 
-    # --- the duty of the child -------------------------------------------------------------------
+    # --- the purpose of the child ----------------------------------------------------------------
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[BrokerChild]:

@@ -73,7 +73,7 @@ def adopt_orphans() -> None:
 
 
 async def reap_orphans(reaped_elsewhere: Callable[[Process], bool]) -> None:
-    """Kill and reap orphans that this process has adopted, until canceled.
+    """Kill and reap orphans that this process has adopted, until cancelled.
 
     A process with a session of its own survives its parent's session. It becomes a child of this
     process when its parent dies, which raises SIGCHLD.

@@ -92,7 +92,7 @@ def record_exit(
 ) -> History:
     """Record the end of the process; ``jitter`` is uniform in 0.5 … 1.5.
 
-    The first failure in a period restarts at once, so that a single crash delays no answer. The
+    The first failure in a period restarts immediately, so that a single crash delays no answer. The
     next ones wait 1, 2, 4 … 60 seconds. A failed probe returns to quarantine, for ``probe``
     seconds.
     """

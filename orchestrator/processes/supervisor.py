@@ -2,6 +2,8 @@
 
 Each agent has a slot with its own history, so a worker that crashes, hangs or leaks does not
 affect other agents. `orchestrator.processes.restarts` decides when a worker is started again.
+
+Where: is an idle worker stopped?
 """
 
 import os
@@ -58,7 +60,7 @@ class Supervisor(LoopBound):
     jitter: Callable[[], float] = restarts.draw_jitter
     spawn: Spawn = execute_program
     in_thread: OffLoop = to_thread.run_sync
-    broker: ModelBroker | None = None  # None: workers ask providers directly
+    broker: ModelBroker | None = None  # None: workers call providers directly
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 

@@ -22,7 +22,7 @@ from thinker.protocol.methods import NOT_KEPT, SentTurnCache
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 
 Answer = TypeVar("Answer", bound=Frozen)
-ASK_GRACE = 15.0  # seconds beyond the time that the worker gives its model
+REQUEST_GRACE = 15.0  # seconds beyond the time that the worker gives its model
 log = structlog.get_logger()
 TURN_GRACE = 30.0  # seconds beyond a turn's own deadline before its worker counts as hung
 
@@ -123,7 +123,7 @@ class Worker(child_process.ChildProcess):
         name = f"agent {self.spec.agent_id!r}: {method}"
         try:
             with self._record_work(work):
-                seconds = MODEL_CALL_SECONDS + ASK_GRACE
+                seconds = MODEL_CALL_SECONDS + REQUEST_GRACE
                 answer = await self.peer.call(method, params, result, timeout=seconds)
                 if self.calls is not None and isinstance(answer, MeteredResult):
                     answer = await self.calls.replace_counts(answer)
@@ -176,7 +176,7 @@ class Worker(child_process.ChildProcess):
             host.show_partial_answer(delta.text)
 
     def _on_stale(self, params: JsonValue) -> None:
-        """Give the worker no more turns: a replaced file of its may be out of reach."""
+        """Give the worker no more turns: one of its replaced files may be out of reach."""
         del params
         log.debug("worker_stale", agent_id=self.spec.agent_id)
         self.stop_requested = True
@@ -202,7 +202,7 @@ async def run_worker(
 ) -> AsyncIterator[Worker]:
     """Start a worker and end it when the block ends; see `run_child`.
 
-    It gets its end of the ``channel``; without one it asks providers directly.
+    The worker gets its end of the ``channel``; without one it calls providers directly.
     """
     program = child_process.Program(
         f"agent {spec.agent_id!r}",

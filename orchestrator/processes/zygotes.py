@@ -31,7 +31,7 @@ from orchestrator.processes import restarts
 from orchestrator.processes.child_process import (
     DescriptorChild,
     Program,
-    Spawned,
+    SpawnedChild,
     SpawnedProcess,
     build_start_error,
     execute_program,
@@ -84,14 +84,14 @@ class ZygoteClient(DescriptorChild):
             ours, theirs = socket.socketpair()
         except (OSError, ValueError) as error:
             raise build_start_error(program, error) from error
-        # Shielded: a caller that is canceled must not lose track of the new worker.
+        # Shielded: a caller that is cancelled must not lose track of the new worker.
         with theirs, anyio.CancelScope(shield=True):
             try:
                 self._send_start(theirs.fileno(), start, program.broker)
                 answer = await self.peer.call(methods.FORK, None, ForkedWorker, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
-                ours.close()  # a worker that starts too late ends at once
+                ours.close()  # a worker that starts too late ends immediately
                 raise
         self.workers += 1
         return SpawnedProcess(
@@ -123,7 +123,7 @@ class ZygoteClient(DescriptorChild):
             await wait_for_any(self._reaped.changed, self.exited)
 
     def measure_memory(self) -> int:
-        """Return its resident memory in bytes (proc_pid_statm(5), the second field)."""
+        """Return the zygote's resident memory in bytes (proc_pid_statm(5), the second field)."""
         pages = Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
@@ -162,7 +162,7 @@ class Zygotes:
         """The zygote that forks the next worker."""
         return self._zygote
 
-    async def spawn_worker(self, program: Program) -> Spawned:
+    async def spawn_worker(self, program: Program) -> SpawnedChild:
         """Start a worker: fork it if possible, otherwise execute it."""
         zygote = await self.wait_for_zygote() if self._can_fork(program) else None
         if zygote is not None:
@@ -189,7 +189,7 @@ class Zygotes:
         return self._zygote
 
     async def run(self) -> None:
-        """Keep a zygote ready until canceled. A retired one lives on until its last worker ends."""
+        """Keep a zygote ready until cancelled; a retired one lives until its last worker ends."""
         async with anyio.create_task_group() as tasks:
             while True:
                 with anyio.move_on_after(

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from orchestrator.agentsfile import AgentsFile, Problem
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.config_problem import Severity
 from orchestrator.prompts.prompt_tools import build_registry
@@ -153,7 +153,7 @@ def _find_text_problem(path: Path) -> str | None:
 
 def check_host_tools(agents: AgentsFile, host: HostTools) -> Iterator[Problem]:
     """Yield the tools of extensions that are left out, and those whose servers nothing keeps."""
-    missing = explain_missing_extension("file", "mcpServers")
+    missing = explain_entry_extension("file", "mcpServers")
     if missing and (served := sorted(list_served_tools(agents))):
         text = f"the tools {', '.join(served)} are not there: what serves them {missing}"
         yield Problem("warning", FILE, 0, None, text, path="agents")

@@ -327,7 +327,7 @@ class SpendingRules:
 
     def _estimate_amount(self, agent_id: str, tokens: int) -> Amount:
         price = self._find_price(agent_id, self._find_model(agent_id), tokens)
-        return Amount(tokens, 0.0 if price is None else tokens * price.dearest_rate)
+        return Amount(tokens, 0.0 if price is None else tokens * price.highest_rate)
 
     def _find_model(self, agent_id: str) -> str:
         definition = self.agents.find_agent(agent_id)

@@ -1,4 +1,4 @@
-"""Find and end the daemon of a home, from another process."""
+"""Find and stop the daemon of a home, from another process."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from orchestrator.system.installed_units import Scope
 
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7), SO_PEERCRED
 PROCESSES = Path("/proc")
-ASKED = 10.0  # seconds for systemd to answer
+SYSTEMD_SECONDS = 10.0  # seconds for systemd to answer
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Unit:
 
     @property
     def manager_option(self) -> tuple[str, ...]:
-        """The option with which systemd's programs find it."""
+        """The option with which systemd's programs find the service."""
         return ("--user",) if self.scope == "user" else ()
 
 
@@ -68,7 +68,7 @@ def describe_absence(settings: Settings) -> str:
 
 
 def terminate_process(pid: int, seconds: float) -> bool:
-    """Ask a process to end; return whether it did within this time."""
+    """Ask a process to end; return whether it did within ``seconds``."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -117,7 +117,9 @@ def find_unit(pid: int, processes: Path = PROCESSES) -> Unit | None:
 def _read_properties(unit: Unit) -> dict[str, str]:
     command = ("systemctl", *unit.manager_option, "show", unit.name, "-p", "MainPID,Restart")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ASKED, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SYSTEMD_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return {}
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)

@@ -40,7 +40,7 @@ def find_barrier(home: Path) -> Path | None:
 
 
 def list_foreign_files(home: Path) -> list[Path]:
-    """Return the home if it is another user's, else the daemon's files that are."""
+    """Return the home if it is another user's, or the daemon's files that are."""
     own = os.geteuid()
     if find_owner_id(home) not in (None, own):
         return [home]

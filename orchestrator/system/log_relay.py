@@ -35,8 +35,8 @@ UNKNOWN_COLUMNS = 100_000  # of a terminal that does not say its width
 PIPE_SIZE = 1 << 20  # bytes; what Linux lets an ordinary user have
 CHUNK = 1 << 16  # bytes
 MAX_LINE = 1 << 20  # bytes; a longer line is passed on in parts
-TOGETHER = 50  # milliseconds in which lines are gathered: each time the thread runs, the loop waits
-LAST_LINES = 2.0  # seconds for the last lines to go out
+GATHER_MS = 50  # milliseconds in which lines are gathered: the loop waits while the thread runs
+LAST_LINES_SECONDS = 2.0  # seconds for the last lines to go out
 log = structlog.get_logger()
 
 
@@ -80,7 +80,7 @@ def relay_log(path: Path, environ: Mapping[str, str]) -> Iterator[None]:
             sys.stderr.flush()
         os.dup2(target, STDERR)
         os.close(wake)
-        thread.join(LAST_LINES)  # it may write to a terminal that is stopped
+        thread.join(LAST_LINES_SECONDS)  # it may write to a terminal that is stopped
         if not thread.is_alive():
             relay.write_last_line(last)
             for fd in (reader, wake_reader, target):
@@ -103,7 +103,7 @@ class _Relay:
         over = False
         while not over:
             lines.poll()
-            over = bool(closed.poll(TOGETHER))
+            over = bool(closed.poll(GATHER_MS))
             while data := _read_available(reader):
                 self._take_data(data)
         self._write_lines(self._rest)

@@ -27,7 +27,7 @@ class Notifier:
             sock.sendto("\n".join(lines).encode(), self._address)
 
     async def run(self) -> None:
-        """Feed the watchdog from the event loop twice per period, until canceled."""
+        """Feed the watchdog from the event loop twice per period, until cancelled."""
         if self.watchdog is None:
             return
         while True:

@@ -10,7 +10,7 @@ from typing import Any
 
 from thinker.protocol.visible_text import make_printable
 
-MANY = 8  # agents; of more only the first are shown
+MAX_AGENTS = 8  # agents; of more only the first are shown
 DEMO = "demo model (rules, no language model)"
 CONNECT = ("setup", "connect a language model and Telegram")
 
@@ -43,11 +43,11 @@ def _title_first(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]
 
 def _iter_agent_lines(models: Mapping[str, str]) -> Iterator[str]:
     width = max(map(len, models), default=0)
-    for agent in sorted(models)[:MANY]:
+    for agent in sorted(models)[:MAX_AGENTS]:
         model = models[agent]
         yield f"{agent:{width}}  {DEMO if model == 'demo' else model}"
-    if len(models) > MANY:
-        yield f"and {len(models) - MANY} more"
+    if len(models) > MAX_AGENTS:
+        yield f"and {len(models) - MAX_AGENTS} more"
     if not models:
         yield "none; add one to agents.json"
 

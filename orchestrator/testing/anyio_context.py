@@ -15,7 +15,7 @@ def make_anyio_context() -> contextvars.Context:
 
 @cache
 def _find_library_variable() -> contextvars.ContextVar[str | None] | None:
-    """Return what anyio reads if sniffio is installed; without it, anyio asks asyncio."""
+    """Return the variable that anyio reads if sniffio is installed, or None without it."""
     try:
         import sniffio  # noqa: PLC0415 - a package of others, such as OpenAI's client, brings it
     except ImportError:

@@ -21,7 +21,7 @@ from orchestrator.channel_api import (
 )
 from orchestrator.errors import JournalError
 
-PATIENCE = 60.0  # seconds for each step of a test; a starved machine needs a few
+STEP_SECONDS = 60.0  # seconds for each step of a test; a starved machine needs a few
 PICTURE = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
     "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
@@ -60,12 +60,12 @@ class MemoryIntake:
         self._begun.set()
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:
-        """Return none: no chat has moved."""
+        """Return an empty mapping: no chat has moved."""
         del channel
         return {}
 
     async def record_chat_move(self, channel: str, bot_id: str, old_id: str, new_id: str) -> None:
-        """Ignore it."""
+        """Ignore the move."""
         del channel, bot_id, old_id, new_id
 
     async def accept(
@@ -95,7 +95,7 @@ class MemoryIntake:
             await self._begun.wait()
 
     async def wait_for_refusals(self, count: int) -> None:
-        """Wait until so many batches were refused."""
+        """Wait until ``count`` batches were refused."""
         with self._explain("the channel stored nothing while the journal was full"):
             while self.refused < count:
                 await self._changed.wait()
@@ -111,12 +111,12 @@ class MemoryIntake:
 
     @contextmanager
     def _explain(self, problem: str) -> Iterator[None]:
-        """Fail after `PATIENCE` with what did not happen, and with what is stored."""
-        with anyio.move_on_after(PATIENCE) as waiting:
+        """Fail after `STEP_SECONDS` with what did not happen, and with what is stored."""
+        with anyio.move_on_after(STEP_SECONDS) as waiting:
             yield
         if waiting.cancelled_caught:
             texts = [message.text for message in self.stored]
-            pytest.fail(f"{problem} within {PATIENCE:.0f} seconds; it stored {texts}")
+            pytest.fail(f"{problem} within {STEP_SECONDS:.0f} seconds; it stored {texts}")
 
     def list_texts(self, chat: str) -> list[str]:
         """Return the texts of a chat's messages in the order in which they were stored."""
@@ -174,7 +174,7 @@ async def _send_many(adapter: Adapter, chat: str) -> None:
 
 
 class ChannelContract:
-    """The promises."""
+    """The tests that every channel must pass."""
 
     @asynccontextmanager
     async def receiving(self, world: ChannelWorld, intake: MemoryIntake) -> AsyncIterator[Adapter]:
@@ -327,7 +327,7 @@ class ChannelContract:
                 with pytest.raises(SendError) as caught:
                     await adapter.send(part)
             assert caught.value.outcome is SendOutcome.UNKNOWN
-            if adapter.keyed:
+            if adapter.deduplicates:
                 await adapter.send(part)
                 await adapter.send(OutboundPart(world.private, "once", key="another"))
                 assert await world.list_shown_texts(world.private) == ["once", "once"]

@@ -14,8 +14,8 @@ from orchestrator.agentsfile.mounting import build_file_model
 from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.channel_wire import OPTIONS_VARIABLE
 from orchestrator.channelhost.foreign_channel import Connect
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
-from orchestrator.processes.child_process import Program, Spawned
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
+from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.settings import Settings
 from orchestrator.testing.memory_wire import MemoryProcess
 from orchestrator.testing.time_limit import time_limit
@@ -25,7 +25,7 @@ from thinker.protocol.sandbox import SandboxReport
 UNJAILED = SandboxReport("off", "it is a part of the tests")
 
 
-def agents_with(name: str, options: Mapping[str, str]) -> AgentsFile:
+def build_agents(name: str, options: Mapping[str, str]) -> AgentsFile:
     """Return an agents.json with one agent and this channel."""
     return build_file_model().model_validate(
         {
@@ -45,7 +45,7 @@ async def hosted_channel(
 ) -> AsyncIterator[tuple[HostedChannel, Callable[[], None]]]:
     """Run a channel's process; yield its adapter once it can send, and an apply function."""
 
-    async def spawn(program: Program) -> Spawned:
+    async def spawn(program: Program) -> SpawnedChild:
         given = {secret: program.env[secret] for secret in secrets}
         options = json.loads(program.env[OPTIONS_VARIABLE])
         host = ChannelHost(connect(options, given), UNJAILED)
@@ -57,7 +57,7 @@ async def hosted_channel(
 
         return MemoryProcess(program.name, serve, os.getpid())
 
-    means = HostMeans(
+    means = HostResources(
         settings=Settings(home=Path.cwd()),
         environ=secrets,
         agents=agents,
@@ -80,7 +80,7 @@ async def hosted_adapter(
     name: str, options: Mapping[str, str], secrets: Mapping[str, str], connect: Connect
 ) -> AsyncIterator[HostedChannel]:
     """Run a channel's process with these options."""
-    agents = agents_with(name, options)
+    agents = build_agents(name, options)
     kind = load_channel_kinds()[name]
     async with hosted_channel(kind, name, lambda: agents, secrets, connect) as (channel, _):
         yield channel

@@ -14,7 +14,7 @@ from anyio import AsyncContextManagerMixin
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-PORTS = range(20_000, 32_000)  # below those that Linux gives to who asks for any port
+PORTS = range(20_000, 32_000)  # below those that Linux gives to programs that ask for any port
 MAX_HEAD = 65_536  # bytes of a request's head
 ForeignJson: TypeAlias = dict[str, Any]  # JSON of a client, which a fake does not validate
 

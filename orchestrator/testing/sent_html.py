@@ -1,4 +1,4 @@
-"""Read the HTML of a reply as strictly as Telegram does: known tags alone, closed in order."""
+"""Read the HTML of a reply as strictly as Telegram does: only known tags, closed in order."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""An event loop whose time passes at once when nothing else is to be done."""
+"""An event loop whose clock jumps ahead when nothing else is to be done."""
 
 import asyncio
 import inspect

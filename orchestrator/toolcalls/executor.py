@@ -14,7 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from orchestrator.agentsfile import AgentDefinition
-from orchestrator.chat_activity import CallFinished, CallMade, ChatActivity
+from orchestrator.chat_activity import CallFinished, CallStarted, ChatActivity
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store
@@ -199,7 +199,7 @@ class ToolExecutor(LoopBound):
             result = committed.results.get(seq)
             if result is not None or call.rejected is not None:
                 arguments = call.arguments or written.get(call.id, {})  # without, if rejected
-                made = CallMade(commit.turn_id, seq, agent_id, call.name, arguments)
+                made = CallStarted(commit.turn_id, seq, agent_id, call.name, arguments)
                 problem = call.rejected if result is None else _find_error_text(result)
                 self.activity.tell_watchers(chat_key, CallFinished(made, 0.0, problem))
 
@@ -245,7 +245,7 @@ class ToolExecutor(LoopBound):
             del self._pending[(context.turn_id, seq)]
             pending.done.set()
 
-    async def _announce_call(self, caller: CallContext, seq: int) -> CallMade | None:
+    async def _announce_call(self, caller: CallContext, seq: int) -> CallStarted | None:
         """Tell the chat's watchers of a call that begins; None without watchers."""
         context = caller.context
         chat_key = context.address.chat_key
@@ -254,12 +254,12 @@ class ToolExecutor(LoopBound):
         call = await self.store.read(steps.find_call, context.turn_id, seq)
         if call is None or call.result is not None:
             return None
-        made = CallMade(context.turn_id, seq, context.agent_id, call.name, call.arguments)
+        made = CallStarted(context.turn_id, seq, context.agent_id, call.name, call.arguments)
         self.activity.tell_watchers(chat_key, made)
         return made
 
     def _announce_end(
-        self, caller: CallContext, made: CallMade, seconds: float, outcome: CallOutcome
+        self, caller: CallContext, made: CallStarted, seconds: float, outcome: CallOutcome
     ) -> None:
         """Tell the chat's watchers of an ended call that is not merely waiting."""
         if isinstance(outcome, ToolResult | HandoffDone):

@@ -91,7 +91,7 @@ async def serve_app(
     Args:
         listener: closed when this returns.
         app: the application.
-        headers: what every response has.
+        headers: those of every response.
     """
     server = _Server(
         uvicorn.Config(
@@ -111,7 +111,7 @@ async def serve_app(
     )
 
     async def run_server() -> None:
-        # Canceled, uvicorn would keep its sockets open; it ends by `should_exit` alone.
+        # Cancelled, uvicorn would keep its sockets open; it ends only by `should_exit`.
         with anyio.CancelScope(shield=True):
             await server.serve([listener])
 

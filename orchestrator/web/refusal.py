@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.messages import JsonObject
 
-DOCUMENTS = "orchestrator.documents"  # in a scope: what makes the JSON of refusals, by prefix
+DOCUMENTS = "orchestrator.documents"  # in a scope: builders of refusals, keyed by path prefix
 MESSAGES = "/v1/messages"
 REQUEST_ID = ("x-request-id", "request-id")  # headers of OpenAI's and of Anthropic's API
 VERSION = "anthropic-version"  # a header that all requests to Anthropic's API have

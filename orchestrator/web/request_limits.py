@@ -1,4 +1,4 @@
-"""Limits for strangers: how often they may guess, and how many requests run at once."""
+"""Limits for strangers: how often they may guess, and how many requests run at a time."""
 
 import time
 from collections import deque

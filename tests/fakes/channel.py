@@ -18,8 +18,8 @@ from orchestrator.journal.turns.outbox import OutboxRow
 class FakeChannel:
     """The `Adapter` of a platform that keeps what is sent to it."""
 
-    name, bot_id, edits, takes_files = "telegram", "1", True, True
-    keyed = from_journal = False
+    name, bot_id, can_edit, can_show_files = "telegram", "1", True, True
+    deduplicates = is_read_from_journal = False
 
     def __init__(self) -> None:
         self.status = ChannelStatus("telegram", "ok", last_ok=1000.0)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from orchestrator.extension import Extension
-from orchestrator.installed import Installed
+from orchestrator.installed import InstalledExtensions
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -21,7 +21,7 @@ def install_extensions(
     broken: Mapping[str, str] = NONE,
 ) -> None:
     """Let these be all that are installed; ``own`` count as ours."""
-    found = Installed(
+    found = InstalledExtensions(
         own={extension.name: extension for extension in own},
         foreign={extension.name: extension for extension in foreign},
         channels=channels,

@@ -117,8 +117,8 @@ class ScriptedSupervisor(Supervisor):
 class MemoryChannel:
     """A Telegram whose messages arrive here."""
 
-    name, bot_id, edits, takes_files = "telegram", "1", False, True
-    keyed = from_journal = False
+    name, bot_id, can_edit, can_show_files = "telegram", "1", False, True
+    deduplicates = is_read_from_journal = False
 
     def __init__(self) -> None:
         self.status = ChannelStatus(name="telegram")

@@ -1,13 +1,13 @@
 """Who hears of what happens in a chat."""
 
-from orchestrator.chat_activity import AnswerGrew, ChatActivity, Happening
+from orchestrator.chat_activity import ActivityEvent, AnswerGrew, ChatActivity
 
 GREW = AnswerGrew("t1", "so far")
 
 
 def test_watchers_of_a_chat_hear_of_it_and_others_do_not() -> None:
     """Each of them, until its block ends; a chat without watchers costs no event."""
-    activity, first, second = ChatActivity(), list[Happening](), list[Happening]()
+    activity, first, second = ChatActivity(), list[ActivityEvent](), list[ActivityEvent]()
     with activity.watch_chat("console/local/a/", first.append):
         with activity.watch_chat("console/local/a/", second.append):
             activity.tell_watchers("console/local/a/", GREW)
@@ -22,9 +22,9 @@ def test_watchers_of_a_chat_hear_of_it_and_others_do_not() -> None:
 
 def test_fault_of_a_watcher_harms_neither_the_turn_nor_other_watchers() -> None:
     """It is logged; `tell` returns as always."""
-    activity, seen = ChatActivity(), list[Happening]()
+    activity, seen = ChatActivity(), list[ActivityEvent]()
 
-    def broken(happening: Happening) -> None:
+    def broken(happening: ActivityEvent) -> None:
         raise RuntimeError(happening)
 
     with activity.watch_chat("c", broken), activity.watch_chat("c", seen.append):

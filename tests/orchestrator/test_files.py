@@ -38,7 +38,7 @@ async def test_read_that_never_ends_ends_with_its_caller() -> None:
 
 async def test_read_without_an_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait is bounded, and the message says what to look at."""
-    monkeypatch.setattr("orchestrator.files.PATIENCE", 0.0)
+    monkeypatch.setattr("orchestrator.files.FILE_SECONDS", 0.0)
     held = threading.Event()
     with time_limit(), pytest.raises(TimeoutError, match="check its file system"):
         await run_off_loop(held.wait)

@@ -33,7 +33,7 @@ async def test_answer_stays_a_text_and_the_rest_is_refused_with_what_to_do(tmp_p
         read = media.make_reader(AGENT, "work")
         assert await read(b"tea", "text/plain") == "tea"
         with pytest.raises(
-            UnreadableError, match="recordings are not heard: the extension media is not"
+            UnreadableError, match="recordings are not transcribed: the extension media is not"
         ):
             await read(b"OggS", "audio/ogg")
         with pytest.raises(MediaError, match="the extension media is not installed"):

@@ -14,7 +14,7 @@ from orchestrator_pigeon.pigeon_channel import connect
 from orchestrator.agentsfile.channel_kinds import ChannelKind
 from orchestrator.channels.hosted_channel import HostedChannel
 from orchestrator.testing.channel_contract import ChannelContract
-from orchestrator.testing.hosted_adapter import agents_with, hosted_channel
+from orchestrator.testing.hosted_adapter import build_agents, hosted_channel
 
 
 class PigeonWorld:
@@ -31,7 +31,7 @@ class PigeonWorld:
         """A new adapter, as after a start of the daemon."""
         manifest = resources.files(orchestrator_pigeon) / "channel.json"
         kind = ChannelKind.model_validate_json(manifest.read_bytes())
-        agents = agents_with("pigeon", {"server": self._loft.address})
+        agents = build_agents("pigeon", {"server": self._loft.address})
         secrets = {"PIGEON_TOKEN": TOKEN}
         async with hosted_channel(kind, "pigeon", lambda: agents, secrets, connect) as (channel, _):
             yield channel

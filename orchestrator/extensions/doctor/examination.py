@@ -21,7 +21,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.extension import Finding
 from orchestrator.findings import ProbeTargets, Verdict
 from orchestrator.home_paths import find_bundled_path
-from orchestrator.installed import Installed, find_installed, list_shipped
+from orchestrator.installed import InstalledExtensions, find_installed, list_shipped
 from orchestrator.journal.opening import find_engine
 from orchestrator.journal_address import JournalAddress
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
@@ -190,7 +190,7 @@ def _check_journal(address: JournalAddress) -> Iterator[Finding]:
         yield Finding("journal", str(error), "problem")
 
 
-def list_extensions(found: Installed, file: AgentsFile | None) -> Iterator[Finding]:
+def list_extensions(found: InstalledExtensions, file: AgentsFile | None) -> Iterator[Finding]:
     """Yield which extensions are installed, unused or broken."""
     unusable = {name: explain_broken_kind(name) for name in found.channels}
     usable = [name for name in found.channels if not unusable[name]]

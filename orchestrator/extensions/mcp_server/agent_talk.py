@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from orchestrator import chat_texts
 from orchestrator.channel_api import InboundMessage, Intake
 from orchestrator.channels.stored_replies import POLL, EndedMessage
-from orchestrator.chat_activity import AnswerGrew, CallFinished, CallMade, Happening
+from orchestrator.chat_activity import ActivityEvent, AnswerGrew, CallFinished, CallStarted
 from orchestrator.control.console import MAX_TEXT
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.roles import Right
@@ -157,12 +157,12 @@ def _is_same_message(stored: InboxRow, message: InboundMessage) -> bool:
     return then == (message.chat_id, message.target, message.text)
 
 
-def _make_reporter(progress: CallProgress) -> Callable[[Happening], None]:
-    def report_happening(happening: Happening) -> None:
+def _make_reporter(progress: CallProgress) -> Callable[[ActivityEvent], None]:
+    def report_happening(happening: ActivityEvent) -> None:
         match happening:
             case AnswerGrew(text=text) if text:
                 progress.report_news(f"writes the answer: {len(text)} characters")
-            case CallMade(agent_id=agent_id, tool=tool):
+            case CallStarted(agent_id=agent_id, tool=tool):
                 progress.report_news(f"{agent_id} calls {tool}")
             case CallFinished(call=made):
                 progress.report_news(f"{made.agent_id} called {made.tool}")

@@ -48,10 +48,10 @@ class Telegram:
     """
 
     name = updates.CHANNEL
-    edits = True
-    takes_files = True
-    keyed = False
-    from_journal = False
+    can_edit = True
+    can_show_files = True
+    deduplicates = False
+    is_read_from_journal = False
 
     def __init__(
         self,

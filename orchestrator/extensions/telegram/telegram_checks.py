@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.draft import Draft
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.problems import describe_key_place
 from orchestrator.extension import Finding
 from orchestrator.extensions.telegram.telegram_settings import TelegramChannel
@@ -49,7 +49,7 @@ def _check_webhook(draft: Draft, environ: Mapping[str, str] | None) -> None:
     if problem is not None:
         draft.add_error((*PLACE, "url"), f"channel 'telegram': {problem}")
         draft.close_channel(CHANNEL)
-    elif missing := explain_missing_extension("channels", "api"):
+    elif missing := explain_entry_extension("channels", "api"):
         draft.add_warning(
             PLACE,
             "Telegram is off: channels.api, which receives its updates,"

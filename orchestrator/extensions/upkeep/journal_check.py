@@ -18,7 +18,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.migrations import MOVE_AWAY
 from orchestrator.journal_address import find_journal_file
-from orchestrator.wakeup import call_when_canceled
+from orchestrator.wakeup import call_when_cancelled
 
 FIRST = 5.0  # seconds after the start, when the daemon is busy
 BREATH = 0.05  # seconds between two tables
@@ -52,7 +52,7 @@ class JournalCheck:
         """Return the first damage; None if there is none."""
         with closing(DamageReader(find_journal_file(self.store.address))) as reader:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(call_when_canceled, reader.interrupt)  # a large table is slow
+                tasks.start_soon(call_when_cancelled, reader.interrupt)  # a large table takes long
                 try:
                     for table in reader.list_tables():
                         found = await self.in_thread(reader.find_damage, table)

@@ -1,7 +1,7 @@
 """Check webhooks: the agents and chats that they name, and weak settings."""
 
 from orchestrator.agentsfile.draft import Draft
-from orchestrator.agentsfile.missing_extensions import explain_missing_extension
+from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.named_chats import check_named_channel, check_named_id
 from orchestrator.agentsfile.plain_addresses import find_plain_host
 from orchestrator.agentsfile.positions import JsonPath
@@ -52,7 +52,7 @@ def check_hooks(draft: Draft) -> None:
 
 def _check_endpoints(draft: Draft) -> None:
     """Warn if no endpoint receives webhooks."""
-    missing = explain_missing_extension("channels", "api")
+    missing = explain_entry_extension("channels", "api")
     if missing:
         draft.add_warning(INCOMING, f"webhooks are off: channels.api {missing}")
     elif not draft.channels.is_on("api") and "api" not in draft.wrong_channels:

@@ -30,8 +30,8 @@ class Webhooks(JournalChannel):
     """
 
     name = HOOKS
-    from_journal = False  # `send` calls servers
-    keyed = True  # servers get the key, to drop repetitions
+    is_read_from_journal = False  # `send` calls servers
+    deduplicates = True  # servers get the key, to drop repetitions
 
     def __init__(
         self,

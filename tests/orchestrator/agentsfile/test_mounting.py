@@ -313,9 +313,9 @@ class Demand(ConfigModel):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        (Clash, 'its field "model" of agents is another\'s already'),
-        (ClockFields, 'its field "wakes_early" of agents is another\'s already'),
-        (Demand, 'its field "soul" of agents has no default'),
+        (Clash, 'its agent field "model" is already declared by another extension'),
+        (ClockFields, 'its agent field "wakes_early" is already declared by another extension'),
+        (Demand, 'its agent field "soul" has no default'),
         (dict, "is not a subclass of orchestrator.agentsfile.ConfigModel"),
     ],
 )

@@ -96,8 +96,8 @@ def test_provider_like_another_of_the_file_is_told_to_name_a_known_one() -> None
     second = {"baseUrl": "https://second.example/v1", "like": "acme"}
     (error,) = parsed(WORK, providers={"acme": ACME, "second": second}).errors
     assert error.message == (
-        "provider 'second': \"like\" must be a known provider, and 'acme' is defined in this file"
-        " alone; write the known one whose rules it has, or remove it"
+        "provider 'second': \"like\" must be a known provider, and 'acme' is defined only in this"
+        " file; write the known one whose rules it has, or remove it"
     )
 
 

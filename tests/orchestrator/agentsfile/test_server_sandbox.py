@@ -46,9 +46,9 @@ def test_jail_that_is_not_understood_leaves_the_server_out(tmp_path: Path, sandb
     [
         ("of", "\"sandbox\" must be an object or 'off', not 'of'"),
         (True, "\"sandbox\" must be an object or 'off', not true"),
-        ({"write": ["x"]}, '"sandbox.write[0]" must be a whole path, or begin with "~/"'),
+        ({"write": ["x"]}, '"sandbox.write[0]" must be an absolute path, or begin with "~/"'),
         ({"reed": []}, 'unknown field "sandbox.reed"; did you mean "read"?'),
-        ({"sockets": True, "network": ["a:1"]}, '"sandbox" cannot allow "sockets" beside a list'),
+        ({"sockets": True, "network": ["a:1"]}, '"sandbox" cannot allow "sockets" with a list'),
     ],
 )
 def test_wrong_jail_is_one_problem_in_words_of_the_file(

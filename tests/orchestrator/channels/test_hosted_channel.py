@@ -34,7 +34,7 @@ from orchestrator.channelhost.foreign_channel import ChannelInbox
 from orchestrator.channels.hosted_channel import HostedChannel
 from orchestrator.loop_bound import mark_journal_job
 from orchestrator.testing.channel_contract import MemoryIntake
-from orchestrator.testing.hosted_adapter import agents_with, hosted_channel
+from orchestrator.testing.hosted_adapter import build_agents, hosted_channel
 
 OPTIONS = {"loft": "https://m.example", "user": "@bot:m.example"}
 SECRETS = {"PIGEON_TOKEN": "t"}
@@ -111,7 +111,7 @@ async def running(
     """A channel whose process runs, and which takes messages if there is an intake."""
     async with (
         hosted_channel(
-            PIGEON, "pigeon", lambda: agents_with("pigeon", OPTIONS), SECRETS, lambda *_: scripted
+            PIGEON, "pigeon", lambda: build_agents("pigeon", OPTIONS), SECRETS, lambda *_: scripted
         ) as (channel, _),
         anyio.create_task_group() as tasks,
     ):
@@ -192,7 +192,7 @@ async def test_a_file_that_the_wire_cannot_hold_is_refused_for_good() -> None:
     """The sentence says how large it may be; what is received has a limit as well."""
     async with running(ScriptedChannel()) as channel:
         file = OutboundFile("big", "video/mp4", bytes(MAX_SENT_FILE + 1))
-        with pytest.raises(SendError, match="may have 11 MB") as caught:
+        with pytest.raises(SendError, match="limited to 11 MB") as caught:
             await channel.send(OutboundPart("!a:x", "", file=file))
         assert caught.value.outcome is SendOutcome.PERMANENT
         with pytest.raises(SendError, match="over 50 bytes"):
@@ -270,7 +270,7 @@ async def test_a_stopping_daemon_takes_no_more_messages_but_sends() -> None:
 async def test_an_edit_of_the_configuration_replaces_the_process() -> None:
     """Options, secrets and "enabled" apply at once; what is missing is said."""
     options, secrets = dict(OPTIONS), dict(SECRETS)
-    sections: list[AgentsFile] = [agents_with("pigeon", options)]
+    sections: list[AgentsFile] = [build_agents("pigeon", options)]
     made: list[Mapping[str, str]] = []
 
     def connect(options: Mapping[str, str], given: Mapping[str, str]) -> ScriptedChannel:
@@ -281,7 +281,7 @@ async def test_an_edit_of_the_configuration_replaces_the_process() -> None:
         channel,
         edit,
     ):
-        sections.append(agents_with("pigeon", {**OPTIONS, "user": "@other:m.example"}))
+        sections.append(build_agents("pigeon", {**OPTIONS, "user": "@other:m.example"}))
         await _replaced(channel, edit)
         secrets["PIGEON_TOKEN"] = "new"
         await _replaced(channel, edit)
@@ -303,7 +303,7 @@ async def test_a_channel_that_loses_its_library_says_what_to_type(
     (tmp_path / "coo.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     kind = PIGEON.model_copy(update={"requires": ("coo",), "extra": "pigeon"})
-    agents = agents_with("pigeon", OPTIONS)
+    agents = build_agents("pigeon", OPTIONS)
     scripted = ScriptedChannel()
     async with hosted_channel(kind, "pigeon", lambda: agents, SECRETS, lambda *_: scripted) as (
         channel,

@@ -19,13 +19,13 @@ def test_messages_come_back_newest_first_and_whole(tmp_path: Path) -> None:
 def test_long_messages_are_not_kept_and_old_ones_are_dropped(tmp_path: Path) -> None:
     """The file is shortened when it is read, so that it never has more than twice as many."""
     path = tmp_path / "typed"
-    typed_messages.add_message(path, "work", "x" * (typed_messages.LONGEST + 1))
+    typed_messages.add_message(path, "work", "x" * (typed_messages.MAX_LENGTH + 1))
     assert not path.exists()
-    for number in range(typed_messages.SLACK + 1):
+    for number in range(typed_messages.MAX_STORED + 1):
         typed_messages.add_message(path, "work", str(number))
     newest = typed_messages.load_messages(path)
-    assert (newest[0], len(newest)) == (str(typed_messages.SLACK), typed_messages.KEPT)
-    assert len(path.read_text("utf-8").splitlines()) == typed_messages.KEPT
+    assert (newest[0], len(newest)) == (str(typed_messages.MAX_STORED), typed_messages.MAX_LOADED)
+    assert len(path.read_text("utf-8").splitlines()) == typed_messages.MAX_LOADED
     assert path.stat().st_mode & 0o777 == 0o600
 
 

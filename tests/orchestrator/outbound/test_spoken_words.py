@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.outbound.spoken_words import ENOUGH, extract_spoken_words
+from orchestrator.outbound.spoken_words import MAX_SPOKEN, extract_spoken_words
 
 CODE = "```python\nprint(1)\n```"
 
@@ -32,11 +32,11 @@ def test_words_are_left_and_marks_are_gone(markdown: str, words: str) -> None:
 def test_long_answer_is_cut_after_a_sentence() -> None:
     """The text has the rest."""
     found = extract_spoken_words("One more sentence. " * 500)
-    assert ENOUGH - 40 < len(found) <= ENOUGH
+    assert MAX_SPOKEN - 40 < len(found) <= MAX_SPOKEN
     assert found.endswith("sentence.")
 
 
 def test_endless_sentence_is_cut_between_words() -> None:
     """And one word anywhere."""
     assert extract_spoken_words("word " * 2000).endswith("word")
-    assert len(extract_spoken_words("w" * 9000)) == ENOUGH
+    assert len(extract_spoken_words("w" * 9000)) == MAX_SPOKEN

@@ -104,7 +104,7 @@ def test_tokens_written_to_a_cache_cost_their_own_price() -> None:
     assert budgets.compute_cost(Price(input=3, output=10), usage) == pytest.approx(3.0)
     price = Price(input=3, output=10, cached=0.5, cache_written=4)
     assert budgets.compute_cost(price, usage) == pytest.approx(1.5 + 0.2 + 0.4)
-    assert price.dearest_rate == pytest.approx(0.00001)
+    assert price.highest_rate == pytest.approx(0.00001)
 
 
 def test_sum_without_a_price_is_not_shown_as_nothing() -> None:

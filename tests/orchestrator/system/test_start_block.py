@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.system.start_block import MANY, format_start_block
+from orchestrator.system.start_block import MAX_AGENTS, format_start_block
 
 HOME = "/srv/.orchestrator"
 READY = {"home": HOME, "config": f"{HOME}/agents.json", "channels": ["api", "telegram"]}
@@ -55,7 +55,9 @@ def test_environment_that_is_not_activated_is_activated_first(
 
 def test_long_list_of_agents_is_cut() -> None:
     """The block stays on a screen."""
-    shown = format_start_block({**READY, "models": {f"agent{n}": "x y" for n in range(MANY + 3)}})
+    shown = format_start_block(
+        {**READY, "models": {f"agent{n}": "x y" for n in range(MAX_AGENTS + 3)}}
+    )
     assert "and 3 more" in shown
     assert len(shown.splitlines()) < 24
 

@@ -10,7 +10,7 @@ from orchestrator.testing.channel_contract import MemoryIntake
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_contract, "PATIENCE", 0.0)
+    monkeypatch.setattr(channel_contract, "STEP_SECONDS", 0.0)
 
 
 async def test_message_that_was_not_stored_is_named_with_those_that_were() -> None:

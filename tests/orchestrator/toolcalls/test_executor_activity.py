@@ -5,7 +5,7 @@ from pathlib import Path
 from fakes.executor_bench import HeldTool, held, running
 from fakes.journal import step
 
-from orchestrator.chat_activity import CallFinished, CallMade, Happening
+from orchestrator.chat_activity import ActivityEvent, CallFinished, CallStarted
 from thinker.protocol.messages import JsonObject, ToolResult
 from thinker.protocol.methods import StepCommitted
 
@@ -14,7 +14,7 @@ async def test_watchers_of_the_chat_hear_of_each_call_once_when_it_begins_and_en
     tmp_path: Path,
 ) -> None:
     """With its arguments, how long it took and whether it failed; a question is not its end."""
-    tool, heard = HeldTool(), list[Happening]()
+    tool, heard = HeldTool(), list[ActivityEvent]()
     tool.released.set()
     times = iter(range(0, 100_000, 1500))
     async with running(tmp_path, now=lambda: next(times), tools=[held(tool)]) as bench:
@@ -29,7 +29,7 @@ async def test_watchers_of_the_chat_hear_of_each_call_once_when_it_begins_and_en
             await bench.ask(denied, bench.caller(deniedTools=["*"]))
             (asked,) = bench.plan("list_facts")
             await bench.question(asked, bench.caller(approvals=["list_facts"]))
-    made = [CallMade("t1", number, "work", "held", {}) for number in (seq, denied)]
+    made = [CallStarted("t1", number, "work", "held", {}) for number in (seq, denied)]
     begun, ended, refused, end, question = heard
     assert [begun, refused] == made
     assert isinstance(ended, CallFinished)
@@ -38,12 +38,12 @@ async def test_watchers_of_the_chat_hear_of_each_call_once_when_it_begins_and_en
     assert end.call == made[1]
     assert end.problem is not None
     assert "not allowed" in end.problem
-    assert isinstance(question, CallMade)
+    assert isinstance(question, CallStarted)
 
 
 async def test_watchers_hear_of_calls_that_ended_with_their_step(tmp_path: Path) -> None:
     """Those that the journal alone has carried out, and those that the worker rejected."""
-    heard = list[Happening]()
+    heard = list[ActivityEvent]()
     async with running(tmp_path) as bench:
         arguments: JsonObject = {"n": 1}
         commit = step("t1", "list_facts", "get_time", "pay", arguments=arguments)
@@ -55,6 +55,6 @@ async def test_watchers_hear_of_calls_that_ended_with_their_step(tmp_path: Path)
             bench.runner.report_step("work", "c", commit, committed)
             bench.runner.report_step("work", "other", commit, committed)
     assert heard == [
-        CallFinished(CallMade("t1", 2, "work", "list_facts", arguments), 0.0, None),
-        CallFinished(CallMade("t1", 3, "work", "get_time", arguments), 0.0, "no such zone"),
+        CallFinished(CallStarted("t1", 2, "work", "list_facts", arguments), 0.0, None),
+        CallFinished(CallStarted("t1", 3, "work", "get_time", arguments), 0.0, "no such zone"),
     ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from functools import partial
 
-from orchestrator.chat_activity import AnswerGrew, ChatActivity, Happening
+from orchestrator.chat_activity import ActivityEvent, AnswerGrew, ChatActivity
 from orchestrator.extensions.page.daemon_side.page_protocol import ChatView
 from orchestrator.loop_bound import LoopBound
 
@@ -36,7 +36,7 @@ class GrowingAnswers(LoopBound):
             held = self._watched[key] = ExitStack()
             held.enter_context(self._activity.watch_chat(key, partial(self._record_growth, key)))
 
-    def _record_growth(self, key: str, happening: Happening) -> None:
+    def _record_growth(self, key: str, happening: ActivityEvent) -> None:
         if isinstance(happening, AnswerGrew):
             turn_id = happening.turn_id
             self._newest[turn_id] = ChatView(key=key, turn_id=turn_id, text=happening.text)

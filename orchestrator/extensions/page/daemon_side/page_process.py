@@ -166,7 +166,7 @@ class PageProcess(LoopBound):
                 self._bound.unlink(missing_ok=True)
             self.listener = self._bound = None
 
-    # --- the duty of the child -------------------------------------------------------------------
+    # --- the purpose of the child ----------------------------------------------------------------
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[DescriptorChild]:

@@ -11,7 +11,7 @@ class WebChannel(JournalChannel):
     """The `Adapter` of the page; a chat's name begins with its user's."""
 
     name = "web"
-    takes_files = True
+    can_show_files = True
 
     def build_address(self, chat: str) -> Address:
         return Address(self.name, self.bot_id, chat)

@@ -19,7 +19,7 @@ from orchestrator.extensions.selftest.simulator.simulated_world import Simulated
 from orchestrator.extensions.selftest.simulator.unreliable_platform import UnreliablePlatform
 from orchestrator.journal.db.writer import MAX_GROUP, GroupCommit, Job, resolve_futures
 from orchestrator.machine import Machine
-from orchestrator.processes.child_process import Program, Spawned
+from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.processes.launch import Endpoint
 from orchestrator.settings import Settings
 from orchestrator.testing.memory_wire import MemoryProcess
@@ -122,19 +122,19 @@ class SimulatedMachine(Machine):
     async def run(self) -> None:
         """Run no process."""
 
-    async def spawn_worker(self, program: Program) -> Spawned:
+    async def spawn_worker(self, program: Program) -> SpawnedChild:
         script = ScriptedWorker(self._world, self._chance, program)
         process = self._make_process(program, script.serve_peer)
         self.workers.append(process)
         return process
 
-    async def spawn_tool_host(self, program: Program) -> Spawned:
+    async def spawn_tool_host(self, program: Program) -> SpawnedChild:
         script = ScriptedToolHost(self._world.ledger, self._chance, self._world.server_start)
         process = self._make_process(program, script.serve_peer)
         self.tool_hosts.append(process)
         return process
 
-    async def spawn_broker(self, program: Program) -> Spawned:
+    async def spawn_broker(self, program: Program) -> SpawnedChild:
         process = self._make_process(program, ScriptedBroker(program.stdin).serve_peer)
         self.brokers.append(process)
         return process

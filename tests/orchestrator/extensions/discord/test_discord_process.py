@@ -15,11 +15,11 @@ from fakes.discord_world import DiscordWorld
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 from orchestrator.channel_api import OutboundFile, OutboundPart
 from orchestrator.channels import hosted_channel
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.processes.child_process import execute_program
 from orchestrator.settings import Settings
 from orchestrator.testing.channel_contract import PICTURE, MemoryIntake
-from orchestrator.testing.hosted_adapter import agents_with
+from orchestrator.testing.hosted_adapter import build_agents
 
 PROGRAM = """
 import sys
@@ -44,8 +44,8 @@ async def _running(
     gateway = f"{world.server.url}/gateway".replace("http", "ws")
     program = PROGRAM.format(api=api, gateway=gateway)
     patch.setattr(hosted_channel, "ARGV", (sys.executable, "-P", "-c", program))
-    agents = agents_with("discord", {}).model_copy(update={"sandbox": "required"})
-    means = HostMeans(
+    agents = build_agents("discord", {}).model_copy(update={"sandbox": "required"})
+    means = HostResources(
         settings=Settings(home=home),
         environ={**os.environ, "DISCORD_BOT_TOKEN": TOKEN},
         agents=lambda: agents,

@@ -16,7 +16,7 @@ from orchestrator.extensions.doctor.examination import (
     list_extensions,
     list_findings,
 )
-from orchestrator.installed import Installed
+from orchestrator.installed import InstalledExtensions
 from orchestrator.settings import Settings
 
 
@@ -92,7 +92,7 @@ def test_journal_that_no_extension_keeps_is_a_problem(
 ) -> None:
     """What to install is named."""
     for module in (installed_extensions, examination):
-        monkeypatch.setattr(module, "find_installed", lambda: Installed({}, {}, {}, {}))
+        monkeypatch.setattr(module, "find_installed", lambda: InstalledExtensions({}, {}, {}, {}))
     settings = Settings(home=tmp_path, store=SecretStr("postgresql://localhost/j"))
     (place,) = [one for one in list_findings(settings, None, {}, None) if one.subject == "journal"]
     assert place.verdict == "problem"
@@ -104,7 +104,7 @@ def test_each_extension_is_named_with_what_keeps_it_out(monkeypatch: pytest.Monk
     shipped = {"page": False, "matrix": True, "telegram": False}
     monkeypatch.setattr(examination, "list_shipped", lambda: shipped)
     pigeon, owl = Extension(), Extension()
-    some = Installed(
+    some = InstalledExtensions(
         own={"page": Extension()},
         foreign={"pigeon": pigeon, "owl": owl},
         channels={"matrix": Path("/matrix")},
@@ -141,7 +141,7 @@ def test_verdict_that_does_not_exist_is_a_problem_of_its_extension(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it found otherwise is shown."""
-    some = Installed(own={}, foreign={"talkative": Talkative()}, channels={}, broken={})
+    some = InstalledExtensions(own={}, foreign={"talkative": Talkative()}, channels={}, broken={})
     monkeypatch.setattr(examination, "find_installed", lambda: some)
     agents = [{"agentId": "work", "llmProvider": "demo"}]
     install_extensions(monkeypatch, foreign=(Talkative(),))

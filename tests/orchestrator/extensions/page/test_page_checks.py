@@ -67,7 +67,7 @@ def test_page_that_is_off_opens_nothing() -> None:
     ("web", "words"),
     [
         ({"identity": IDENTITY}, 'has "identity" without "names"'),
-        ({"names": ["https://x.org/"]}, "must be the name of a host alone"),
+        ({"names": ["https://x.org/"]}, "must be only the name of a host"),
         ({"path": "agents"}, 'must begin with "/"'),
         ({"path": "/agents/"}, "not end with one"),
         ({"path": "/../x"}, 'must begin with "/"'),

@@ -14,7 +14,7 @@ from fakes.time_limit import time_limit
 from orchestrator.errors import WorkerError
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.page_wire import STORE_VARIABLE
-from orchestrator.processes.child_process import Program, Spawned
+from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.settings import Settings
 from orchestrator.testing.loopback import find_free_port
 
@@ -87,7 +87,7 @@ async def test_address_of_a_database_is_in_the_environment_alone(home: Path, sto
     """Arguments are for all to see. What else libpq reads is as the daemon has it."""
     started: list[Program] = []
 
-    async def spawn(program: Program) -> Spawned:
+    async def spawn(program: Program) -> SpawnedChild:
         started.append(program)
         raise WorkerError("not here")
 

@@ -11,7 +11,7 @@ from fakes.postgresql import database_of, needs_server, sqlite_only
 from typer.testing import CliRunner
 
 from orchestrator.cli import app
-from orchestrator.cli.config_examination import Examined, examine_config
+from orchestrator.cli.config_examination import ExaminedConfig, examine_config
 from orchestrator.errors import ExitCode
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 from orchestrator.extensions.postgresql.shared_config import pushed_config
@@ -139,7 +139,7 @@ def test_edit_during_the_check_is_refused(
 ) -> None:
     """What is stored is what was checked."""
 
-    def edited(*arguments: Any) -> Examined:
+    def edited(*arguments: Any) -> ExaminedConfig:
         (home / "hooks/y.py").touch()
         return examine_config(*arguments)
 
