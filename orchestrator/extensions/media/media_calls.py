@@ -158,7 +158,8 @@ def _check_length(data: bytes) -> None:
     seconds = recordings.measure_duration(data)
     if len(data) > MAX_RECORDING_BYTES:
         raise UnreadableError(
-            f"it is {len(data) / MB:.1f} MB; the limit for recordings is {MAX_RECORDING_BYTES // MB} MB"
+            f"it is {len(data) / MB:.1f} MB;"
+            f" the limit for recordings is {MAX_RECORDING_BYTES // MB} MB"
         )
     if seconds > MAX_RECORDING_SECONDS:
         raise UnreadableError(

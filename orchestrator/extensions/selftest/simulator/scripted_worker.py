@@ -153,7 +153,9 @@ class ScriptedWorker:
     async def _ask_for_messages(self, turn: TurnRun) -> tuple[UserMessage, ...]:
         """Return the messages that join the turn before its next step."""
         asked = methods.TurnSteer(turn_id=turn.turn_id)
-        call = self._peer.call(methods.TURN_STEER, asked, methods.JoinedMessages, timeout=CALL_SECONDS)
+        call = self._peer.call(
+            methods.TURN_STEER, asked, methods.JoinedMessages, timeout=CALL_SECONDS
+        )
         return (await call).messages
 
     def _find_script(self, message: UserMessage) -> Script:
