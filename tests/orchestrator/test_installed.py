@@ -28,7 +28,7 @@ class BlindOwl(Owl):
         return {}
 
 
-def load_owl(monkeypatch: pytest.MonkeyPatch, kind: object) -> installed.Installed:
+def load_owl(monkeypatch: pytest.MonkeyPatch, kind: object) -> installed.InstalledExtensions:
     """Return what is found if an entry point names a class as the extension `owl`."""
     monkeypatch.setitem(sys.modules, "forest", SimpleNamespace(Kind=kind))
     point = EntryPoint("owl", "forest:Kind", installed.GROUP)
