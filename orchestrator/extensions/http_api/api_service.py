@@ -74,7 +74,7 @@ class ApiService(Wakeup):
         self._stopped.set()
 
     async def stop(self) -> None:
-        """End all waiting requests; return when their responses are sent."""
+        """End all waiting requests, and wait until their responses are sent."""
         self.close()
         await self._stopped.wait()
 

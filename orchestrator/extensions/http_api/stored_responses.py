@@ -30,17 +30,17 @@ MOST = 100  # items of one list
 ORDERS = ("asc", "desc")
 
 
-def load_response(db: Database, name: str) -> Request:
-    """Return the request of a response by the response's id.
+def load_response(db: Database, response_id: str) -> Request:
+    """Return the stored request behind a response.
 
     Raises:
         ApiProblem: the response is unknown, was deleted, or was sent with ``store: false``.
     """
-    found = stored_requests.find_request(db, name.removeprefix(PREFIX))
+    found = stored_requests.find_request(db, response_id.removeprefix(PREFIX))
     if found is None or not found.body.store:
         raise ApiProblem(
             HTTPStatus.NOT_FOUND,
-            f'unknown response {name!r}; it was deleted, or sent with "store": false',
+            f'unknown response {response_id!r}; it was deleted, or sent with "store": false',
             code="response_not_found",
         )
     return found

@@ -11,13 +11,13 @@ from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "orc_"  # lets secret scanners and people recognize it
-Signature: TypeAlias = tuple[int, int, int, int]  # inode, size, and when it was changed
+Signature: TypeAlias = tuple[int, int, int, int]  # inode, size, and time of the last change
 BYTES = 32  # of randomness: 256 bits cannot be guessed
 
 
 @dataclass
 class SecretFile:
-    """A private file with one line, read again when it has changed."""
+    """A private file with one line, which is read again after each change."""
 
     path: Path
     _read: tuple[Signature | None, str | None] | None = field(default=None, init=False, repr=False)

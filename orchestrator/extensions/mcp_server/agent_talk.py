@@ -75,7 +75,7 @@ class Wait(BaseModel):
 
 @dataclass(frozen=True)
 class AgentTalk:
-    """Asks agents; messages go to ``intake``, and ``delivery`` reports what happens in chats."""
+    """Sends messages to agents through ``intake``; ``delivery`` reports what happens in chats."""
 
     daemon: DaemonOperations
     channel: McpChannel

@@ -23,8 +23,8 @@ Send: TypeAlias = Callable[[JsonObject], None]
 class McpCaller(NamedTuple):
     """A client with a ``role`` of the page; only operators see all chats.
 
-    Within a ``session``, request ids are unique, so repetitions are recognized; an empty one means
-    that they are not. ``key`` is the client's own for this request. ``closing`` says that the
+    Within a ``session``, request ids are unique, so repetitions are recognized; without one they
+    are not. ``key`` is the client's own for this request. ``closing`` says that the
     client must have its answer now, as the daemon stops.
     """
 
@@ -39,7 +39,7 @@ class McpCaller(NamedTuple):
 
     @property
     def own_chats(self) -> str:
-        """The prefix of its own chats' keys, up to a slash."""
+        """The prefix of the keys of the caller's own chats, up to a slash."""
         return f"{CHANNEL}/local/{self.owner}/"
 
     def has_right(self, right: Right) -> bool:
@@ -89,7 +89,7 @@ class McpToolCall:
     def build_key(self) -> str:
         """Return an id of this call that is the same for repetitions, as far as possible.
 
-        It depends on the arguments too: a client that counts its requests anew repeats nothing.
+        The id depends on the arguments too: a client that counts its requests anew repeats nothing.
         """
         caller, said = self.caller, [self.name, self.arguments]
         if caller.key:
@@ -103,7 +103,7 @@ class McpToolCall:
 
 
 class McpAnswer(NamedTuple):
-    """A tool's result: texts, the same as ``data``, and whether it failed."""
+    """A tool's result: ``texts``, the same as ``data``, and whether the tool failed."""
 
     texts: tuple[str, ...]
     data: JsonObject

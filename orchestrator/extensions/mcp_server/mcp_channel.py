@@ -13,7 +13,7 @@ from orchestrator.journal.turns.inbox import InboxRow
 
 
 class MessageState(NamedTuple):
-    """A message's state: what it is, its answer if it has ended, and its chat's question."""
+    """A message, with its answer if it has ended, and the open questions of its chat."""
 
     message: InboxRow | EndedMessage | None
     questions: list[ChatLine]

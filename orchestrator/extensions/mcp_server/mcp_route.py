@@ -143,14 +143,14 @@ class McpReply(Response):
             self.add_message(response)
 
     async def _wait_for_end_or_news(self) -> bool:
-        """Wait until all is done, or there is news before that."""
+        """Wait until all is done or there is news; return whether all is done without news."""
         with anyio.move_on_after(KEEP_ALIVE if self._streams else None):
             while not self._done and not any("method" in message for message in self._said):
                 await self._changed.wait()
         return self._done and not any("method" in message for message in self._said)
 
     def _build_whole_response(self) -> Response:
-        if not self._said:  # notifications, and what was canceled
+        if not self._said:  # notifications, and what was cancelled
             return Response(status_code=HTTPStatus.ACCEPTED)
         if self.batch:
             return JSONResponse(self._said)

@@ -136,7 +136,7 @@ class OperatorTools:
         return McpAnswer(("\n".join(texts),), {"messages": [*lines], "before": before})
 
     async def send_to_chat(self, call: McpToolCall) -> McpAnswer:
-        """Send a text to the people of a chat, once even if the call is repeated.
+        """Send a message to the people of a chat, once even if the call is repeated.
 
         Raises:
             OrchestratorError: the chat does not exist, or the text is empty.

@@ -26,7 +26,7 @@ TEXT, JSON = "text/plain", "application/json"
 
 @dataclass(frozen=True)
 class TraceResources:
-    """The turns that a caller may see: all for an operator, else those of its own chats."""
+    """The turns that a caller may see: those of its own chats, or all for an operator."""
 
     store: Store
 

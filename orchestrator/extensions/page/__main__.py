@@ -1,4 +1,4 @@
-"""The page's process, started by the supervisor; it ends with its socket."""
+"""The page's process, started by the supervisor; the process ends when its socket closes."""
 
 import faulthandler
 import gc
@@ -81,7 +81,7 @@ async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxRep
 
 
 async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
-    """Return when the supervisor has gone, or after `IDLE` without a request."""
+    """Wait until the supervisor is gone, or no request has come for `IDLE`."""
     while not peer.closed.is_set() and time.monotonic() - use.at < IDLE:
         feed.version()  # notices that the journal is lost
         if feed.open_streams:
@@ -91,7 +91,7 @@ async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
 
 
 async def _close_when_journal_lost(reads: PageReads, peer: Peer) -> None:
-    """End the process when the journal is lost: the jail prevents reopening it."""
+    """Stop the process when the journal is lost: the jail prevents reopening the file."""
     await reads.lost.wait()
     peer.close()
 

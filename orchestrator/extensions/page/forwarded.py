@@ -1,6 +1,6 @@
-"""Read what a local proxy says about the browser before it.
+"""Read what a local proxy says about the browser behind it.
 
-Where: is a proxy in front of the page believed?
+Where: is a proxy in front of the page trusted?
 """
 
 import ipaddress
@@ -18,8 +18,8 @@ FORWARDED = "orchestrator.forwarded"  # key of a scope
 class Forwarded:
     """How a browser connected; nothing is known without a proxy.
 
-    ``prefix`` is the page's path for it, ``client`` its address, and ``person`` the one whom the
-    proxy has authenticated.
+    ``prefix`` is the page's path for the browser, ``client`` the browser's address, and ``person``
+    the one whom the proxy has authenticated.
     """
 
     prefix: str = ""
@@ -51,13 +51,13 @@ def get_forwarded(scope: Scope) -> Forwarded:
 
 
 def _is_near(scope: Scope) -> bool:
-    """Return whether a request came by the unix socket, or from a local address."""
+    """Return whether a request came over the unix socket or from a local address."""
     client = scope.get("client")
     return client is None or ipaddress.ip_address(client[0]).is_loopback
 
 
 def _get_single_header(headers: Headers, name: str) -> str:
-    """Return the value of a header that was sent once, else an empty text."""
+    """Return the value of a header that was sent once, or an empty string."""
     found = headers.getlist(name)
     return found[0].strip() if len(found) == 1 else ""
 

@@ -47,7 +47,7 @@ class LiveFeed:
 
     @classmethod
     def follow_daemon(cls, version: Callable[[], int], peer: Peer) -> "LiveFeed":
-        """Make a feed that also has what the daemon tells, and tells it what is looked at."""
+        """Make a feed that also gets the daemon's events, and reports the open chats to it."""
         feed = cls(version, lambda chats: peer.notify(WATCH, ChatKeys(keys=tuple(chats))))
         peer.notifications[CHANGED] = lambda _: feed.record_change()
         peer.notifications[VIEW] = lambda view: feed.update_answer_text(
@@ -81,7 +81,7 @@ class LiveFeed:
             self._changes.wake()
 
     def has_free_stream(self) -> bool:
-        """Return whether one more stream may be opened, without those being closed."""
+        """Return whether one more stream may be opened; streams being closed do not count."""
         return sum(min(len(own), OF_SESSION) for own in self._streams.values()) < IN_ALL
 
     async def watch_journal(self) -> None:

@@ -1,4 +1,4 @@
-"""Log people in by a code or a proxy's word, and recognize them by a cookie.
+"""Log people in by a code or a proxy's header, and recognize them by a cookie.
 
 Where: does a person log in to the page?
 """
@@ -74,7 +74,7 @@ class Login:
         return answer
 
     async def log_in_by_proxy(self, request: Request) -> str | None:
-        """Return the token of a new session for the person whom the proxy names; else None."""
+        """Return the token of a new session for the person whom the proxy names, or None."""
         named = get_forwarded(request.scope).person
         if not named:
             return None
@@ -97,7 +97,7 @@ class Login:
         return answer
 
     async def record_use(self, session: WebSession) -> None:
-        """Let the daemon know that a session is used; a failure is made up for at the next use."""
+        """Tell the daemon that a session is used; after a failure, the next use tells it."""
         digest = SessionDigest(digest=session.digest)
         with suppress(RpcError, PeerClosedError, TimeoutError):
             await self.daemon.call(SEEN, digest, Ack, timeout=TIMEOUT)
@@ -132,13 +132,13 @@ def find_token(request: Request) -> str | None:
 
 
 def is_other_person(request: Request, session: WebSession) -> bool:
-    """Return whether the proxy names another person than the session that it made."""
+    """Return whether the proxy names another person than when it made the session."""
     person = get_forwarded(request.scope).person
     return bool(person) and session.made_by == IDENTITY and person.lower() != session.user.lower()
 
 
 def _choose_cookie(request: Request) -> tuple[str, str, bool]:
-    """Return the cookie's name and path, and whether it is for https only."""
+    """Return the cookie's name and path, and whether the cookie is for https only."""
     came = get_forwarded(request.scope)
     if not came.https:
         return COOKIE, came.prefix or "/", False

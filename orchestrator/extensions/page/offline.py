@@ -34,7 +34,7 @@ NO_DAEMON = "this is a journal without a daemon: it can be read, and nothing can
 
 
 class Unattended:
-    """Replaces the supervisor: it logs in one browser, by one code, once."""
+    """Replaces the supervisor: logs in one browser, with one code, once."""
 
     def __init__(self, code: str) -> None:
         self._code = code
@@ -58,7 +58,7 @@ class Unattended:
         raise RpcError(FAILED, NO_DAEMON)
 
     async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - as in `Peer`
-        """Refuse."""
+        """Refuse every call."""
         del method, params, timeout
         raise RpcError(FAILED, NO_DAEMON)
 

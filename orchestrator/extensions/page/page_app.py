@@ -47,7 +47,7 @@ UNKNOWN = "The daemon did not answer, so this may or may not have been done. Rel
 class PageApp:
     """Serves the routes; ``clock`` returns milliseconds since the epoch.
 
-    Without a daemon, ``known`` finds sessions, and there is no action.
+    Without a daemon, ``known`` finds sessions, and nothing can be changed.
     ``added`` are screens of other extensions. ``hand_over`` sends the supervisor the connection of
     a request, and returns its number.
     """
@@ -84,7 +84,7 @@ class PageApp:
         ]
         return build_app(routes, _render_problem)
 
-    # --- who asks --------------------------------------------------------------------------------
+    # --- logins ----------------------------------------------------------------------------------
 
     def _require_login(
         self,

@@ -24,7 +24,7 @@ def open_reads(address: JournalAddress) -> PageReads:
     """Open a journal.
 
     Raises:
-        JournalError: it does not exist or cannot be read.
+        JournalError: the journal does not exist or cannot be read.
         ConfigError: the driver for a database server is not installed.
     """
     if isinstance(address, Path):
@@ -38,10 +38,10 @@ class SqlitePageReads:
     def __init__(
         self, journal: Path | apsw.Connection, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Open the journal, unless it is open.
+        """Open the journal, unless it is open already.
 
         Raises:
-            JournalError: it does not exist or cannot be read.
+            JournalError: the journal does not exist or cannot be read.
         """
         self.lost = asyncio.Event()
         self.failure: JournalError | None = None

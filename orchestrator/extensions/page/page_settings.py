@@ -67,12 +67,12 @@ class PageIdentity(ConfigModel):
 
 
 class PageSettings(LocalChannel):
-    """The web page, on this machine alone; `orchestrator dashboard` opens it."""
+    """The web page, only on this machine; `orchestrator dashboard` opens it."""
 
     port: int = Field(8485, ge=1, le=65535)
     """Port of 127.0.0.1 that it listens on."""
     socket: bool = False
-    """Whether it listens on the unix socket `<home>/run/page.sock` instead of a port."""
+    """Whether the page listens on the unix socket `<home>/run/page.sock` instead of a port."""
     names: tuple[HostName, ...] = ()
     """Other names of this host, by which a proxy with https reaches the page."""
     path: PathPrefix = ""

@@ -1,6 +1,6 @@
-"""Ended turns and deliveries, without texts or arguments.
+"""Ended turns and deliveries, without their text or arguments.
 
-They are found by the row of `transition` for their end, so each is found once.
+Each is found by the row of `transition` for its end, and therefore once.
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class TracedStep:
 class TracedTurn:
     """A turn; times in milliseconds.
 
-    ``came`` is when its message came. A subagent's turn has the call that it works for as
+    ``came`` is the time when the message came. A subagent's turn has the call that it works for as
     ``parent_id`` and ``parent_seq``. ``deaths`` are processes that died with it.
     """
 

@@ -51,7 +51,7 @@ class JournalCounters:
     async def collect_readings(self) -> list[Readings]:
         """Count new rows, and return all families.
 
-        After a long pause this counts for `LONGEST` at most; the next call continues.
+        After a long pause, one call counts for at most `LONGEST`; the next call continues.
 
         Raises:
             JournalError: the journal cannot be read.

@@ -71,7 +71,7 @@ class OtlpClient:
         return parse_address(self.url).origin.name
 
     def pack_body(self, body: bytes) -> bytes:
-        """Return a body as it is posted."""
+        """Return a body in the form in which it is posted."""
         return gzip.compress(body, compresslevel=5, mtime=0) if self.compressed else body
 
     async def post_body(self, packed: bytes, now: float) -> Posted:
@@ -96,7 +96,7 @@ class OtlpClient:
 
 
 def _parse_answer(body: bytes) -> Posted:
-    """Parse which items were rejected; an unknown format reports nothing."""
+    """Parse the number of rejected items; an unknown format reports none."""
     try:
         partial = _Answer.model_validate(orjson.loads(body)).partial_success
     except (orjson.JSONDecodeError, ValidationError):

@@ -1,6 +1,6 @@
 """OTLP in JSON: values, times, and the envelope of both signals.
 
-64-bit integers are texts, as in the JSON mapping of Protocol Buffers.
+64-bit integers are strings, as in the JSON mapping of Protocol Buffers.
 """
 
 from collections.abc import Mapping, Sequence

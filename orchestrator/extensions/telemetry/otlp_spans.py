@@ -1,7 +1,7 @@
 """Build the OTLP spans of an ended turn.
 
 Their ids are derived from turn and step, so a span that is sent twice is the same. Spans contain
-no texts, arguments or chat names.
+no message text, arguments or chat names.
 """
 
 import hashlib

@@ -57,7 +57,7 @@ async def connect_sse(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
 
 
 def explain_problem(problem: str) -> str:
-    """Return why a server cannot be reached, with advice where it is known."""
+    """Return the reason why a server cannot be reached, with advice if there is any."""
     if problem == UNREACHABLE:
         return f'{problem}; does it run, and is its "url" right?'
     return ADVICE.format(problem=problem) if problem in REFUSALS else problem

@@ -72,7 +72,7 @@ class McpSession:
         self._calls: list[float] = []  # the timeouts of open calls
 
     async def run(self) -> None:
-        """Keep the server connected until canceled. Its failures are logged and reported."""
+        """Keep the server connected until cancelled. Failures are logged and reported."""
         failures, told = 0, ""
         self._report(self._state)
         while True:
@@ -232,7 +232,7 @@ class McpSession:
                 result = await client.call_tool(request.tool, request.arguments, meta=meta)
                 return build_tool_answer(result)
         except TimeoutError as error:
-            self._changed.set()  # check at once whether the server still answers
+            self._changed.set()  # check immediately whether the server still answers
             raise RpcError(wire.LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:
             self._changed.set()
@@ -268,7 +268,7 @@ def _hash_tool(tool: types.Tool) -> str:
 
 
 def _find_reason(error: BaseException, end: ConnectionEnd) -> str:
-    """Return why a connection ended: a finding of this module, its end, or its cause."""
+    """Return the reason why a connection ended: a finding of this module, its end, or its cause."""
     found = (str(cause) for cause in _list_causes(error) if isinstance(cause, ServerUnusable))
     problem = next(found, end.problem)  # a connection that is left ends, too: findings first
     if problem:

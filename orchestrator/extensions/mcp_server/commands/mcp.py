@@ -1,7 +1,7 @@
 """``orchestrator mcp``: the daemon as an MCP server on standard input and output.
 
-It carries lines to the daemon and messages back. A line that a stopping daemon did not finish is
-sent to the next one, which knows by the session what was begun.
+The command carries lines to the daemon and messages back. A line that a stopping daemon did not
+finish is sent to the next one, which knows by the session what was begun.
 """
 
 import sys
@@ -103,7 +103,7 @@ class McpBridge:
             return
 
     async def _reach_daemon(self) -> Peer | None:
-        """Return the connection to the daemon; wait for it if it was there before."""
+        """Return the connection to the daemon; wait for a daemon that was connected before."""
         await self._tried.wait()
         if self._peer is None and self._was_linked:
             with anyio.move_on_after(PATIENCE):

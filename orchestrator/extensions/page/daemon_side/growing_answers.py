@@ -18,7 +18,7 @@ MOST_CHATS = 64
 
 
 class GrowingAnswers(LoopBound):
-    """Watches chats for the page; ``show`` sends it a text."""
+    """Watches chats for the page; ``show`` sends text to the page."""
 
     def __init__(self, activity: ChatActivity, show: Callable[[ChatView], None]) -> None:
         self._activity = activity

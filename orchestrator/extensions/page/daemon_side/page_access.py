@@ -1,6 +1,6 @@
 """The rights of roles on the page: enforced by the supervisor, shown by the page.
 
-Where: is it decided what a role may do on the page?
+Where: are the rights of a role on the page decided?
 """
 
 from orchestrator.control import protocol

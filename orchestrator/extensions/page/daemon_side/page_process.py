@@ -70,8 +70,8 @@ class PageProcess(LoopBound):
         self._changes = Wakeup()
         self.handlers: Mapping[str, RequestHandler] = {}
         self.notified: Mapping[str, NotificationHandler] = {}
-        self.place: int | Path | None = None  # None: it is off
-        self.problem = ""  # why it cannot listen
+        self.place: int | Path | None = None  # None: the page is off
+        self.problem = ""  # why the page cannot listen
 
     @property
     def is_needed(self) -> bool:
@@ -150,7 +150,7 @@ class PageProcess(LoopBound):
                 self._close_listener()
 
     async def _await_browsers(self, listener: socket.socket) -> None:
-        """Ask for the process whenever a browser connects while it does not run."""
+        """Request the process whenever a browser connects while the process is not running."""
         while True:
             ended = self._kept.changes.changed
             if not self._asked:
@@ -177,7 +177,7 @@ class PageProcess(LoopBound):
             "ORCHESTRATOR_HOME": str(settings.home),
             LOG_VARIABLE: settings.log_level,
             ENTRANCE_VARIABLE: self._entrance.model_dump_json(),
-            **self._store_variables(),
+            **self._build_store_variables(),
         }
         program = Program("the page", ARGV, env, settings.home, FD_VARIABLE)
         async with run_child_with_descriptors(program, DescriptorChild, self._spawn) as child:
@@ -189,7 +189,7 @@ class PageProcess(LoopBound):
             yield child
 
     async def update_child(self, child: DescriptorChild) -> None:
-        """Watch that it answers."""
+        """Watch that the process answers."""
         child.start_watching()
 
     def on_child_ended(self, kind: ExitKind, reason: str) -> None:
@@ -197,8 +197,8 @@ class PageProcess(LoopBound):
         self._asked = False
         log.log(kind.log_level, "page_ended", kind=kind, reason=reason)
 
-    def _store_variables(self) -> dict[str, str]:
-        """Return the variables for its own connection to a database server, if it needs one."""
+    def _build_store_variables(self) -> dict[str, str]:
+        """Return the variables for the process's connection to a database server, if needed."""
         store = self._settings.store
         if store is None:
             return {}

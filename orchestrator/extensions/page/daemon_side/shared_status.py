@@ -1,4 +1,4 @@
-"""Share answers among windows that ask at the same time."""
+"""Share answers among windows that call at the same time."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class _Answer:
 class SharedStatus(LoopBound):
     """Fetches the daemon's state once for all viewers.
 
-    ``clock`` returns seconds of a clock that cannot be set.
+    ``clock`` returns seconds of a monotonic clock.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -33,7 +33,7 @@ class SharedStatus(LoopBound):
         self._answers: dict[str, _Answer] = {}
 
     def forget_answers(self) -> None:
-        """Fetch anew: after an action its author wants to see the effect."""
+        """Forget all answers: after an action, its author wants to see the effect."""
         self._answers = {}
 
     def share_handlers(self, methods: Mapping[str, RequestHandler]) -> dict[str, RequestHandler]:

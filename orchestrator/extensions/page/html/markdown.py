@@ -22,7 +22,7 @@ SCHEMES = {"http", "https", "mailto"}
 
 
 def render_markdown(text: str) -> Markup:
-    """Return a text as HTML."""
+    """Return Markdown as HTML."""
     html = _build_parser().render(strip_terminal_codes(text[:MOST]))
     if len(text) > MOST:
         html += f'<p class="soft">… and {len(text) - MOST} characters more</p>'
@@ -30,7 +30,7 @@ def render_markdown(text: str) -> Markup:
 
 
 def render_growing_markdown(text: str) -> Markup:
-    """Render an unfinished text; everything before its last block is rendered once."""
+    """Render unfinished Markdown; everything before the last block is rendered only once."""
     cut = text.rfind("\n\n") + 2
     while cut > 1 and len(_FENCE.findall(text, 0, cut)) % 2:
         cut = text.rfind("\n\n", 0, cut - 2) + 2

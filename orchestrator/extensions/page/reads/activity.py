@@ -39,7 +39,7 @@ def sum_agent_spending(db: Database, since: int) -> dict[str, SpentLately]:
 
 
 class TurnInHand(NamedTuple):
-    """An open turn; ``call`` is its running tool, None while the model is asked.
+    """An open turn; ``call`` is its running tool, or None while the model is called.
 
     ``since`` is when that began, in milliseconds; ``state`` is ``running`` or why it waits.
     """

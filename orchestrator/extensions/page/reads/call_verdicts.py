@@ -63,7 +63,7 @@ def list_unconfirmed_calls(db: Database, now: int, limit: int) -> list[Unconfirm
 
 
 def load_verdicts_of_turn(db: Database, turn_id: str) -> dict[int, CallVerdict]:
-    """Return the verdicts on a turn's calls by their numbers."""
+    """Return the verdicts on a turn's calls, keyed by the call's number."""
     return {item.seq: item for item in VERDICTS.select(db, "turn_id = ?", turn_id)}
 
 

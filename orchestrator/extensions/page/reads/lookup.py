@@ -1,4 +1,4 @@
-"""Find turns, messages, agents, chats and texts by a few characters."""
+"""Find turns, messages, agents, chats and message text by a few characters."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Findings(NamedTuple):
 
 
 def search_journal(db: Database, text: str, *, texts: bool) -> Findings:
-    """Return what a text matches; ``texts`` includes messages' texts."""
+    """Return the matches of ``text``; with ``texts``, also in the text of messages."""
     low = text.lower()
     return Findings(
         turns=trace.list_turns_named(db, low)[:MOST] if len(text) >= SHORTEST else [],
@@ -71,7 +71,7 @@ def _list_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
 
 
 def _search_texts(db: Database, text: str) -> list[MessageHit]:
-    """Return the messages with all words of a text, newest first."""
+    """Return the messages that contain every word of ``text``, newest first."""
     terms = fulltext.extract_words(text)
     if not terms:
         return []

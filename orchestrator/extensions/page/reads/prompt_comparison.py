@@ -1,4 +1,4 @@
-"""Compare a turn's prompt with another one's: what was sent, what changed, what it cost."""
+"""Compare the prompts of two turns: what was sent, what changed, and the cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NO_TOOLS: Mapping[str, ToolSpec] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class HistoryMessage:
-    """A message of the history; ``characters`` as it is stored, with its calls."""
+    """A message of the history; ``characters`` counts the stored message, with its calls."""
 
     id: int
     role: str
@@ -42,8 +42,8 @@ NO_HISTORY = SentHistory()
 class SentBeside(NamedTuple):
     """A prompt, the one to compare it with, and the usage of its turn's calls.
 
-    ``unknown`` is the requested other turn, if it does not exist. Tools are those with stored
-    definitions, by name.
+    ``unknown`` is the requested other turn, if that does not exist. Tools are those with stored
+    definitions, keyed by name.
     """
 
     prompt: RecordedPrompt
@@ -68,7 +68,7 @@ SENT = Rows(
 def find_prompt_comparison(
     db: Database, turn_id: str, other: str | None = None
 ) -> SentBeside | None:
-    """Return a turn's first prompt with that of ``other``, or of the turn before.
+    """Return a turn's first prompt, with the prompt of ``other`` or of the turn before.
 
     Returns None if the turn has no prompt.
     """

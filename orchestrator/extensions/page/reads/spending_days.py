@@ -9,9 +9,9 @@ LATE = 3_600_000  # milliseconds that a call may take: its time is that of its e
 
 @dataclass(frozen=True)
 class SlotSpent:
-    """The calls of one kind in a span of time; ``at`` is the first one's (milliseconds).
+    """The calls of one kind in a span of time; ``at`` is the time of the first, in milliseconds.
 
-    ``unpriced`` are those without a known price.
+    ``unpriced`` counts the calls without a known price.
     """
 
     at: int

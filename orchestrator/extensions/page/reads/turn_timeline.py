@@ -21,7 +21,7 @@ SAME_DEATH = 5000  # milliseconds between the loss of a worker and its count as 
 class TimelineBar(NamedTuple):
     """A span of time; ``kind`` is its class, times are in milliseconds.
 
-    ``measured`` is false where only the end is known; ``failed`` says that it had no result.
+    ``measured`` is False where only the end is known; ``failed`` says that there was no result.
     """
 
     name: str
@@ -162,7 +162,7 @@ def find_turn_of_message(db: Database, message: int) -> str | None:
 
 
 def find_newest_turn(db: Database, beginning: str) -> str | None:
-    """Return the newest turn whose id begins or ends with a text."""
+    """Return the newest turn whose id begins or ends with ``beginning``."""
     found = db.execute(
         "SELECT id FROM turn WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1"
         " OR substr(id, length(id) - length(?1) + 1) = ?1 ORDER BY id DESC LIMIT 1",

@@ -39,7 +39,7 @@ def count_waiting_items(db: Database, now: int) -> int:
 
 
 def list_unconfirmed_texts(db: Database, limit: int) -> list[tuple[str, str]]:
-    """Return the chats and texts of messages of unknown delivery."""
+    """Return the chat and text of each message whose delivery is unknown."""
     rows = db.execute(
         "SELECT chat_key, substr(body, 1, 500) FROM outbox WHERE state = 'unknown' LIMIT ?",
         (limit,),

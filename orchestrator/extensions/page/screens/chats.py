@@ -62,7 +62,7 @@ DELIVERY = {
 
 
 class _Chat(NamedTuple):
-    """One chat, as it is shown: the newest part of it, or one before. ``agents`` to choose from."""
+    """A chat as displayed: its newest part, or an earlier one. ``agents`` are the choices."""
 
     key: str
     history: HistoryPage
@@ -101,7 +101,7 @@ async def _list_chats(request: ScreenRequest) -> list[ChatSummary]:
 
 
 def _format_chat_title(key: str) -> str:
-    """Format a chat's name; the page's own ones by their user alone."""
+    """Format a chat's name; a chat of the page has only the name of its user."""
     if not key.startswith(OWN):
         return show_hidden_characters(format_chat_name(key))
     user, _, name = key.removeprefix(OWN).rstrip("/").partition("/")
@@ -111,7 +111,7 @@ def _format_chat_title(key: str) -> str:
 def render_chats(
     request: ScreenRequest, chats: Sequence[ChatSummary], chat: _Chat | None
 ) -> h.Node:
-    """Render the list, and a chat beside it."""
+    """Render the list and, next to it, a chat."""
     return h.div(class_=f"chats {'open' if chat else ''}".strip())[
         h.div(class_="chatlist-box")[
             h.p[h.a(href="/chats/new")["+ new chat"]],
@@ -161,7 +161,7 @@ def render_question(request: ScreenRequest, found: OpenQuestion) -> h.Element:
                 {**fields, "granted": "false"},
                 "Deny",
                 danger=True,
-                asks="why not",
+                note_label="why not",
                 key="d",
             ),
         ]
@@ -282,7 +282,7 @@ def _render_turn_head(request: ScreenRequest, talk: TurnTalk) -> h.Node:
 
 
 def _find_waiting_since(talk: TurnTalk) -> int:
-    """Return when an answer was requested: its sender has waited since then."""
+    """Return the time at which an answer was requested: its sender has waited since then."""
     return min(line.at for line in talk.asked) if talk.asked else talk.began or 0
 
 

@@ -21,7 +21,7 @@ PATIENCE = 0.25  # seconds that a chat waits for the list of agents
 
 
 async def list_writable_agents(request: ScreenRequest) -> Sequence[str]:
-    """Return the agents that the session may write to; empty if not known at once.
+    """Return the agents that the session may write to; empty if not known immediately.
 
     A chat can be read while the daemon does not answer.
     """

@@ -56,7 +56,7 @@ class ExpenseSum:
         return self.prompt + self.completion
 
     def add_slot(self, slot: SlotSpent) -> "ExpenseSum":
-        """Return it with the usage of one slot added."""
+        """Return the sum with the usage of one more slot."""
         tokens = slot.prompt + slot.completion
         return replace(
             self,
@@ -91,7 +91,7 @@ async def _load_period(request: ScreenRequest) -> Period:
 
 
 async def _list_spent_slots(request: ScreenRequest, day: date) -> Sequence[SlotSpent]:
-    """Return the usage of a day: one short query for each."""
+    """Return the usage of one day, with a short query."""
     begin, end = (
         _compute_day_start(day, request.zone),
         _compute_day_start(day + timedelta(days=1), request.zone),
@@ -128,7 +128,7 @@ async def _send_costs_csv(request: ScreenRequest) -> Shown:
 
 
 def _escape_csv_cell(text: str) -> str:
-    """Escape a text that a spreadsheet would read as a formula."""
+    """Escape text that a spreadsheet would read as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 

@@ -19,7 +19,7 @@ OWN_LINK = re.compile(r"<span>\[(?:references/)?([a-z-]+)\.md(#[a-z0-9-]*)?\] (.
 
 @cache
 def load_manual_pages() -> dict[str, str]:
-    """Load the pages by name, once before the jail closes."""
+    """Load the pages, keyed by name, once before the jail closes."""
     guide = find_bundled_path("skills") / "orchestrator-guide"
     found = {path.stem: path.read_text("utf-8") for path in sorted(guide.glob("references/*.md"))}
     return {"": (guide / "SKILL.md").read_text("utf-8"), **found}

@@ -60,7 +60,7 @@ def render_now(request: ScreenRequest, report: StatusReport, lately: RecentActiv
             f" · journal {figures.format_size(report.journal_bytes)}",
             f" · all times {request.zone.key}",
         ],
-        _render_waiting(request, report, lately.waits),
+        _render_attention_panel(request, report, lately.waits),
         _render_first_steps(report),
         render_panel("Agents", _render_agents(request, report, lately)),
         h.div(class_="grid")[
@@ -97,7 +97,7 @@ def render_recent_turns(recent: Sequence[RecentTurn]) -> h.Node:
     return render_table("Last turns", heads, rows, "No messages yet.")
 
 
-def _render_waiting(request: ScreenRequest, report: StatusReport, waits: int) -> h.Node:
+def _render_attention_panel(request: ScreenRequest, report: StatusReport, waits: int) -> h.Node:
     lines: list[h.Node] = []
     if waits and request.has_right(Right.DECIDE):
         words = "1 thing waits" if waits == 1 else f"{waits} things wait"

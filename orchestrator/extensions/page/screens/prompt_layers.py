@@ -201,7 +201,7 @@ def _build_texts(
     tools: Mapping[str, ToolSpec] = NO_TOOLS,
     history: SentHistory = NO_HISTORY,
 ) -> Mapping[str, _Text]:
-    """Return the parts by name, in the order in which providers read them."""
+    """Return the parts, keyed by name, in the order in which providers read them."""
     prompt = record.prompt
     offered = "\n".join(
         _format_tool(name, prompt.reasons.get(name, ""), tools) for name in prompt.tools

@@ -104,7 +104,7 @@ def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, .
 
 
 def format_turn_tokens(turn: FoundTurn) -> str:
-    """Format a turn's tokens, with the share of a cache."""
+    """Format a turn's tokens, with the share read from a cache."""
     share = f" ({100 * turn.cached // turn.tokens} % cached)" if turn.cached and turn.tokens else ""
     return f"{figures.format_tokens(turn.tokens)}{share}"
 

@@ -248,7 +248,7 @@ def _render_bar(bar: TimelineBar, index: int, scale: TimeScale, came: int) -> h.
 
 
 def _render_bar_label(words: str, x: float, end: float, y: int) -> h.Element:
-    """Return a bar's label: behind it, or else inside or before it."""
+    """Render a bar's label after the bar, or else inside or before the bar."""
     width = LETTER * len(words)
     if end + width < WIDTH:
         return h.text(x=f"{end + 4:.1f}", y=str(y))[words]
