@@ -29,7 +29,7 @@ from orchestrator.web.error_response import ApiProblem
 from thinker.formats.regular_file import FileError
 
 ANSWER_TIMEOUT = 120.0  # seconds that a client waits, as in the original system
-RETRY, MAX_RETRY = 1.0, 30.0  # seconds until a port that cannot be opened is tried again
+RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0  # until a port that cannot be opened is retried
 CANNOT_OPEN = {
     errno.EADDRINUSE: "is taken by another program; end that program",
     errno.EACCES: "needs root; choose one above 1023",
@@ -101,7 +101,7 @@ class AgentPorts(JournalChannel):
             agent_id, self._load_token, partial(self._answer_message, agent_id, intake)
         )
         with server.scope:
-            delay = RETRY
+            delay = RETRY_SECONDS
             while True:
                 try:
                     await (
@@ -116,10 +116,10 @@ class AgentPorts(JournalChannel):
                         self._where(agent_id, "port"),
                         describe_port_problem(port, agent_id, error),
                     )
-                    again = f"(tried again every {MAX_RETRY:.0f} seconds)"
+                    again = f"(tried again every {MAX_RETRY_SECONDS:.0f} seconds)"
                     self._set_refused(agent_id, f"{place}: {problem} {again}")
                 await anyio.sleep(delay)
-                delay = min(2 * delay, MAX_RETRY)
+                delay = min(2 * delay, MAX_RETRY_SECONDS)
         self._set_refused(agent_id, "")
         server.closed.set()
 

@@ -31,7 +31,7 @@ from orchestrator.web.error_response import (
 )
 from thinker.protocol.messages import JsonObject, Message
 
-MOST = 20  # items at a time, OpenAI's limit
+MAX_ITEMS = 20  # at a time, OpenAI's limit
 MAX_PAIRS, MAX_KEY, MAX_VALUE = 16, 64, 512  # of metadata: entries, and characters of each part
 IN_USE = (
     "the item cannot be deleted alone, because a response was given for it; delete the conversation"
@@ -129,7 +129,7 @@ class ConversationEndpoints:
             ]
 
         added = await self.daemon.store.transact_once(insert_items)
-        whole = {"limit": str(stored_responses.MOST), "order": "asc"}
+        whole = {"limit": str(stored_responses.MAX_ITEMS), "order": "asc"}
         return JSONResponse(stored_responses.build_item_page(added, whole))
 
     async def retrieve_item(self, request: Request) -> Response:
@@ -178,8 +178,8 @@ class ConversationEndpoints:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         fields = await run_on_body(raw, _parse_fields, raw)
         items = fields.items or []
-        if len(items) > MOST:
-            raise make_invalid_problem("items", f"send at most {MOST} items at a time")
+        if len(items) > MAX_ITEMS:
+            raise make_invalid_problem("items", f"send at most {MAX_ITEMS} items at a time")
         try:
             await read_files(parse_files({"input": items}), self.document_text)
             if list_developer_parts(items):

@@ -27,7 +27,7 @@ from thinker.protocol.background import EMBEDDED, TEXTS_EMBED, Embed, Embedded
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.vectors import unpack_vector
 
-MOST = 2048  # strings in one request, OpenAI's limit
+MAX_STRINGS = 2048  # in one request, OpenAI's limit
 TOKENS = "arrays of tokens are not supported, as each model counts its own; send text"
 
 
@@ -58,8 +58,8 @@ def parse_embeddings(body: JsonObject) -> EmbeddingsFields:
         raise make_invalid_problem(
             "input", TOKENS if tokens else "input must be a string or a list of strings"
         )
-    if len(texts) > MOST:
-        raise make_invalid_problem("input", f"input must have at most {MOST} strings")
+    if len(texts) > MAX_STRINGS:
+        raise make_invalid_problem("input", f"input must have at most {MAX_STRINGS} strings")
     if not all(texts):
         raise make_invalid_problem("input", "input must have no empty text")
     given: dict[str, JsonValue] = {key: value for key, value in body.items() if value is not None}

@@ -26,7 +26,7 @@ from thinker.protocol.messages import (
 )
 
 PREFIX = "resp_"
-MOST = 100  # items of one list
+MAX_ITEMS = 100  # of one list
 ORDERS = ("asc", "desc")
 
 
@@ -100,8 +100,8 @@ def build_item_page(items: Sequence[JsonObject], query: dict[str, str]) -> JsonO
     order, limit = query.get("order", "desc"), query.get("limit", "20")
     if order not in ORDERS:
         raise make_invalid_problem("order", "order must be asc or desc")
-    if not (limit.isascii() and limit.isdigit() and 0 < int(limit) <= MOST):
-        raise make_invalid_problem("limit", f"limit must be a number from 1 to {MOST}")
+    if not (limit.isascii() and limit.isdigit() and 0 < int(limit) <= MAX_ITEMS):
+        raise make_invalid_problem("limit", f"limit must be a number from 1 to {MAX_ITEMS}")
     if order == "desc":
         items = items[::-1]
     ids = [item["id"] for item in items]

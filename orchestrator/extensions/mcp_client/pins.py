@@ -115,7 +115,7 @@ class ToolPins(LoopBound):
         self._unread |= {name.partition("/")[0] for name in self.list_withheld_tools().values()}
         self._unread |= {server for server, tools in self._fresh.items() if tools} & {*self._lists}
 
-    async def compare_new(self) -> bool:
+    async def compare_new_lists(self) -> bool:
         """Remember new lists and compare them with the pins; return whether there were any."""
         compared = False
         while self._unread:

@@ -336,7 +336,7 @@ class McpServers(LoopBound):
         """Compare each new list with the pins; after a fault of the journal, try again."""
         while True:
             changed = self._changes.changed
-            if await self.pins.compare_new():
+            if await self.pins.compare_new_lists():
                 self._refresh_tools()
                 continue
             with anyio.move_on_after(PIN_RETRY if self.pins.has_unread_lists else None):

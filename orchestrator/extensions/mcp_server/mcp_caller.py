@@ -15,8 +15,8 @@ from thinker.protocol.messages import JsonObject
 CHANNEL = "mcp"
 OPERATOR, CLIENT = "operator", "client"  # begin the names of chats and the ids of messages
 ID_LENGTH = 24  # characters of an id that is made here
-MIN_INTERVAL = 1.0  # seconds between two reports of progress
-SILENCE = 10.0  # seconds without news after which a client is told that work continues
+MIN_INTERVAL_SECONDS = 1.0  # between two reports of progress
+SILENCE_SECONDS = 10.0  # without news after which a client is told that work continues
 Send: TypeAlias = Callable[[JsonObject], None]
 
 
@@ -56,7 +56,9 @@ class CallProgress:
 
     def report_news(self, text: str) -> None:
         """Report news, unless something was just reported."""
-        if self.wanted and (not self._count or self._count_silent_seconds() >= MIN_INTERVAL):
+        if self.wanted and (
+            not self._count or self._count_silent_seconds() >= MIN_INTERVAL_SECONDS
+        ):
             self._count, self._told = self._count + 1, anyio.current_time()
             params: JsonObject = {
                 "progressToken": self._token,
@@ -67,7 +69,7 @@ class CallProgress:
 
     def report_still_working(self, text: str) -> None:
         """Report that work continues, if the client has heard nothing for a while."""
-        if self._count_silent_seconds() >= SILENCE:
+        if self._count_silent_seconds() >= SILENCE_SECONDS:
             self.report_news(text)
 
     def _count_silent_seconds(self) -> float:

@@ -41,8 +41,8 @@ with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
     from thinker.protocol.sandbox import SandboxReport
 
 NICENESS = 10  # agents go first, however many look at the page
-IDLE = 900.0  # seconds after the last request
-LOOK = 5.0  # seconds between two looks at that
+IDLE_SECONDS = 900.0  # after the last request
+CHECK_SECONDS = 5.0  # between two checks of that
 
 
 @dataclass
@@ -81,12 +81,12 @@ async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxRep
 
 
 async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
-    """Wait until the supervisor is gone, or no request has come for `IDLE`."""
-    while not peer.closed.is_set() and time.monotonic() - use.at < IDLE:
+    """Wait until the supervisor is gone, or no request has come for `IDLE_SECONDS`."""
+    while not peer.closed.is_set() and time.monotonic() - use.at < IDLE_SECONDS:
         feed.version()  # notices that the journal is lost
         if feed.open_streams:
             use.mark_used()
-        with anyio.move_on_after(LOOK):
+        with anyio.move_on_after(CHECK_SECONDS):
             await peer.closed.wait()
 
 

@@ -21,7 +21,7 @@ from orchestrator.web.error_response import ApiProblem
 
 MAX_BODY = 1024 * 1024  # bytes of a form
 MAX_FILES_BODY = MAX_FILE_BYTES + MAX_BODY
-AT_ONCE = 8  # bodies of one session that arrive; of those without a session together
+MAX_CONCURRENT = 8  # bodies of one session that arrive; of those without a session together
 MAX_FIELDS = 100
 TOO_LARGE = (
     f"the files have more than {MAX_FILE_BYTES // 1024**2} MiB; send them in several messages"
@@ -37,7 +37,7 @@ class BodyLimits(NamedTuple):
     at_once: int
 
 
-FORM = BodyLimits(MAX_BODY, 30.0, AT_ONCE)
+FORM = BodyLimits(MAX_BODY, 30.0, MAX_CONCURRENT)
 FORM_WITH_FILES = BodyLimits(MAX_FILES_BODY, 180.0, 2)
 
 

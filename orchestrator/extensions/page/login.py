@@ -39,8 +39,9 @@ COOKIE = "orchestrator"
 SECURE_COOKIE = "__Host-orchestrator"  # where the browser came by https
 BELOW_COOKIE = "__Secure-orchestrator"  # and below a path, which __Host- does not allow
 TOKEN = re.compile(r"[0-9a-f]{64}")
-WRONG, WINDOW = 30, 60.0  # wrong codes within so many seconds, after which others must wait
-AGE = web_sessions.LONGEST // 1000  # seconds
+MAX_WRONG_CODES = 30  # within `WINDOW_SECONDS`; after them others must wait
+WINDOW_SECONDS = 60.0
+COOKIE_SECONDS = web_sessions.MAX_AGE_MS // 1000
 UNLISTED = (
     "The proxy identifies you as {person}, who is not in channels.web.identity.users of"
     " agents.json. Ask the operator, or log in with a code."
@@ -54,7 +55,7 @@ class Login:
     daemon: SupervisorCalls
     hand_over: Callable[[Request], int] = lambda _: 0
     clock: Callable[[], float] = time.monotonic
-    _times: deque[float] = field(default_factory=partial(deque, maxlen=WRONG), init=False)
+    _times: deque[float] = field(default_factory=partial(deque, maxlen=MAX_WRONG_CODES), init=False)
 
     def show_login(self, problem: str = "", status: int = HTTPStatus.UNAUTHORIZED) -> Response:
         """Return the login page, which reveals nothing about the daemon."""
@@ -105,7 +106,7 @@ class Login:
     def _refuse_wrong_code(self) -> Response:
         """Refuse a wrong code, and count it."""
         now = self.clock()
-        if len(self._times) == WRONG and now - self._times[0] < WINDOW:
+        if len(self._times) == MAX_WRONG_CODES and now - self._times[0] < WINDOW_SECONDS:
             problem = "Too many wrong codes. Wait a minute, and try again."
             return self.show_login(problem, HTTPStatus.TOO_MANY_REQUESTS)
         self._times.append(now)
@@ -115,7 +116,9 @@ class Login:
 def set_token_cookie(request: Request, answer: Response, token: str) -> None:
     """Make a browser keep the token of its session."""
     name, path, secure = _choose_cookie(request)
-    answer.set_cookie(name, token, AGE, path=path, secure=secure, httponly=True, samesite="strict")
+    answer.set_cookie(
+        name, token, COOKIE_SECONDS, path=path, secure=secure, httponly=True, samesite="strict"
+    )
 
 
 def find_token(request: Request) -> str | None:

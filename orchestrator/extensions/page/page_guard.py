@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.extensions.page.forwarded import FORWARDED, Forwarded, parse_forwarded
+from orchestrator.extensions.page.forwarded import FORWARDED, ForwardedClient, parse_forwarded
 from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.path_prefix import add_prefix, strip_prefix
 from orchestrator.web.request_limits import RequestSlots
@@ -74,7 +74,7 @@ class PageGuard:
             busy = _build_refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many concurrent requests")
             await (self._app if free else busy)(scope, receive, send)
 
-    def find_refusal(self, method: str, headers: Headers, came: Forwarded) -> Refusal | None:
+    def find_refusal(self, method: str, headers: Headers, came: ForwardedClient) -> Refusal | None:
         """Return the problem of a request's head, if any."""
         problem = self._check_host(headers, came)
         if problem is not None:
@@ -90,7 +90,7 @@ class PageGuard:
             return HTTPStatus.FORBIDDEN, FOREIGN
         return None
 
-    def _check_host(self, headers: Headers, came: Forwarded) -> str | None:
+    def _check_host(self, headers: Headers, came: ForwardedClient) -> str | None:
         """Return the problem of a host name that could be rebound to this address."""
         host = headers.get("host", "")
         name = _parse_host_name(host)

@@ -16,13 +16,13 @@ from orchestrator.control.roles import PageRole
 
 
 def _require_proxy_header(value: str) -> str:
-    if value.lower() in TAKEN_HEADERS or value.lower().startswith(("sec-", "accept-")):
+    if value.lower() in RESERVED_HEADERS or value.lower().startswith(("sec-", "accept-")):
         raise ValueError("must be a header that the proxy alone sets, such as X-Forwarded-Email")
     return value
 
 
 # Headers that any browser sends, or by which the page knows other things.
-TAKEN_HEADERS = frozenset(
+RESERVED_HEADERS = frozenset(
     {
         "accept",
         "authorization",

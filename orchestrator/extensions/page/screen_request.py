@@ -17,7 +17,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 
-class Titled(NamedTuple):
+class TitledContent(NamedTuple):
     """The content of a screen with its own title."""
 
     title: str
@@ -25,7 +25,7 @@ class Titled(NamedTuple):
 
 
 # The content of a screen, or another answer: a redirect, a file.
-Shown = htpy.Node | Titled | Response
+ScreenResult = htpy.Node | TitledContent | Response
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,6 @@ class PageScreen:
     path: str
     title: str
     right: Right | None
-    body: Callable[[ScreenRequest], Awaitable[Shown]]
+    body: Callable[[ScreenRequest], Awaitable[ScreenResult]]
     place: str
     from_journal: bool = True

@@ -90,7 +90,7 @@ def _run_command(order: CommandOrder) -> CommandEnd:
     answers.inside.close()
     hardening.harden_process()
     try:
-        watched = _Watched(child, order, answers)
+        watched = _CommandWatch(child, order, answers)
         problem = watched.watch_command()
     finally:
         code = _kill_all(child, alone=alone)
@@ -238,7 +238,7 @@ def _prove_jail(order: CommandOrder) -> None:
 # --- outside --------------------------------------------------------------------------------------
 
 
-class _Watched:
+class _CommandWatch:
     """A running command; `watch_command` returns when it has ended or must be ended."""
 
     def __init__(self, child: int, order: CommandOrder, changes: AnsweredCalls) -> None:

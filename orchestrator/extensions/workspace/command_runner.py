@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from orchestrator.extensions.workspace.command_order import CommandEnd, CommandOrder
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.workspace.command_jail")
-AT_ONCE = 4  # commands of one server; further ones wait
+MAX_CONCURRENT = 4  # commands of one server; further ones wait
 CHUNK = 64 * 1024
 TICK = 0.1  # seconds between two checks whether the call was cancelled
 GRACE = 10.0  # seconds beyond the time limit in which the jail must report
@@ -72,7 +72,7 @@ class CommandRunner:
     """Runs commands of one server, a few at a time; returns ``keep`` bytes of each stream."""
 
     keep: int
-    _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+    _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MAX_CONCURRENT))
 
     def run(self, order: CommandOrder, cancelled: threading.Event) -> CommandResult:
         """Run a command to its end; kill it with all that it started when the call is cancelled."""
@@ -83,12 +83,12 @@ class CommandRunner:
                 )
         try:
             with ExitStack() as stack:
-                return _Running(order, self.keep, stack).read_until_end(cancelled)
+                return _RunningCommand(order, self.keep, stack).read_until_end(cancelled)
         finally:
             self._turns.release()
 
 
-class _Running:
+class _RunningCommand:
     """One command: its jail, and the pipes to it."""
 
     def __init__(self, order: CommandOrder, keep: int, stack: ExitStack) -> None:

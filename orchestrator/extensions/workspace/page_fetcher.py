@@ -145,19 +145,19 @@ class PageFetcher:
             tasks.start_soon(_cancel_with, cancelled, tasks.cancel_scope)
             with anyio.move_on_after(self.seconds):
                 try:
-                    found = await self._follow(address)
+                    found = await self._follow_redirects(address)
                 except CallFailure as failure:
                     found = failure
             tasks.cancel_scope.cancel()
         reason = "it was cancelled" if cancelled.is_set() else "it took too long"
         return found or CallFailure(f"{address.url} cannot be fetched: {reason}")
 
-    async def _follow(self, first: WebAddress) -> FetchedPage:
+    async def _follow_redirects(self, first: WebAddress) -> FetchedPage:
         """Return the page at the end of the redirects."""
         address = first
         try:
             for _ in range(1 + MAX_REDIRECTS):
-                page, location = await self._request(address)
+                page, location = await self._send_request(address)
                 if not location:
                     return page
                 address = WebAddress.parse(urljoin(address.url, location))
@@ -166,7 +166,7 @@ class PageFetcher:
             raise CallFailure(f"{address.url} cannot be fetched: {problem}") from error
         raise CallFailure(f"{first.url} redirects more than {MAX_REDIRECTS} times")
 
-    async def _request(self, address: WebAddress) -> tuple[FetchedPage, str]:
+    async def _send_request(self, address: WebAddress) -> tuple[FetchedPage, str]:
         """Return the response of one server, and the address that it redirects to."""
         checked = await self._check_addresses(address)
         transport = _CheckedConnections(checked, self.connections())

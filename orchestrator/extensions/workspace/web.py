@@ -33,7 +33,7 @@ from thinker.jail.landlock import Grants
 if TYPE_CHECKING:
     from orchestrator.extensions.workspace.page_fetcher import FetchedPage, PageFetcher
 
-SHOWN = 40_000  # characters of one answer
+MAX_TEXT = 40_000  # characters of one answer
 PARSER = ("html_to_markdown",)
 HTML = ("text/html", "application/xhtml+xml")
 TEXT = re.compile(r"text/|application/(.*\+)?(json|xml|yaml|javascript|toml|x-ndjson)$")
@@ -98,9 +98,11 @@ class WebTools:
         about = [f"{page.url} (HTTP {page.status}, {page.content_type or 'no content type'})"]
         about += [f"Title: {title}"] if title else []
         about += [f"[only the first {len(page.data)} bytes were read]"] if page.cut else []
-        part = text[start : start + SHOWN]
+        part = text[start : start + MAX_TEXT]
         left = len(text) - start - len(part)
-        note = [f"[{left} more characters; go on with start {start + SHOWN}]"] if left > 0 else []
+        note = (
+            [f"[{left} more characters; go on with start {start + MAX_TEXT}]"] if left > 0 else []
+        )
         return "\n".join([*about, "", part or "[no text]", *note])
 
     def _build_fetcher(self, *private: str) -> "PageFetcher":

@@ -11,7 +11,7 @@ from orchestrator.extensions.workspace import system_folders
 TEMPORARY = ".tmp"
 SKILLS = (".claude", "skills")  # where the scripts of many skills are called
 PROGRAMS = (".local", "bin")  # the first folder of a command's search path
-OLD = 24 * 3600.0  # seconds for which a temporary file is kept unchanged
+MAX_AGE_SECONDS = 24 * 3600.0  # for which a temporary file is kept unchanged
 
 
 def prepare_temporary_folder(home: Path, now: float) -> Path:
@@ -23,7 +23,7 @@ def prepare_temporary_folder(home: Path, now: float) -> Path:
             with suppress(OSError):  # a command removed it
                 status = entry.stat(follow_symlinks=False)
                 # A copy may have the times of its original; the kernel's own time tells the truth.
-                if now - max(status.st_mtime, status.st_ctime) > OLD:
+                if now - max(status.st_mtime, status.st_ctime) > MAX_AGE_SECONDS:
                     _remove_entry(entry)
     return folder
 

@@ -46,7 +46,7 @@ LOST_CONNECTION = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
 log = structlog.get_logger()
 
 
-class ServerUnusable(Exception):  # noqa: N818 - a state of a foreign server, not a fault here
+class UnusableServerError(Exception):
     """The server cannot be used; the message says why."""
 
 
@@ -147,7 +147,7 @@ class McpSession:
 
     @contextmanager
     def _limit_answer_time(self) -> Iterator[None]:
-        """Raise `ServerUnusable` if the server does not answer in time.
+        """Raise `UnusableServerError` if the server does not answer in time.
 
         Many servers answer nothing while they run a call, so they may be silent for as long as an
         open call may take.
@@ -156,7 +156,7 @@ class McpSession:
         with anyio.move_on_after(limit) as scope:
             yield
         if scope.cancelled_caught:
-            raise ServerUnusable(f"did not answer in {limit:g} seconds")
+            raise UnusableServerError(f"did not answer in {limit:g} seconds")
 
     async def _listen_for_changes(self, client: Client) -> None:
         """Subscribe to changes of the list, as servers of the newest protocol require."""
@@ -178,16 +178,18 @@ class McpSession:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 if is_too_deep(tool.input_schema):
-                    raise ServerUnusable(
+                    raise UnusableServerError(
                         f"{tool.name!r} takes more than {MAX_DEPTH} levels of JSON"
                     )
                 found.append(_build_tool(tool))
                 size += len(orjson.dumps(tool.input_schema)) + len(tool.description or "")
                 read += count_values(tool.input_schema)
             if len(found) > MAX_TOOLS or size > MAX_LIST:
-                raise ServerUnusable(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
+                raise UnusableServerError(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
             if read > MAX_VALUES:
-                raise ServerUnusable(f"lists tools whose schemas hold over {MAX_VALUES} values")
+                raise UnusableServerError(
+                    f"lists tools whose schemas hold over {MAX_VALUES} values"
+                )
             cursor = page.next_cursor
             if cursor is None:
                 break
@@ -246,7 +248,7 @@ class McpSession:
 
 async def _wait_for_end(end: ConnectionEnd) -> None:
     await end.ended.wait()
-    raise ServerUnusable(end.problem)
+    raise UnusableServerError(end.problem)
 
 
 def _build_tool(tool: types.Tool) -> wire.ServerTool:
@@ -269,7 +271,7 @@ def _hash_tool(tool: types.Tool) -> str:
 
 def _find_reason(error: BaseException, end: ConnectionEnd) -> str:
     """Return the reason why a connection ended: a finding of this module, its end, or its cause."""
-    found = (str(cause) for cause in _list_causes(error) if isinstance(cause, ServerUnusable))
+    found = (str(cause) for cause in _list_causes(error) if isinstance(cause, UnusableServerError))
     problem = next(found, end.problem)  # a connection that is left ends, too: findings first
     if problem:
         return problem

@@ -40,8 +40,8 @@ from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.peer import NotificationHandler, Params, RequestHandler
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.page")
-LONGEST_WAIT = 60.0  # seconds between two starts at most
-RETRY = 15.0  # seconds until a place that is taken is tried again
+MAX_WAIT_SECONDS = 60.0  # between two starts at most
+RETRY_SECONDS = 15.0  # until a place that is taken is tried again
 log = structlog.get_logger()
 
 
@@ -62,7 +62,7 @@ class PageProcess(LoopBound):
         self._settings = settings
         self._environ = environ
         self._spawn = spawn
-        self._kept = KeptChild("the page", self, clock, jitter, LONGEST_WAIT)
+        self._kept = KeptChild("the page", self, clock, jitter, MAX_WAIT_SECONDS)
         self.listener: socket.socket | None = None
         self._bound: int | Path | None = None  # the place of the listener
         self._asked = False  # a browser has connected since the process ended
@@ -105,7 +105,7 @@ class PageProcess(LoopBound):
         except OSError as error:
             self.problem = _describe_bind_error(self.place, error)
             log.warning("page_off", problem=self.problem)
-            return RETRY
+            return RETRY_SECONDS
         self._bound = self.place
         self.listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
         return None

@@ -11,7 +11,7 @@ from orchestrator.control import protocol
 from orchestrator.loop_bound import LoopBound
 from thinker.protocol.peer import Params, RequestHandler
 
-FRESH = 0.2  # seconds for which an answer is reused: a fifth of what a person notices
+FRESH_SECONDS = 0.2  # for which an answer is reused: a fifth of what a person notices
 SHARED = frozenset({protocol.STATUS, protocol.HEALTH, protocol.EXAMINE})
 
 
@@ -39,14 +39,14 @@ class SharedStatus(LoopBound):
     def share_handlers(self, methods: Mapping[str, RequestHandler]) -> dict[str, RequestHandler]:
         """Return the methods; those in `SHARED` share their answers."""
         shared = {
-            name: partial(self._ask_once, name, methods[name]) for name in SHARED & methods.keys()
+            name: partial(self._call_once, name, methods[name]) for name in SHARED & methods.keys()
         }
         return {**methods, **shared}
 
-    async def _ask_once(self, name: str, handler: RequestHandler, params: JsonValue) -> Params:
+    async def _call_once(self, name: str, handler: RequestHandler, params: JsonValue) -> Params:
         known = self._answers.setdefault(name, _Answer())
         async with known.lock:
             if self._clock() >= known.until:
                 known.answer = await handler(params)
-                known.until = self._clock() + FRESH
+                known.until = self._clock() + FRESH_SECONDS
             return known.answer

@@ -16,16 +16,16 @@ from orchestrator.extensions.page.html.outside_text import (
     strip_terminal_codes,
 )
 
-MOST = 65_536  # characters; the rest is counted
+MAX_CHARACTERS = 65_536  # the rest is counted
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 SCHEMES = {"http", "https", "mailto"}
 
 
 def render_markdown(text: str) -> Markup:
     """Return Markdown as HTML."""
-    html = _build_parser().render(strip_terminal_codes(text[:MOST]))
-    if len(text) > MOST:
-        html += f'<p class="soft">… and {len(text) - MOST} characters more</p>'
+    html = _build_parser().render(strip_terminal_codes(text[:MAX_CHARACTERS]))
+    if len(text) > MAX_CHARACTERS:
+        html += f'<p class="soft">… and {len(text) - MAX_CHARACTERS} characters more</p>'
     return Markup(html)  # noqa: S704 - the parser escapes its input
 
 

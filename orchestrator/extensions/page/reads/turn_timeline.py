@@ -12,9 +12,9 @@ from orchestrator.journal.turns import approvals, turns
 from orchestrator.journal.turns.approvals import Approval
 from thinker.protocol.call_timing import CallTiming
 
-SHOWN = 65_536  # characters of a text
+MAX_TEXT = 65_536  # characters of a text
 LOST = turns.LOST_WORKER
-LONG_WAKE = 1000  # milliseconds; no worker takes so long to be ready
+LONG_WAKE_MS = 1000  # no worker takes so long to be ready
 SAME_DEATH = 5000  # milliseconds between the loss of a worker and its count as a death
 
 
@@ -110,8 +110,8 @@ STORED = Rows(
 STEPS = Rows(
     TimelineStep,
     "step",
-    f"seq, kind, name, class, {approvals.CALL_STATE}, substr(args, 1, {SHOWN}),"
-    f" substr(result, 1, {SHOWN}), idem_key, request_id, t_plan, t_intent, t_end, timing",
+    f"seq, kind, name, class, {approvals.CALL_STATE}, substr(args, 1, {MAX_TEXT}),"
+    f" substr(result, 1, {MAX_TEXT}), idem_key, request_id, t_plan, t_intent, t_end, timing",
 )
 
 
@@ -224,7 +224,7 @@ def _build_attempt_bars(name: str, timing: CallTiming) -> Iterator[TimelineBar]:
 
 def _build_wake_bar(began: int, ready: int) -> TimelineBar:
     about = "the worker took it"
-    if ready - began > LONG_WAKE:
+    if ready - began > LONG_WAKE_MS:
         about = "for a worker, or a place among maxConcurrentTurns"
     return TimelineBar("wake", "wake", began, ready, about)
 

@@ -21,8 +21,8 @@ from orchestrator.extensions.page.screen_request import (
     OWN,
     PageScreen,
     ScreenRequest,
-    Shown,
-    Titled,
+    ScreenResult,
+    TitledContent,
 )
 from orchestrator.extensions.page.screens.composer import list_writable_agents, render_composer
 from orchestrator.extensions.page.screens.media_files import render_files
@@ -70,12 +70,12 @@ class _Chat(NamedTuple):
     agents: Sequence[str] = ()
 
 
-async def _show_chat_list(request: ScreenRequest) -> Shown:
+async def _show_chat_list(request: ScreenRequest) -> ScreenResult:
     found = await _list_chats(request)
     return render_chats(request, found, None)
 
 
-async def _show_chat(request: ScreenRequest) -> Shown:
+async def _show_chat(request: ScreenRequest) -> ScreenResult:
     key = request.path["key"]
     if not request.viewer.can_see_chat(key):
         return h.p(class_="empty")["This chat belongs to someone else."]
@@ -86,10 +86,12 @@ async def _show_chat(request: ScreenRequest) -> Shown:
     history = await request.journal(chat_history.load_history_page, key, before)
     agents = await list_writable_agents(request) if key.startswith(OWN) else ()
     chat = _Chat(key, history, newest, agents)
-    return Titled(_format_chat_title(key), render_chats(request, await _list_chats(request), chat))
+    return TitledContent(
+        _format_chat_title(key), render_chats(request, await _list_chats(request), chat)
+    )
 
 
-async def _redirect_to_new_chat(request: ScreenRequest) -> Shown:
+async def _redirect_to_new_chat(request: ScreenRequest) -> ScreenResult:
     return RedirectResponse(f"/chats/{OWN}{request.viewer.user}/{token_hex(4)}/", 303)
 
 
