@@ -45,8 +45,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "the supervisor decides what a session does": (
         Edit(
             "orchestrator/extensions/page/daemon_side/page_access.py",
-            "return NEEDED.get(method) in ROLES.get(role, frozenset())",
-            "return role in ROLES and method in NEEDED",
+            "return REQUIRED_RIGHTS.get(method) in ROLES.get(role, frozenset())",
+            "return role in ROLES and method in REQUIRED_RIGHTS",
         ),
         Edit(
             "orchestrator/extensions/page/screen_request.py",
@@ -97,13 +97,14 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             '"digest = ? AND ends_at > ? AND last_at > ?"',
             '"digest = ? AND ends_at <> ? AND last_at > ?"',
         ),
-        Edit(LOGIN, "if len(self._times) == WRONG and", "if not WRONG and"),
+        Edit(LOGIN, "if len(self._times) == MAX_WRONG_CODES and", "if not MAX_WRONG_CODES and"),
     ),
     "wrong codes are counted apart from right ones": (
         Edit(
             LOGIN,
             "        code = PageCode(code=",
-            "        if len(self._times) == WRONG:\n            return self._refuse_wrong_code()\n"
+            "        if len(self._times) == MAX_WRONG_CODES:\n"
+            "            return self._refuse_wrong_code()\n"
             "        code = PageCode(code=",
         ),
     ),
@@ -130,8 +131,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             'LIMITED = frozenset({"/events", "/in"})',
             'LIMITED = frozenset({"/events"})',
         ),
-        Edit(LIVE, "if own not in streams[-OF_SESSION:]:", "if own not in streams:"),
-        Edit(LIVE, "min(len(own), OF_SESSION)", "len(own)"),
+        Edit(LIVE, "if own not in streams[-MAX_PER_SESSION:]:", "if own not in streams:"),
+        Edit(LIVE, "min(len(own), MAX_PER_SESSION)", "len(own)"),
     ),
     "texts of others are inert on the page": (
         Edit(

@@ -74,9 +74,9 @@ async def test_what_cannot_be_embedded_is_refused_by_name(tmp_path: Path) -> Non
             ({"input": [1, 2]}, "input", "arrays of tokens are not supported"),
             ({"input": [[1, 2], [3]]}, "input", "arrays of tokens are not supported"),
             ({"input": ["a", ""]}, "input", "no empty text"),
-            ({"input": []}, "input", "a text, or a list of texts"),
-            ({"input": ["a", 1]}, "input", "a text, or a list of texts"),
-            ({"input": ["a"] * 2049}, "input", "at most 2048 texts"),
+            ({"input": []}, "input", "a string or a list of strings"),
+            ({"input": ["a", 1]}, "input", "a string or a list of strings"),
+            ({"input": ["a"] * 2049}, "input", "at most 2048 strings"),
             ({"input": "a", "dimensions": 0}, "dimensions", "greater than or equal to 1"),
             ({"input": "a", "encoding_format": "hex"}, "encoding_format", "'float' or 'base64'"),
         ):

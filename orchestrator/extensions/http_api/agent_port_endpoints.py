@@ -32,7 +32,7 @@ Answerer = Callable[[AgentPortMessage], Awaitable[AgentPortAnswer | None]]
 class AgentPortApi:
     """The application of one agent's port.
 
-    ``token`` returns the clients' token; ``answer`` returns None without an answer in time.
+    ``token`` returns the clients' token; ``answer`` returns None if no answer comes in time.
     """
 
     def __init__(

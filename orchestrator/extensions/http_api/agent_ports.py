@@ -29,7 +29,7 @@ from orchestrator.web.error_response import ApiProblem
 from thinker.formats.regular_file import FileError
 
 ANSWER_TIMEOUT = 120.0  # seconds that a client waits, as in the original system
-RETRY, MAX_RETRY = 1.0, 30.0  # seconds until a port that cannot be opened is tried again
+RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 30.0  # until a port that cannot be opened is retried
 CANNOT_OPEN = {
     errno.EADDRINUSE: "is taken by another program; end that program",
     errno.EACCES: "needs root; choose one above 1023",
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class PortServer:
-    """A served port: cancel ``scope`` to end it, then wait for ``closed``."""
+    """A served port: cancel ``scope`` to stop serving, then wait for ``closed``."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     closed: anyio.Event = field(default_factory=anyio.Event)
@@ -49,8 +49,8 @@ class AgentPorts(JournalChannel):
     """The `Adapter` of all agents' ports.
 
     ``token_file`` has the clients' token, and is written when the first port opens; ``configured``
-    returns when the configuration has changed; ``where`` returns the place in it of a field of an
-    agent, such as ``agents.json:12``.
+    waits until the configuration has changed; ``where`` returns the place of an agent's field in
+    the configuration, such as ``agents.json:12``.
     """
 
     name = "http"
@@ -88,7 +88,7 @@ class AgentPorts(JournalChannel):
                 for port in configured - servers.keys():
                     servers[port] = PortServer()
                     tasks.start_soon(self._serve_port, *port, servers[port], intake)
-                if self._agents() is file:  # or else it was edited while servers closed
+                if self._agents() is file:  # or else the file was edited while servers closed
                     await self._configured()
 
     async def _serve_port(
@@ -101,7 +101,7 @@ class AgentPorts(JournalChannel):
             agent_id, self._load_token, partial(self._answer_message, agent_id, intake)
         )
         with server.scope:
-            delay = RETRY
+            delay = RETRY_SECONDS
             while True:
                 try:
                     await (
@@ -116,15 +116,15 @@ class AgentPorts(JournalChannel):
                         self._where(agent_id, "port"),
                         describe_port_problem(port, agent_id, error),
                     )
-                    again = f"(tried again every {MAX_RETRY:.0f} seconds)"
+                    again = f"(tried again every {MAX_RETRY_SECONDS:.0f} seconds)"
                     self._set_refused(agent_id, f"{place}: {problem} {again}")
                 await anyio.sleep(delay)
-                delay = min(2 * delay, MAX_RETRY)
+                delay = min(2 * delay, MAX_RETRY_SECONDS)
         self._set_refused(agent_id, "")
         server.closed.set()
 
     def _set_refused(self, agent_id: str, problem: str) -> None:
-        """Note why an agent's port is closed; an empty text if it is open or unwanted."""
+        """Record why an agent's port is closed; ``problem`` is empty if it is open or unwanted."""
         if problem == self._refused.get(agent_id, ""):
             return
         self._refused[agent_id] = problem
@@ -137,7 +137,7 @@ class AgentPorts(JournalChannel):
     async def _answer_message(
         self, agent_id: str, intake: Intake, request: AgentPortMessage
     ) -> AgentPortAnswer | None:
-        """Store a message and wait for its answer; None without one in time.
+        """Store a message and wait for its answer; return None if no answer comes in time.
 
         Raises:
             ApiProblem: the journal cannot store the message now.
@@ -168,7 +168,7 @@ class AgentPorts(JournalChannel):
         """Return the clients' token.
 
         Raises:
-            FileError, OSError: its file cannot be used.
+            FileError, OSError: the token's file cannot be used.
         """
         if self._token_file.is_unchanged():
             return _load_or_make_token(self._token_file)

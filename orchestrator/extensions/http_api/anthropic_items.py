@@ -21,7 +21,7 @@ def parse_system_text(system: JsonValue) -> str | None:
     """Return the text of ``system``: a string, or blocks of text.
 
     Raises:
-        ApiProblem: it is neither of these.
+        ApiProblem: ``system`` is neither of these.
     """
     if system is None or isinstance(system, str):
         return system
@@ -34,7 +34,7 @@ def build_message_items(messages: Sequence[JsonObject]) -> tuple[list[JsonValue]
     """Build the items, each with the index of its message.
 
     Raises:
-        ApiProblem: a message or a block of it is malformed or not supported.
+        ApiProblem: a message or one of its blocks is malformed or not supported.
     """
     items: list[JsonValue] = []
     origins: list[int] = []
@@ -49,7 +49,7 @@ def build_function_tools(tools: JsonValue) -> JsonValue:
     """Build function tools.
 
     Raises:
-        ApiProblem: one is malformed, or a tool of Anthropic's own servers or clients.
+        ApiProblem: a tool is malformed, or is one of Anthropic's servers or clients.
     """
     if tools is None:
         return None
@@ -62,7 +62,7 @@ def build_function_choice(choice: JsonValue) -> JsonValue:
     """Build the tool choice as in the Responses API.
 
     Raises:
-        ApiProblem: it is malformed.
+        ApiProblem: the choice is malformed.
     """
     if choice is None:
         return None

@@ -85,7 +85,7 @@ class ApiChannel(JournalChannel):
         A client that has left gets no outcome.
 
         Raises:
-            ApiProblem: the answer cannot be given now.
+            ApiProblem: there can be no answer now.
         """
         give_up = anyio.current_time() + ANSWER_TIMEOUT
         while not listener.left:
@@ -118,7 +118,7 @@ class ApiChannel(JournalChannel):
 
     def _require_progress(self, progress: Progress, pause: str | None) -> None:
         if progress.state not in ("new", "claimed"):
-            reason = progress.error or "the request was canceled"
+            reason = progress.error or "the request was cancelled"
             raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, reason, code="cancelled")
         if pause is not None:
             message = f"the agent is paused: {pause}; the request is kept: {RETRY_HINT}"

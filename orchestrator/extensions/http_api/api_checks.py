@@ -17,7 +17,7 @@ BY_SCRIPTS = "scripts of {sites} can ask, if someone gives them the token"
 
 
 def check_api(draft: Draft) -> None:
-    """Warn of each setting that opens the endpoints, and of one without effect."""
+    """Warn about each setting that opens the endpoints, and about those without effect."""
     api = draft.channels.get_settings(ApiSettings)
     draft.add_effect_warnings("api", list_api_openings(api) if api.enabled else ())
 

@@ -19,7 +19,7 @@ from thinker.formats.regular_file import FileError
 
 OFF = "off; 'orchestrator api token' opens it"
 ANY = "0.0.0.0"  # noqa: S104 - only compared
-RETRY = 15.0  # seconds until a port that cannot be opened is tried again
+RETRY_SECONDS = 15.0  # until a port that cannot be opened is tried again
 log = structlog.get_logger()
 
 
@@ -58,7 +58,7 @@ class ApiService(Wakeup):
             return None
         listener = self._bind_listener(target)
         self._opened = None if listener is None else (listener, target)
-        return RETRY
+        return RETRY_SECONDS
 
     async def run(self) -> None:
         while not self.is_closed:
@@ -74,7 +74,7 @@ class ApiService(Wakeup):
         self._stopped.set()
 
     async def stop(self) -> None:
-        """End all waiting requests; return when their responses are sent."""
+        """End all waiting requests, and wait until their responses are sent."""
         self.close()
         await self._stopped.wait()
 
@@ -86,7 +86,8 @@ class ApiService(Wakeup):
             reason = "is taken" if error.errno == errno.EADDRINUSE else f"fails ({error.strerror})"
             problem = (
                 f"port {port} {reason}; end the program that has it, or set channels.api.port in"
-                f" agents.json or ORCHESTRATOR_API_PORT (tried again every {RETRY:.0f} seconds)"
+                " agents.json or ORCHESTRATOR_API_PORT (tried again every"
+                f" {RETRY_SECONDS:.0f} seconds)"
             )
             if problem != self._channel.status.detail:
                 log.error("api_port_failed", problem=problem)

@@ -31,8 +31,8 @@ from orchestrator.web.error_response import (
 )
 from thinker.protocol.messages import JsonObject, Message
 
-MOST = 20  # items at a time, OpenAI's limit
-PAIRS, KEY, VALUE = 16, 64, 512  # of metadata: entries, and characters of each part
+MAX_ITEMS = 20  # at a time, OpenAI's limit
+MAX_PAIRS, MAX_KEY, MAX_VALUE = 16, 64, 512  # of metadata: entries, and characters of each part
 IN_USE = (
     "the item cannot be deleted alone, because a response was given for it; delete the conversation"
 )
@@ -49,7 +49,7 @@ class ConversationFields(BaseModel):
 
 @dataclass(frozen=True)
 class ConversationEndpoints:
-    """The handlers; ``document_text`` finds the text of a file."""
+    """The handlers; ``document_text`` extracts the text of a file."""
 
     daemon: DaemonOperations
     document_text: ReadDocument
@@ -129,7 +129,7 @@ class ConversationEndpoints:
             ]
 
         added = await self.daemon.store.transact_once(insert_items)
-        whole = {"limit": str(stored_responses.MOST), "order": "asc"}
+        whole = {"limit": str(stored_responses.MAX_ITEMS), "order": "asc"}
         return JSONResponse(stored_responses.build_item_page(added, whole))
 
     async def retrieve_item(self, request: Request) -> Response:
@@ -178,8 +178,8 @@ class ConversationEndpoints:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         fields = await run_on_body(raw, _parse_fields, raw)
         items = fields.items or []
-        if len(items) > MOST:
-            raise make_invalid_problem("items", f"send at most {MOST} items at a time")
+        if len(items) > MAX_ITEMS:
+            raise make_invalid_problem("items", f"send at most {MAX_ITEMS} items at a time")
         try:
             await read_files(parse_files({"input": items}), self.document_text)
             if list_developer_parts(items):
@@ -263,7 +263,12 @@ def _parse_fields(raw: bytes) -> ConversationFields:
     except ValidationError as error:
         raise make_validation_problem(error, body) from None
     pairs = fields.metadata or {}
-    if len(pairs) > PAIRS or any(len(k) > KEY or len(v) > VALUE for k, v in pairs.items()):
-        message = f"metadata has at most {PAIRS} pairs, of {KEY} and {VALUE} characters"
+    if len(pairs) > MAX_PAIRS or any(
+        len(key) > MAX_KEY or len(value) > MAX_VALUE for key, value in pairs.items()
+    ):
+        message = (
+            f"metadata must have at most {MAX_PAIRS} pairs, with keys of up to {MAX_KEY} and values"
+            f" of up to {MAX_VALUE} characters"
+        )
         raise make_invalid_problem("metadata", message)
     return fields

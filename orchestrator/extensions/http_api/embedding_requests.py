@@ -1,4 +1,4 @@
-"""``POST /v1/embeddings``: vectors by an agent's embeddings model, in OpenAI's format."""
+"""``POST /v1/embeddings``: vectors from an agent's embeddings model, in OpenAI's format."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from thinker.protocol.background import (
 from thinker.protocol.messages import JsonObject, Usage
 from thinker.protocol.vectors import unpack_vector
 
-MOST = 2048  # texts in one request, OpenAI's limit
+MAX_STRINGS = 2048  # in one request, OpenAI's limit
 TOKENS = "arrays of tokens are not supported, as each model counts its own; send text"
 
 
@@ -51,20 +51,20 @@ def parse_embeddings(body: JsonObject) -> EmbeddingsFields:
     """Parse a request for vectors.
 
     Raises:
-        ApiProblem: the body does not follow the format, or has tokens in place of text.
+        ApiProblem: the body does not follow the format, or has tokens instead of strings.
     """
     texts = body.get("input")
     if isinstance(texts, str):
         texts = [texts]
     if not isinstance(texts, list) or not texts:
-        raise make_invalid_problem("input", "input must be a text, or a list of texts")
+        raise make_invalid_problem("input", "input must be a string or a list of strings")
     if any(not isinstance(text, str) for text in texts):
         tokens = all(isinstance(text, int | list) for text in texts)
         raise make_invalid_problem(
-            "input", TOKENS if tokens else "input must be a text, or a list of texts"
+            "input", TOKENS if tokens else "input must be a string or a list of strings"
         )
-    if len(texts) > MOST:
-        raise make_invalid_problem("input", f"input must have at most {MOST} texts")
+    if len(texts) > MAX_STRINGS:
+        raise make_invalid_problem("input", f"input must have at most {MAX_STRINGS} strings")
     if not all(texts):
         raise make_invalid_problem("input", "input must have no empty text")
     given: dict[str, JsonValue] = {key: value for key, value in body.items() if value is not None}
@@ -75,14 +75,14 @@ def parse_embeddings(body: JsonObject) -> EmbeddingsFields:
 
 
 def parse_embeddings_body(raw: bytes) -> EmbeddingsFields:
-    """Do what `parse_embeddings` does, with the bytes of a body."""
+    """Parse the bytes of a body as `parse_embeddings` does."""
     return parse_embeddings(parse_json_object(raw))
 
 
 async def embed_texts(
     daemon: DaemonOperations, definition: AgentDefinition, fields: EmbeddingsFields
 ) -> bytes:
-    """Return the document with the vectors.
+    """Return the JSON document with the vectors.
 
     Raises:
         ApiProblem: the agent has no embeddings, is paused, or its model does not answer.

@@ -63,7 +63,7 @@ Parser = Callable[[JsonObject], ParsedRequest]
 class Endpoints:
     """The handlers of one daemon; ``added`` are the routes of other extensions.
 
-    ``document_text`` finds the text of a file.
+    ``document_text`` extracts the text of a file.
     """
 
     daemon: DaemonOperations
@@ -121,7 +121,7 @@ class Endpoints:
         return JSONResponse(_build_model(self._require_agent(str(request.path_params["name"]))))
 
     async def create_embeddings(self, request: Request) -> Response:
-        """Return the vectors of texts, by the embeddings model of an agent."""
+        """Return the vectors of strings, from the embeddings model of an agent."""
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         fields = await run_on_body(raw, parse_embeddings_body, raw)
         daemon = self.daemon

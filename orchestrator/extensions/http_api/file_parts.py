@@ -19,7 +19,7 @@ from orchestrator.journal.turns import stored_files
 from orchestrator.web.error_response import make_invalid_problem
 from thinker.protocol.messages import JsonObject
 
-MOST = 20  # documents of a request
+MAX_FILES = 20  # documents of a request
 KINDS = ("file", "input_file", "document")
 DATA_URL = re.compile(r"(?:data:([\w.+/-]*)(?:;[\w=-]+)*;base64,)?([A-Za-z0-9+/=\s]+)")
 
@@ -51,8 +51,10 @@ def parse_files(body: JsonObject) -> list[FilePart]:
         ApiProblem: a file is malformed or only named, or there are too many.
     """
     found = [_parse_file(part, place) for part, place in _list_file_parts(body)]
-    if len(found) > MOST:
-        raise make_invalid_problem(found[MOST].place, f"send at most {MOST} files in a request")
+    if len(found) > MAX_FILES:
+        raise make_invalid_problem(
+            found[MAX_FILES].place, f"send at most {MAX_FILES} files in a request"
+        )
     return found
 
 

@@ -2,6 +2,8 @@
 
 Everything here is decided from the head of a request, before any of its body is read. Only requests
 with the token take slots, so that strangers cannot use them up.
+
+Where: is the token of the HTTP API checked?
 """
 
 import re
@@ -124,7 +126,7 @@ def _check_head(headers: Headers, doors: AllowedOrigins) -> ApiProblem | None:
 
 
 def _check_host(host: str, doors: AllowedOrigins) -> ApiProblem | None:
-    """Refuse a Host header that does not name an admitted host."""
+    """Return the problem of a Host header that does not name an admitted host."""
     found = NAMED_HOST.fullmatch(host)
     if found is not None and found[1].lower() in {name.lower() for name in doors.names}:
         return None

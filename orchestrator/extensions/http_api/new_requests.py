@@ -1,4 +1,4 @@
-"""Requests of programs on their way into the journal, and what is asked of them later."""
+"""Store requests of programs in the journal, and read their progress."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class NewRequest(NamedTuple):
 
     @property
     def made_conversation(self) -> str | None:
-        """Its conversation, if that must have been made before."""
+        """The request's conversation, if that must exist already."""
         name = self.conversation
         return name if name and name.startswith(api_conversations.PREFIX) else None
 
@@ -56,7 +56,7 @@ class NewRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class RequestEntry:
-    """What tells a stored request from others; ``received_at`` in milliseconds."""
+    """The identity of a stored request; ``received_at`` in milliseconds."""
 
     id: str
     digest: str
@@ -97,8 +97,8 @@ def store_request(db: Database, new: NewRequest, now: int) -> tuple[str, int]:
     Raises:
         KeyReusedError: the key was used for a different request.
         UnknownPreviousError: the previous request is not stored.
-        UnknownConversationError: its conversation was never made, or was deleted.
-        OtherConversationError: its conversation is with another agent, or of another user.
+        UnknownConversationError: the conversation was never made, or was deleted.
+        OtherConversationError: the conversation is with another agent, or of another user.
     """
     if new.idem_key is not None:
         found = ENTRIES.find_first(db, "idem_key = ?", new.idem_key)
@@ -170,7 +170,7 @@ def list_conversation_requests(db: Database, conversation: str) -> list[Request]
 
 
 def disown_request(db: Database, request_id: str) -> None:
-    """Let no request read or continue this one any more; retention removes it with its turn."""
+    """Let no other request read or continue this one; retention removes it with its turn."""
     body = db.execute("SELECT body FROM request WHERE id = ?", (request_id,)).get
     if body is not None:
         kept = orjson.dumps(orjson.loads(body) | {"store": False}).decode()

@@ -35,7 +35,7 @@ from orchestrator.web.app import RETRY
 from orchestrator.web.error_response import ApiProblem
 from orchestrator.web.refusal import REQUEST_ID, Refusal
 
-KEEP_ALIVE = 15  # quiet intervals after which a stream sends a comment
+QUIET_INTERVALS = 15  # after which a stream sends a comment
 FormatterFactory: TypeAlias = Callable[[str, int, ParsedRequest], ResponseFormatter]
 log = structlog.get_logger()
 
@@ -132,7 +132,7 @@ class PendingResponse:
                     yield formatter.end_stream(news)
                     continue
                 grown = formatter.extend_stream(news)
-                silent = 0 if grown else (silent + 1) % KEEP_ALIVE
+                silent = 0 if grown else (silent + 1) % QUIET_INTERVALS
                 if grown or not silent:
                     yield grown or b": the agent is at work\n\n"
         except ApiProblem as problem:

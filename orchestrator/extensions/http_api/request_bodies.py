@@ -14,7 +14,7 @@ def parse_json_object(raw: bytes) -> JsonObject:
     """Return a body that is a JSON object.
 
     Raises:
-        ApiProblem: it is not, or is nested too deeply.
+        ApiProblem: the body is not a JSON object, or is nested too deeply.
     """
     try:
         body = orjson.loads(raw)

@@ -1,6 +1,6 @@
 """The turn of a program's request, whose history comes with the request.
 
-Tools of the program are offered beside the agent's own. Calls to them are not run: they end the
+Tools of the program are offered in addition to the agent's. Calls to them are not run: they end the
 turn and are returned with the answer, and the program's next request brings their results. These
 reach the model as the program wrote them, without a fence, but count as text of others.
 """

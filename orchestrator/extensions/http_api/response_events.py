@@ -1,6 +1,6 @@
 """A response of ``/v1/responses``, and its event stream.
 
-Pure: it turns an agent's texts and calls, in order, into server-sent events. OpenAI's own clients
+Pure: turns an agent's text and calls, in order, into server-sent events. OpenAI's own clients
 assemble the response from them, so items and parts have their own events.
 """
 
@@ -55,7 +55,7 @@ class _TextItem:
         return {"type": "output_text", "text": self.text, "annotations": [], "logprobs": []}
 
     def build_item(self, status: str) -> JsonObject:
-        """Return the item; without content while it is in progress."""
+        """Return the item, without content while the item is in progress."""
         return {
             "id": self.item_id,
             "type": "message",
@@ -173,7 +173,7 @@ class ResponseStream:
         )
 
     def build_response(self, status: str = "") -> JsonObject:
-        """Build the response so far; without a ``status`` it is complete or was cut."""
+        """Build the response so far; without a ``status`` the response is complete or was cut."""
         status = status or ("incomplete" if self.reason in INCOMPLETE else "completed")
         head = self._head
         why = INCOMPLETE.get(self.reason) if status == "incomplete" else None

@@ -89,7 +89,7 @@ class ChatFormatter:
         return _encode_data(problem.build_openai_document()) + DONE
 
     def build_document(self, outcome: Outcome) -> JsonObject:
-        """Return the whole completion; it has ``metadata`` only if that is not empty."""
+        """Return the whole completion, with ``metadata`` unless that is empty."""
         message: JsonObject = {"role": "assistant", "content": outcome.text or None}
         if outcome.calls:
             message["tool_calls"] = [_build_tool_call(call) for call in outcome.calls]
@@ -203,7 +203,7 @@ class ResponseFormatter(Protocol):
 
 
 def find_outcome_problem(outcome: Outcome) -> ApiProblem | None:
-    """Return why there is no answer; None if there is one."""
+    """Return the reason why there is no answer, or None if there is one."""
     if outcome.error is None:
         return None
     if outcome.stop_reason is StopReason.OVERFLOW:

@@ -26,21 +26,21 @@ from thinker.protocol.messages import (
 )
 
 PREFIX = "resp_"
-MOST = 100  # items of one list
+MAX_ITEMS = 100  # of one list
 ORDERS = ("asc", "desc")
 
 
-def load_response(db: Database, name: str) -> Request:
-    """Return the request of a response by the response's id.
+def load_response(db: Database, response_id: str) -> Request:
+    """Return the stored request behind a response.
 
     Raises:
         ApiProblem: the response is unknown, was deleted, or was sent with ``store: false``.
     """
-    found = stored_requests.find_request(db, name.removeprefix(PREFIX))
+    found = stored_requests.find_request(db, response_id.removeprefix(PREFIX))
     if found is None or not found.body.store:
         raise ApiProblem(
             HTTPStatus.NOT_FOUND,
-            f'unknown response {name!r}; it was deleted, or sent with "store": false',
+            f'unknown response {response_id!r}; it was deleted, or sent with "store": false',
             code="response_not_found",
         )
     return found
@@ -100,8 +100,8 @@ def build_item_page(items: Sequence[JsonObject], query: dict[str, str]) -> JsonO
     order, limit = query.get("order", "desc"), query.get("limit", "20")
     if order not in ORDERS:
         raise make_invalid_problem("order", "order must be asc or desc")
-    if not (limit.isascii() and limit.isdigit() and 0 < int(limit) <= MOST):
-        raise make_invalid_problem("limit", f"limit must be a number from 1 to {MOST}")
+    if not (limit.isascii() and limit.isdigit() and 0 < int(limit) <= MAX_ITEMS):
+        raise make_invalid_problem("limit", f"limit must be a number from 1 to {MAX_ITEMS}")
     if order == "desc":
         items = items[::-1]
     ids = [item["id"] for item in items]

@@ -11,16 +11,16 @@ from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 
 PREFIX = "orc_"  # lets secret scanners and people recognize it
-Signature: TypeAlias = tuple[int, int, int, int]  # inode, size, and when it was changed
+FileStamp: TypeAlias = tuple[int, int, int, int]  # inode, size, and time of the last change
 BYTES = 32  # of randomness: 256 bits cannot be guessed
 
 
 @dataclass
 class SecretFile:
-    """A private file with one line, read again when it has changed."""
+    """A private file with one line, which is read again after each change."""
 
     path: Path
-    _read: tuple[Signature | None, str | None] | None = field(default=None, init=False, repr=False)
+    _read: tuple[FileStamp | None, str | None] | None = field(default=None, init=False, repr=False)
 
     def read_text(self) -> str | None:
         """Return the line; None without a file.
@@ -28,7 +28,7 @@ class SecretFile:
         Raises:
             FileError: the file cannot be used.
         """
-        signature = self._read_signature()
+        signature = self._read_stamp()
         if self._read is None or self._read[0] != signature:
             try:
                 text = regular_file.read_text(self.path, regular_file.TOKEN).strip()
@@ -39,9 +39,9 @@ class SecretFile:
 
     def is_unchanged(self) -> bool:
         """Return whether the file is unchanged, so that `read_text` would read nothing."""
-        return self._read is not None and self._read[0] == self._read_signature()
+        return self._read is not None and self._read[0] == self._read_stamp()
 
-    def _read_signature(self) -> Signature | None:
+    def _read_stamp(self) -> FileStamp | None:
         try:
             found = self.path.stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""What the MCP client adds: tools of MCP servers."""
+"""The extension for the MCP client: tools of MCP servers."""
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path

@@ -31,7 +31,7 @@ def build_catalog(
     servers: Mapping[str, McpServer],
     reserved: Collection[str],
 ) -> tuple[dict[str, RemoteTool], tuple[str, ...]]:
-    """Return every usable tool by its name for models, and a message about each other tool.
+    """Return the usable tools, keyed by name for models, and a message about each other tool.
 
     ``listed`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
     """
@@ -58,7 +58,7 @@ def build_catalog(
 def build_own_tools(
     listed: Mapping[str, tuple[ServerTool, ...]], servers: Mapping[str, ToolServer]
 ) -> dict[str, dict[str, RemoteTool]]:
-    """Return the tools of single agents' servers by agent and name, which has no prefix."""
+    """Return the tools of single agents' servers, keyed by agent and by name without prefix."""
     found: dict[str, dict[str, RemoteTool]] = {}
     for name, server in servers.items():
         own = found.setdefault(server.agent_id, {})
@@ -107,7 +107,7 @@ def _build_tool(name: str, server: str, settings: McpServer, tool: ServerTool) -
 
 
 def _can_leave_machine(settings: McpServer) -> bool:
-    """Return whether calls of a server can leave the machine; one at an address always does."""
+    """Return whether calls of a server can leave the machine; those to an address always can."""
     jail = settings.sandbox
     if settings.url or not isinstance(jail, ServerSandbox):
         return True

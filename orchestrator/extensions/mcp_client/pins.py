@@ -84,7 +84,7 @@ class ToolPins(LoopBound):
         return server not in self._unread | self._comparing or server not in self._pinned
 
     def list_usable_tools(self, server: str) -> tuple[ServerTool, ...]:
-        """Return the tools of a server that match their pins; all if it has no pins."""
+        """Return the tools of a server that match their pins, or all tools without pins."""
         if server not in self._pinned:
             return self._lists[server]
         digests = self._accepted.get(server, frozenset())
@@ -101,7 +101,7 @@ class ToolPins(LoopBound):
             self.new_tools = found
 
     def list_withheld_tools(self) -> dict[str, str]:
-        """Return the changed tools: ``server/tool`` by their names for models."""
+        """Return the changed tools as ``server/tool``, keyed by their names for models."""
         return {
             make_tool_name(server, tool.name): f"{server}/{tool.name}"
             for server, tools in self._lists.items()
@@ -115,7 +115,7 @@ class ToolPins(LoopBound):
         self._unread |= {name.partition("/")[0] for name in self.list_withheld_tools().values()}
         self._unread |= {server for server, tools in self._fresh.items() if tools} & {*self._lists}
 
-    async def compare_new(self) -> bool:
+    async def compare_new_lists(self) -> bool:
         """Remember new lists and compare them with the pins; return whether there were any."""
         compared = False
         while self._unread:

@@ -31,7 +31,7 @@ SHARED = frozenset({"/", "/etc", "/home", "/root", "/run", "/var"})
 
 
 def check_servers(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
-    """Warn of what has no effect or opens a jail, and leave out what would open the home."""
+    """Warn about what has no effect or opens a jail, and leave out what would open the home."""
     _check_server_types(draft)
     if home is not None:
         _check_closed_paths(draft, home)
@@ -67,7 +67,7 @@ def _check_server_types(draft: Draft) -> None:
 
 
 def _check_programs(draft: Draft, environ: Mapping[str, str]) -> None:
-    """Warn of each MCP server whose program is not on this machine."""
+    """Warn about each MCP server whose program is not on this machine."""
     for name, server in draft.mcp_servers.items():
         command = server.command or ""
         path = server.env.get("PATH") or environ.get("PATH")
@@ -99,7 +99,7 @@ def _check_closed_paths(draft: Draft, home: Path) -> None:
 
 
 def _check_weakened_jails(draft: Draft) -> None:
-    """Name what lets a server out of its jail."""
+    """Warn about what lets a server out of its jail."""
     for name, server in draft.mcp_servers.items():
         if server.command is None:
             if "sandbox" in server.model_fields_set:
@@ -116,7 +116,7 @@ def _check_weakened_jails(draft: Draft) -> None:
 
 
 def _list_weakenings(sandbox: ServerSandbox | str) -> Iterator[tuple[str, str]]:
-    """Yield what lets a server out of its jail: the field ("" for all), and what it can do then."""
+    """Yield each field that weakens a jail ("" for all), and what the server can do then."""
     if not isinstance(sandbox, ServerSandbox):
         yield "", "it can read and change what the tool host can, and use any socket"
         return
@@ -129,7 +129,7 @@ def _list_weakenings(sandbox: ServerSandbox | str) -> Iterator[tuple[str, str]]:
 
 
 def _list_paths_in_home(sandbox: ServerSandbox, home: Path) -> Iterator[tuple[str, str]]:
-    """Yield the field and path of what lies in the daemon's home, beside the workspaces."""
+    """Yield the field and path of whatever lies in the daemon's home, outside of the workspaces."""
     home = home.resolve()
     for name in ("read", "write"):
         for path in getattr(sandbox, name) or ():

@@ -74,8 +74,8 @@ class ToolLostError(OrchestratorError):
 class McpServers(LoopBound):
     """All MCP servers of agents.json, while `run` runs.
 
-    ``tools`` has every usable tool by its name for models, but those of single agents.
-    ``has_servers`` tells whether there are any. ``new_tools`` are the names of those that came
+    ``tools`` has every usable tool, keyed by its name for models, except those of single agents.
+    ``has_servers`` tells whether there are servers. ``new_tools`` are the names of those that came
     later than their servers.
     """
 
@@ -119,7 +119,7 @@ class McpServers(LoopBound):
     ) -> None:
         """Set the servers of the configuration; unchanged ones keep running.
 
-        ``agent_servers`` are those of single agents. Another ``sandbox`` restarts all.
+        ``agent_servers`` are servers of single agents. Another ``sandbox`` restarts all.
         ``reserved`` are names of tools of the supervisor, which no other tool can have.
         """
         shared = {name: server for name, server in servers.items() if server.is_enabled}
@@ -189,7 +189,7 @@ class McpServers(LoopBound):
         return tool.server in self._agent_servers
 
     def find_command_tool(self, agent_id: str) -> str:
-        """Return the tool by which an agent runs commands; empty if it has none."""
+        """Return the name of the tool by which an agent runs commands, or an empty string."""
         own = self._agent_servers.values()
         names = (server.command_tool for server in own if server.agent_id == agent_id)
         return next(filter(None, names), "")
@@ -225,7 +225,7 @@ class McpServers(LoopBound):
 
         Raises:
             ToolUnavailableError: the tool did not run.
-            ToolLostError: it is unknown whether the tool ran.
+            ToolLostError: nobody knows whether the tool ran.
             StorageFailedError: another daemon has the journal; the tool did not run.
         """
         child = await self._wait_for_server(tool.server, tell)
@@ -260,10 +260,10 @@ class McpServers(LoopBound):
     async def _wait_for_server(self, server: str, tell: Tell) -> ChildProcess:
         """Return the tool host once a server is connected there and its tools are known.
 
-        It waits for as long as a server may take to start; a server that fails is given a moment.
+        A starting server gets as long as it may take to start, a failed one only a moment.
 
         Raises:
-            ToolUnavailableError: the server did not come, or agents.json has no such server.
+            ToolUnavailableError: the server did not connect, or agents.json has no such server.
         """
         began, told = anyio.current_time(), False
         while True:
@@ -316,7 +316,7 @@ class McpServers(LoopBound):
         return build_server_failure(call, tool, problem)
 
     def _is_repeatable(self, call: Call, tool: RemoteTool) -> bool:
-        """Return whether a call may run twice, by its class when it was planned and by today's."""
+        """Return whether a call may run twice, by the tool's class when it was planned and now."""
         today = (self._find_current_tool(tool) or tool).spec.side_effect
         return call.side_effect in REPEATABLE and call.side_effect is today
 
@@ -327,7 +327,7 @@ class McpServers(LoopBound):
         return next(same, None)
 
     async def run(self) -> None:
-        """Keep the tool host running and the lists of tools compared, until canceled."""
+        """Keep the tool host running and the lists of tools compared, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._compare_lists)
             tasks.start_soon(self._kept.run)
@@ -336,7 +336,7 @@ class McpServers(LoopBound):
         """Compare each new list with the pins; after a fault of the journal, try again."""
         while True:
             changed = self._changes.changed
-            if await self.pins.compare_new():
+            if await self.pins.compare_new_lists():
                 self._refresh_tools()
                 continue
             with anyio.move_on_after(PIN_RETRY if self.pins.has_unread_lists else None):
@@ -344,7 +344,7 @@ class McpServers(LoopBound):
 
     @property
     def is_needed(self) -> bool:
-        """Whether there are servers to run, in jails as they run in now."""
+        """Whether there are servers to run, in the jails in which the tool host was started."""
         return bool(self._servers) and self._started in (None, self._sandbox)
 
     @asynccontextmanager
@@ -372,7 +372,7 @@ class McpServers(LoopBound):
             self._changes.wake()
 
     def on_child_ended(self, kind: ExitKind, reason: str) -> None:
-        """Note that no server answers for now."""
+        """Record that no server answers for now."""
         self.child = self._started = None
         log.log(kind.log_level, "tool_host_ended", kind=kind, reason=reason)
         if kind is not ExitKind.CLEAN:

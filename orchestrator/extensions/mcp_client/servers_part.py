@@ -1,4 +1,4 @@
-"""What keeps MCP servers in a daemon."""
+"""MCP servers in a daemon."""
 
 from functools import partial
 

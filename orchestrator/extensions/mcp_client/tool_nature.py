@@ -128,7 +128,7 @@ FORMATS = frozenset(("uri", "url", "iri", "hostname", "idn-hostname", "uri-refer
 
 
 def is_reading_tool(tool: ServerTool) -> bool:
-    """Return whether the tool's result is something that it was asked to read."""
+    """Return whether the tool's result is something that the call asks to read."""
     if tool.read_only:
         return True
     words = _split_words(tool.name)

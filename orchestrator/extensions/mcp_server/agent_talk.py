@@ -26,9 +26,9 @@ from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.messages import JsonObject
 
 NAME = r"^[A-Za-z0-9_.@-]{1,64}$"
-PATIENCE = 50  # seconds; many clients give a call up after a minute
-LONG = 600  # seconds for clients that get progress, which keeps them waiting
-LONGEST = 3600  # seconds
+WAIT_SECONDS = 50  # many clients give a call up after a minute
+LONG_WAIT_SECONDS = 600  # for clients that get progress, which keeps them waiting
+MAX_WAIT_SECONDS = 3600
 AT_WORK = "the agent is at work"
 NOT_YET = "There is no answer yet. Call wait_for_answer with message_id {id!r} to wait for it."
 STOPPING = "The daemon is stopping; the message is kept. " + NOT_YET
@@ -58,7 +58,7 @@ class AgentMessage(BaseModel):
         " gets the same answer.",
     )
     wait_seconds: int | None = Field(
-        None, ge=0, le=LONGEST, description="How long to wait for the answer."
+        None, ge=0, le=MAX_WAIT_SECONDS, description="How long to wait for the answer."
     )
 
 
@@ -69,13 +69,13 @@ class Wait(BaseModel):
 
     message_id: str = Field(pattern=NAME, description="Id of the message, as it was returned.")
     wait_seconds: int | None = Field(
-        None, ge=0, le=LONGEST, description="How long to wait for the answer."
+        None, ge=0, le=MAX_WAIT_SECONDS, description="How long to wait for the answer."
     )
 
 
 @dataclass(frozen=True)
 class AgentTalk:
-    """Asks agents; messages go to ``intake``, and ``delivery`` reports what happens in chats."""
+    """Sends messages to agents through ``intake``; ``delivery`` reports what happens in chats."""
 
     daemon: DaemonOperations
     channel: McpChannel
@@ -126,7 +126,7 @@ class AgentTalk:
     ) -> McpAnswer:
         caller, progress = call.caller, call.progress
         if seconds is None:
-            seconds = LONG if progress.wanted else PATIENCE
+            seconds = LONG_WAIT_SECONDS if progress.wanted else WAIT_SECONDS
         full_id = f"{caller.owner}/{message_id}"
         stored = await self.channel.find_stored_message(full_id)
         if stored is None:
@@ -136,7 +136,9 @@ class AgentTalk:
         with self.delivery.activity.watch_chat(stored.chat_key, _make_reporter(progress)):
             while True:
                 changed = replies.changed
-                found, questions = await self.channel.load_standing(full_id, self.daemon.clock())
+                found, questions = await self.channel.load_message_state(
+                    full_id, self.daemon.clock()
+                )
                 if not isinstance(found, InboxRow):
                     return _build_end_answer(found, stored, message_id)
                 if questions and caller.has_right(Right.DECIDE):

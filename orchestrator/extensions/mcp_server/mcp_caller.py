@@ -15,16 +15,16 @@ from thinker.protocol.messages import JsonObject
 CHANNEL = "mcp"
 OPERATOR, CLIENT = "operator", "client"  # begin the names of chats and the ids of messages
 ID_LENGTH = 24  # characters of an id that is made here
-MIN_INTERVAL = 1.0  # seconds between two reports of progress
-SILENCE = 10.0  # seconds without news after which a client is told that work continues
+MIN_INTERVAL_SECONDS = 1.0  # between two reports of progress
+SILENCE_SECONDS = 10.0  # without news after which a client is told that work continues
 Send: TypeAlias = Callable[[JsonObject], None]
 
 
 class McpCaller(NamedTuple):
     """A client with a ``role`` of the page; only operators see all chats.
 
-    Within a ``session``, request ids are unique, so repetitions are recognized; an empty one means
-    that they are not. ``key`` is the client's own for this request. ``closing`` says that the
+    Within a ``session``, request ids are unique, so repetitions are recognized; without one they
+    are not. ``key`` is the client's own for this request. ``closing`` says that the
     client must have its answer now, as the daemon stops.
     """
 
@@ -39,7 +39,7 @@ class McpCaller(NamedTuple):
 
     @property
     def own_chats(self) -> str:
-        """The prefix of its own chats' keys, up to a slash."""
+        """The prefix of the keys of the caller's own chats, up to a slash."""
         return f"{CHANNEL}/local/{self.owner}/"
 
     def has_right(self, right: Right) -> bool:
@@ -56,7 +56,9 @@ class CallProgress:
 
     def report_news(self, text: str) -> None:
         """Report news, unless something was just reported."""
-        if self.wanted and (not self._count or self._count_silent_seconds() >= MIN_INTERVAL):
+        if self.wanted and (
+            not self._count or self._count_silent_seconds() >= MIN_INTERVAL_SECONDS
+        ):
             self._count, self._told = self._count + 1, anyio.current_time()
             params: JsonObject = {
                 "progressToken": self._token,
@@ -67,7 +69,7 @@ class CallProgress:
 
     def report_still_working(self, text: str) -> None:
         """Report that work continues, if the client has heard nothing for a while."""
-        if self._count_silent_seconds() >= SILENCE:
+        if self._count_silent_seconds() >= SILENCE_SECONDS:
             self.report_news(text)
 
     def _count_silent_seconds(self) -> float:
@@ -89,7 +91,7 @@ class McpToolCall:
     def build_key(self) -> str:
         """Return an id of this call that is the same for repetitions, as far as possible.
 
-        It depends on the arguments too: a client that counts its requests anew repeats nothing.
+        The id depends on the arguments too: a client that counts its requests anew repeats nothing.
         """
         caller, said = self.caller, [self.name, self.arguments]
         if caller.key:
@@ -103,7 +105,7 @@ class McpToolCall:
 
 
 class McpAnswer(NamedTuple):
-    """A tool's result: texts, the same as ``data``, and whether it failed."""
+    """A tool's result: ``texts``, the same as ``data``, and whether the tool failed."""
 
     texts: tuple[str, ...]
     data: JsonObject

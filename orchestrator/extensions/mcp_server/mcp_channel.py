@@ -13,7 +13,7 @@ from orchestrator.journal.turns.inbox import InboxRow
 
 
 class MessageState(NamedTuple):
-    """A message's state: what it is, its answer if it has ended, and its chat's question."""
+    """A message, with its answer if it has ended, and the open questions of its chat."""
 
     message: InboxRow | EndedMessage | None
     questions: list[ChatLine]
@@ -39,12 +39,12 @@ class McpChannel(JournalChannel):
     async def find_stored_message(self, message_id: str) -> InboxRow | None:
         return await self._store.read(inbox.find_message_by_id, self.name, message_id)
 
-    async def load_standing(self, message_id: str, now: int) -> MessageState:
+    async def load_message_state(self, message_id: str, now: int) -> MessageState:
         """Return the state of a message at ``now``, in milliseconds."""
-        return await self._store.read(_load_standing, message_id, now)
+        return await self._store.read(_load_message_state, message_id, now)
 
 
-def _load_standing(db: Database, message_id: str, now: int) -> MessageState:
+def _load_message_state(db: Database, message_id: str, now: int) -> MessageState:
     row = inbox.find_message_by_id(db, CHANNEL, message_id)
     if row is None:
         return MessageState(None, [])

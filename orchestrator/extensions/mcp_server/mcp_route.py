@@ -38,7 +38,7 @@ from orchestrator.extensions.mcp_server.rpc_messages import (
 from orchestrator.web.app import BODY_TIMEOUT, MAX_BODY, read_body, run_on_body
 from thinker.protocol.messages import JsonObject
 
-KEEP_ALIVE = 15.0  # seconds without news after which a stream sends a comment
+KEEP_ALIVE_SECONDS = 15.0  # without news after which a stream sends a comment
 SESSION_ID = re.compile(r"[\x21-\x7e]{1,128}")
 EVENTS = "text/event-stream"
 STATUS = {  # of errors of requests without handshake; others have 200
@@ -143,14 +143,14 @@ class McpReply(Response):
             self.add_message(response)
 
     async def _wait_for_end_or_news(self) -> bool:
-        """Wait until all is done, or there is news before that."""
-        with anyio.move_on_after(KEEP_ALIVE if self._streams else None):
+        """Wait until all is done or there is news; return whether all is done without news."""
+        with anyio.move_on_after(KEEP_ALIVE_SECONDS if self._streams else None):
             while not self._done and not any("method" in message for message in self._said):
                 await self._changed.wait()
         return self._done and not any("method" in message for message in self._said)
 
     def _build_whole_response(self) -> Response:
-        if not self._said:  # notifications, and what was canceled
+        if not self._said:  # notifications, and what was cancelled
             return Response(status_code=HTTPStatus.ACCEPTED)
         if self.batch:
             return JSONResponse(self._said)
@@ -168,7 +168,7 @@ class McpReply(Response):
             said, self._said = self._said, []
             body = b"".join(map(_encode_event, said)) or b": the agent is at work\n\n"
             await send({"type": "http.response.body", "body": body, "more_body": True})
-            with anyio.move_on_after(KEEP_ALIVE):
+            with anyio.move_on_after(KEEP_ALIVE_SECONDS):
                 while not self._said and not self._done:
                     await self._changed.wait()
         await send({"type": "http.response.body", "body": b""})

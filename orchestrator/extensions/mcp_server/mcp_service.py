@@ -48,7 +48,7 @@ INSTRUCTIONS = (
     " a message and returns its answer; to go on with a conversation, pass the chat that the answer"
     " named. A long answer may need wait_for_answer. Resources are traces of what agents did."
 )
-CANCELED = "canceled by the client"
+CANCELLED = "cancelled by the client"
 OFF = 'MCP is off: channels.mcp in agents.json has "enabled": false'
 log = structlog.get_logger()
 
@@ -62,13 +62,13 @@ class McpExchange:
     send: Send
     headers: Mapping[str, str] | None
     stateless: bool
-    canceled: bool = field(default=False, init=False)
+    cancelled: bool = field(default=False, init=False)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
     call: McpToolCall | None = field(default=None, init=False)
 
     def cancel(self) -> None:
-        """Cancel it, and the work that it began."""
-        self.canceled = True
+        """Cancel the request, and the work that it began."""
+        self.cancelled = True
         self.scope.cancel()
 
     def on_disconnect(self) -> None:
@@ -106,7 +106,7 @@ class McpService:
         ``send`` sends notifications while a request is answered.
 
         Raises:
-            McpProblem: it is not a message of MCP.
+            McpProblem: ``value`` is not a message of MCP.
         """
         message = read_message(value)
         if message is None:
@@ -135,7 +135,7 @@ class McpService:
             log.exception("mcp_request_broke", method=message.method)
             text = "internal error; the daemon's log has the details"
             return build_failure(message.id, McpProblem(INTERNAL, text))
-        if exchange.canceled:
+        if exchange.cancelled:
             await self._withdraw_message(exchange)
         return None
 
@@ -182,7 +182,7 @@ class McpService:
         asked = None if exchange.call is None else exchange.call.asked
         if asked is not None:
             with anyio.CancelScope(shield=True):
-                await self.tools.talk.withdraw_message(asked, CANCELED)
+                await self.tools.talk.withdraw_message(asked, CANCELLED)
         log.debug("mcp_request_canceled", method=exchange.message.method, message=asked)
 
     def _build_handshake_methods(self) -> dict[str, Method]:

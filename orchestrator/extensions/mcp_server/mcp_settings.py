@@ -7,7 +7,7 @@ from orchestrator.agentsfile.field_types import ConfigModel
 
 
 class McpSettings(LocalChannel):
-    """What MCP clients reach: `orchestrator mcp`, and `/mcp` beside the endpoints."""
+    """Access for MCP clients: `orchestrator mcp`, and `/mcp` next to the endpoints."""
 
     http_role: Literal["chat", "operator"] = "chat"
     """What `/mcp` allows: talk to agents ("chat"), or all chats, approvals and traces too."""

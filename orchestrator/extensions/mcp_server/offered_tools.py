@@ -40,7 +40,7 @@ class OfferedTool(NamedTuple):
     arguments: type[BaseModel]
     handler: Handler
     reads: bool = False  # it changes nothing
-    destroys: bool = False  # it may be irreversible
+    destroys: bool = False  # the effect may be irreversible
     open_world: bool = False  # it reaches beyond the daemon
 
     def build_definition(self) -> JsonObject:

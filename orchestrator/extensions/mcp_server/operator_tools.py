@@ -29,8 +29,8 @@ from orchestrator.journal.turns.outbox import Address, OutboxPart
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.messages import JsonObject
 
-SHOWN = 4000  # characters of a message
-LISTED = 200  # characters of a chat's newest message
+MAX_SHOWN = 4000  # characters of a message
+MAX_EXCERPT = 200  # characters of a chat's newest message
 LOG = "sent"  # the caller's own chat with its messages to others
 NO_CHAT = "unknown chat {name!r}; see list_chats"
 OWN = "{name!r} is your own conversation with an agent; call ask_AGENT with this chat to go on"
@@ -101,7 +101,7 @@ class OperatorTools:
             {
                 "chat": _format_chat_name(caller, chat.key),
                 "from": chat.sender or "person",
-                "text": _cut_text(chat.text, LISTED),
+                "text": _cut_text(chat.text, MAX_EXCERPT),
                 "at": _format_time(chat.at),
             }
             for chat in found
@@ -136,7 +136,7 @@ class OperatorTools:
         return McpAnswer(("\n".join(texts),), {"messages": [*lines], "before": before})
 
     async def send_to_chat(self, call: McpToolCall) -> McpAnswer:
-        """Send a text to the people of a chat, once even if the call is repeated.
+        """Send a message to the people of a chat, once even if the call is repeated.
 
         Raises:
             OrchestratorError: the chat does not exist, or the text is empty.
@@ -227,7 +227,7 @@ def _name_sender(line: InboundLine) -> str:
 
 
 def _build_line(at: int, author: str, text: str) -> JsonObject:
-    return {"at": _format_time(at), "from": author, "text": _cut_text(text, SHOWN)}
+    return {"at": _format_time(at), "from": author, "text": _cut_text(text, MAX_SHOWN)}
 
 
 def _get_line_time(line: JsonObject) -> str:

@@ -43,7 +43,7 @@ SERVER: JsonObject = {"name": "orchestrator", "title": "Orchestrator", "version"
 
 
 def negotiate_version(params: JsonObject) -> str:
-    """Choose the version of a handshake: the client's, else the newest with one.
+    """Choose the version of a handshake: the client's, or the newest with a handshake.
 
     Raises:
         McpProblem: the client names no version.

@@ -11,7 +11,7 @@ from thinker.protocol.messages import MAX_DEPTH, JsonObject, is_too_deep
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL = -32602, -32603
-UNAVAILABLE = -32000  # the daemon is away, or the request was canceled
+UNAVAILABLE = -32000  # the daemon is away, or the request was cancelled
 NOT_FOUND = -32002  # a resource, up to version 2025-11-25
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 MAX_ID = 200  # characters; a response repeats it
@@ -40,7 +40,7 @@ def parse_message(raw: bytes | str) -> JsonValue:
     """Parse a body or a line.
 
     Raises:
-        McpProblem: it is not JSON, or nested too deeply.
+        McpProblem: ``raw`` is not JSON, or is nested too deeply.
     """
     try:
         value: JsonValue = orjson.loads(raw)
@@ -67,10 +67,10 @@ def list_batch(value: JsonValue, *, allowed: bool) -> Sequence[JsonValue]:
 
 
 def read_message(value: JsonValue) -> Incoming | None:
-    """Parse one message; None for a response, which nothing waits for.
+    """Parse one message; return None for a response, as nothing waits for it.
 
     Raises:
-        McpProblem: it is not a valid message.
+        McpProblem: ``value`` is not a valid message.
     """
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         raise McpProblem(INVALID_REQUEST, 'send a JSON-RPC object with "jsonrpc": "2.0"')

@@ -20,13 +20,13 @@ from thinker.protocol.names import format_chat_name, format_turn_name
 
 TURNS = "orchestrator://turns"
 AS_JSON = "/json"
-ASKED = 80  # characters of a question in a title
+MAX_QUESTION = 80  # characters of a question in a title
 TEXT, JSON = "text/plain", "application/json"
 
 
 @dataclass(frozen=True)
 class TraceResources:
-    """The turns that a caller may see: all for an operator, else those of its own chats."""
+    """The turns that a caller may see: those of its own chats, or all for an operator."""
 
     store: Store
 
@@ -105,7 +105,7 @@ class TraceResources:
 
 def _build_resource(turn: FoundTurn) -> JsonObject:
     asked = " ".join(turn.asked.split())
-    title = f"{turn.agent_id} in {format_chat_name(turn.chat_key)}: {asked[:ASKED]}"
+    title = f"{turn.agent_id} in {format_chat_name(turn.chat_key)}: {asked[:MAX_QUESTION]}"
     return {
         "uri": f"{TURNS}/{turn.id}",
         "name": format_turn_name(turn.id),

@@ -1,4 +1,4 @@
-"""The page's process, started by the supervisor; it ends with its socket."""
+"""The page's process, started by the supervisor; the process ends when its socket closes."""
 
 import faulthandler
 import gc
@@ -41,8 +41,8 @@ with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
     from thinker.protocol.sandbox import SandboxReport
 
 NICENESS = 10  # agents go first, however many look at the page
-IDLE = 900.0  # seconds after the last request
-LOOK = 5.0  # seconds between two looks at that
+IDLE_SECONDS = 900.0  # after the last request
+CHECK_SECONDS = 5.0  # between two checks of that
 
 
 @dataclass
@@ -81,17 +81,17 @@ async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxRep
 
 
 async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
-    """Return when the supervisor has gone, or after `IDLE` without a request."""
-    while not peer.closed.is_set() and time.monotonic() - use.at < IDLE:
+    """Wait until the supervisor is gone, or no request has come for `IDLE_SECONDS`."""
+    while not peer.closed.is_set() and time.monotonic() - use.at < IDLE_SECONDS:
         feed.version()  # notices that the journal is lost
         if feed.open_streams:
             use.mark_used()
-        with anyio.move_on_after(LOOK):
+        with anyio.move_on_after(CHECK_SECONDS):
             await peer.closed.wait()
 
 
 async def _close_when_journal_lost(reads: PageReads, peer: Peer) -> None:
-    """End the process when the journal is lost: the jail prevents reopening it."""
+    """Stop the process when the journal is lost: the jail prevents reopening the file."""
     await reads.lost.wait()
     peer.close()
 

@@ -21,7 +21,7 @@ from orchestrator.web.error_response import ApiProblem
 
 MAX_BODY = 1024 * 1024  # bytes of a form
 MAX_FILES_BODY = MAX_FILE_BYTES + MAX_BODY
-AT_ONCE = 8  # bodies of one session that arrive; of those without a session together
+MAX_CONCURRENT = 8  # bodies of one session that arrive; of those without a session together
 MAX_FIELDS = 100
 TOO_LARGE = (
     f"the files have more than {MAX_FILE_BYTES // 1024**2} MiB; send them in several messages"
@@ -30,19 +30,19 @@ TOO_MANY = f"a message has at most {MAX_FILES} files; send them in several messa
 
 
 class BodyLimits(NamedTuple):
-    """Limits of a body: bytes, seconds to arrive, and concurrent ones of its sender."""
+    """Limits of a body: bytes, seconds to arrive, and concurrent bodies of one sender."""
 
     size: int
     seconds: float
     at_once: int
 
 
-FORM = BodyLimits(MAX_BODY, 30.0, AT_ONCE)
+FORM = BodyLimits(MAX_BODY, 30.0, MAX_CONCURRENT)
 FORM_WITH_FILES = BodyLimits(MAX_FILES_BODY, 180.0, 2)
 
 
 class Form(NamedTuple):
-    """A submitted form: its fields, and its files by name."""
+    """A submitted form: its fields, and its files with their names."""
 
     fields: Mapping[str, str]
     files: tuple[tuple[str, bytes], ...] = ()
@@ -55,13 +55,13 @@ class InMemoryParser(MultiPartParser):
 
 
 class BodyReads:
-    """Reads forms; when a sender has too many, the oldest is dropped."""
+    """Reads forms; when a sender has too many under way, the oldest is dropped."""
 
     def __init__(self) -> None:
         self._reading: defaultdict[str, list[anyio.CancelScope]] = defaultdict(list)
 
     async def read_form(self, request: Request, sender: str = "") -> Form:
-        """Return a form; ``sender`` is the session that sends it, if any.
+        """Return a form; ``sender`` is the session that sends the form, if any.
 
         Forms with files are read only for sessions; without one, such a form has no fields.
 

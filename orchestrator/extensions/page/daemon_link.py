@@ -1,4 +1,4 @@
-"""Ask the supervisor on behalf of a session of the page."""
+"""Call the supervisor on behalf of a session of the page."""
 
 from typing import Protocol, TypeVar
 
@@ -33,7 +33,7 @@ class SessionLink:
         return await self._peer.call(ACT, self._build_act(method, params), answer, timeout=TIMEOUT)
 
     async def send_order(self, method: str, params: BaseModel | None) -> None:
-        """Call a method and ignore its result; raises like `ask_daemon`."""
+        """Call a method and ignore its result; raise the same errors as `ask_daemon`."""
         await self._peer.request(ACT, self._build_act(method, params), timeout=TIMEOUT)
 
     def _build_act(self, method: str, params: BaseModel | None) -> PageAct:

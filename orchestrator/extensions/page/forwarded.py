@@ -1,6 +1,6 @@
-"""Read what a local proxy says about the browser before it.
+"""Read what a local proxy says about the browser behind it.
 
-Where: is a proxy in front of the page believed?
+Where: is a proxy in front of the page trusted?
 """
 
 import ipaddress
@@ -15,11 +15,11 @@ FORWARDED = "orchestrator.forwarded"  # key of a scope
 
 
 @dataclass(frozen=True)
-class Forwarded:
+class ForwardedClient:
     """How a browser connected; nothing is known without a proxy.
 
-    ``prefix`` is the page's path for it, ``client`` its address, and ``person`` the one whom the
-    proxy has authenticated.
+    ``prefix`` is the page's path for the browser, ``client`` the browser's address, and ``person``
+    the one whom the proxy has authenticated.
     """
 
     prefix: str = ""
@@ -28,36 +28,36 @@ class Forwarded:
     person: str = ""
 
 
-def parse_forwarded(scope: Scope, entrance: PageEntrance, name: str) -> Forwarded:
+def parse_forwarded(scope: Scope, entrance: PageEntrance, name: str) -> ForwardedClient:
     """Parse the head of a request; ``name`` is the requested host.
 
     Headers count only from a proxy on this machine, and only if unique: a second one may be the
     browser's own.
     """
-    if not (entrance.proxied and _is_near(scope)):
-        return Forwarded(entrance.path)
+    if not (entrance.proxied and _is_local_peer(scope)):
+        return ForwardedClient(entrance.path)
     headers = Headers(scope=scope)
     https = _get_single_header(headers, "x-forwarded-proto").lower() == "https"
     person = ""
     if https and entrance.identity_header and name in map(str.lower, entrance.names):
         person = _get_single_header(headers, entrance.identity_header)
-    return Forwarded(entrance.path, https, _parse_client_address(headers), person)
+    return ForwardedClient(entrance.path, https, _parse_client_address(headers), person)
 
 
-def get_forwarded(scope: Scope) -> Forwarded:
+def get_forwarded(scope: Scope) -> ForwardedClient:
     """Return the result of `parse_forwarded` for an admitted request."""
-    found: Forwarded = scope[FORWARDED]
+    found: ForwardedClient = scope[FORWARDED]
     return found
 
 
-def _is_near(scope: Scope) -> bool:
-    """Return whether a request came by the unix socket, or from a local address."""
+def _is_local_peer(scope: Scope) -> bool:
+    """Return whether a request came over the unix socket or from a local address."""
     client = scope.get("client")
     return client is None or ipaddress.ip_address(client[0]).is_loopback
 
 
 def _get_single_header(headers: Headers, name: str) -> str:
-    """Return the value of a header that was sent once, else an empty text."""
+    """Return the value of a header that was sent once, or an empty string."""
     found = headers.getlist(name)
     return found[0].strip() if len(found) == 1 else ""
 

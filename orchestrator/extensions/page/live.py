@@ -24,9 +24,9 @@ from orchestrator.extensions.page.html.markdown import render_growing_markdown
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import Peer
 
-POLL = 0.1  # seconds between two looks at the journal while a stream is open
-SILENCE = 15.0  # seconds after which an empty line shows that the stream lives
-OF_SESSION, IN_ALL = 4, 64  # open streams; a browser has six connections to a host
+POLL_SECONDS = 0.1  # between two checks of the journal while a stream is open
+KEEP_ALIVE_SECONDS = 15.0  # after which an empty line shows that the stream lives
+MAX_PER_SESSION, MAX_STREAMS = 4, 64  # open streams; a browser has six connections to a host
 
 
 @dataclass
@@ -47,7 +47,7 @@ class LiveFeed:
 
     @classmethod
     def follow_daemon(cls, version: Callable[[], int], peer: Peer) -> "LiveFeed":
-        """Make a feed that also has what the daemon tells, and tells it what is looked at."""
+        """Make a feed that also gets the daemon's events, and reports the open chats to it."""
         feed = cls(version, lambda chats: peer.notify(WATCH, ChatKeys(keys=tuple(chats))))
         peer.notifications[CHANGED] = lambda _: feed.record_change()
         peer.notifications[VIEW] = lambda view: feed.update_answer_text(
@@ -81,13 +81,13 @@ class LiveFeed:
             self._changes.wake()
 
     def has_free_stream(self) -> bool:
-        """Return whether one more stream may be opened, without those being closed."""
-        return sum(min(len(own), OF_SESSION) for own in self._streams.values()) < IN_ALL
+        """Return whether one more stream may be opened; streams being closed do not count."""
+        return sum(min(len(own), MAX_PER_SESSION) for own in self._streams.values()) < MAX_STREAMS
 
     async def watch_journal(self) -> None:
         """Watch the journal while a stream is open, until cancelled."""
         while True:
-            await anyio.sleep(POLL)
+            await anyio.sleep(POLL_SECONDS)
             if self.open_streams and self.version() != self._seen:
                 self._seen = self.version()
                 self._changes.wake()
@@ -95,8 +95,8 @@ class LiveFeed:
     async def stream_events(self, session: str, chat: str = "") -> AsyncGenerator[bytes]:
         """Yield the events of one stream, which may show a chat; the first confirms it.
 
-        A session has at most `OF_SESSION` streams: one more closes the oldest, whose window then
-        polls.
+        A session has at most `MAX_PER_SESSION` streams: one more closes the oldest, whose window
+        then polls.
         """
         own, streams = object(), self._streams.setdefault(session, [])
         streams.append(own)
@@ -107,22 +107,22 @@ class LiveFeed:
             told, view = "", None
             while True:
                 changed = self._changes.changed
-                if own not in streams[-OF_SESSION:]:
-                    yield _encode_event("full", OF_SESSION)
+                if own not in streams[-MAX_PER_SESSION:]:
+                    yield _encode_event("full", MAX_PER_SESSION)
                     return
                 if (newest := self._texts.get(chat)) is not view and newest is not None:
                     view = newest
                     yield _encode_event(
                         "text", {"turn": view.turn_id, "html": render_growing_markdown(view.text)}
                     )
-                    await anyio.sleep(2 * POLL)  # at most five a second
+                    await anyio.sleep(2 * POLL_SECONDS)  # at most five a second
                     continue
                 if (stamp := self.stamp) != told:
                     told = stamp
                     yield _encode_event("changed", stamp)
-                    await anyio.sleep(POLL)  # at most ten a second
+                    await anyio.sleep(POLL_SECONDS)  # at most ten a second
                     continue
-                with anyio.move_on_after(SILENCE) as silence:
+                with anyio.move_on_after(KEEP_ALIVE_SECONDS) as silence:
                     await changed.wait()
                 if silence.cancelled_caught:
                     yield b": still here\n\n"

@@ -1,4 +1,4 @@
-"""Log people in by a code or a proxy's word, and recognize them by a cookie.
+"""Log people in by a code or a proxy's header, and recognize them by a cookie.
 
 Where: does a person log in to the page?
 """
@@ -39,8 +39,9 @@ COOKIE = "orchestrator"
 SECURE_COOKIE = "__Host-orchestrator"  # where the browser came by https
 BELOW_COOKIE = "__Secure-orchestrator"  # and below a path, which __Host- does not allow
 TOKEN = re.compile(r"[0-9a-f]{64}")
-WRONG, WINDOW = 30, 60.0  # wrong codes within so many seconds, after which others must wait
-AGE = web_sessions.LONGEST // 1000  # seconds
+MAX_WRONG_CODES = 30  # within `WINDOW_SECONDS`; after them others must wait
+WINDOW_SECONDS = 60.0
+COOKIE_SECONDS = web_sessions.MAX_AGE_MS // 1000
 UNLISTED = (
     "The proxy identifies you as {person}, who is not in channels.web.identity.users of"
     " agents.json. Ask the operator, or log in with a code."
@@ -54,7 +55,7 @@ class Login:
     daemon: SupervisorCalls
     hand_over: Callable[[Request], int] = lambda _: 0
     clock: Callable[[], float] = time.monotonic
-    _times: deque[float] = field(default_factory=partial(deque, maxlen=WRONG), init=False)
+    _times: deque[float] = field(default_factory=partial(deque, maxlen=MAX_WRONG_CODES), init=False)
 
     def show_login(self, problem: str = "", status: int = HTTPStatus.UNAUTHORIZED) -> Response:
         """Return the login page, which reveals nothing about the daemon."""
@@ -74,7 +75,7 @@ class Login:
         return answer
 
     async def log_in_by_proxy(self, request: Request) -> str | None:
-        """Return the token of a new session for the person whom the proxy names; else None."""
+        """Return the token of a new session for the person whom the proxy names, or None."""
         named = get_forwarded(request.scope).person
         if not named:
             return None
@@ -97,7 +98,7 @@ class Login:
         return answer
 
     async def record_use(self, session: WebSession) -> None:
-        """Let the daemon know that a session is used; a failure is made up for at the next use."""
+        """Tell the daemon that a session is used; after a failure, the next use tells it."""
         digest = SessionDigest(digest=session.digest)
         with suppress(RpcError, PeerClosedError, TimeoutError):
             await self.daemon.call(SEEN, digest, Ack, timeout=TIMEOUT)
@@ -105,7 +106,7 @@ class Login:
     def _refuse_wrong_code(self) -> Response:
         """Refuse a wrong code, and count it."""
         now = self.clock()
-        if len(self._times) == WRONG and now - self._times[0] < WINDOW:
+        if len(self._times) == MAX_WRONG_CODES and now - self._times[0] < WINDOW_SECONDS:
             problem = "Too many wrong codes. Wait a minute, and try again."
             return self.show_login(problem, HTTPStatus.TOO_MANY_REQUESTS)
         self._times.append(now)
@@ -115,7 +116,9 @@ class Login:
 def set_token_cookie(request: Request, answer: Response, token: str) -> None:
     """Make a browser keep the token of its session."""
     name, path, secure = _choose_cookie(request)
-    answer.set_cookie(name, token, AGE, path=path, secure=secure, httponly=True, samesite="strict")
+    answer.set_cookie(
+        name, token, COOKIE_SECONDS, path=path, secure=secure, httponly=True, samesite="strict"
+    )
 
 
 def find_token(request: Request) -> str | None:
@@ -132,13 +135,13 @@ def find_token(request: Request) -> str | None:
 
 
 def is_other_person(request: Request, session: WebSession) -> bool:
-    """Return whether the proxy names another person than the session that it made."""
+    """Return whether the proxy names another person than when it made the session."""
     person = get_forwarded(request.scope).person
     return bool(person) and session.made_by == IDENTITY and person.lower() != session.user.lower()
 
 
 def _choose_cookie(request: Request) -> tuple[str, str, bool]:
-    """Return the cookie's name and path, and whether it is for https only."""
+    """Return the cookie's name and path, and whether the cookie is for https only."""
     came = get_forwarded(request.scope)
     if not came.https:
         return COOKIE, came.prefix or "/", False

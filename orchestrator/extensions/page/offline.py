@@ -29,12 +29,12 @@ from orchestrator.web.http_server import serve_app
 from thinker.jail.worker_jail import prepare_jail
 from thinker.protocol.peer import FAILED, Params, RpcError
 
-LOOK = 5.0  # seconds between two checks that the journal is still readable
+CHECK_SECONDS = 5.0  # between two checks that the journal is still readable
 NO_DAEMON = "this is a journal without a daemon: it can be read, and nothing can be changed"
 
 
-class Unattended:
-    """Replaces the supervisor: it logs in one browser, by one code, once."""
+class AbsentSupervisor:
+    """Replaces the supervisor: logs in one browser, with one code, once."""
 
     def __init__(self, code: str) -> None:
         self._code = code
@@ -58,7 +58,7 @@ class Unattended:
         raise RpcError(FAILED, NO_DAEMON)
 
     async def request(self, method: str, params: Params = None, *, timeout: float) -> JsonValue:  # noqa: ASYNC109 - as in `Peer`
-        """Refuse."""
+        """Refuse every call."""
         del method, params, timeout
         raise RpcError(FAILED, NO_DAEMON)
 
@@ -66,7 +66,7 @@ class Unattended:
         if not self._code or not secrets.compare_digest(code.encode(), self._code.encode()):
             return None
         token, now, self._code = secrets.token_hex(32), time.time_ns() // 1_000_000, ""
-        ends = now + web_sessions.LONGEST
+        ends = now + web_sessions.MAX_AGE_MS
         self._session = WebSession(
             web_sessions.hash_secret(token), "reader", "operator", None, now, now, ends
         )
@@ -115,7 +115,7 @@ def open_journal_reads(address: JournalAddress) -> Iterator[PageReads]:
 
 
 async def _serve_page(reads: PageReads, zone: ZoneInfo, listener: socket.socket, code: str) -> None:
-    feed, daemon = LiveFeed(reads.read_version), Unattended(code)
+    feed, daemon = LiveFeed(reads.read_version), AbsentSupervisor(code)
     page = PageApp(reads, daemon, zone, _read_clock_ms, feed, known=daemon.find_session)
     listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
     async with (
@@ -125,7 +125,7 @@ async def _serve_page(reads: PageReads, zone: ZoneInfo, listener: socket.socket,
         tasks.start_soon(feed.watch_journal)
         while not reads.lost.is_set():
             reads.read_version()
-            with anyio.move_on_after(LOOK):
+            with anyio.move_on_after(CHECK_SECONDS):
                 await reads.lost.wait()
         tasks.cancel_scope.cancel()
 

@@ -30,7 +30,12 @@ from orchestrator.extensions.page.login import Login, find_token, is_other_perso
 from orchestrator.extensions.page.page_wire import ScreenLink
 from orchestrator.extensions.page.reads import waiting, web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebSession
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Titled, Viewer
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    TitledContent,
+    Viewer,
+)
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.extensions.page.screens.media_files import serve_media
 from orchestrator.extensions.page.static_files import serve_file
@@ -47,7 +52,7 @@ UNKNOWN = "The daemon did not answer, so this may or may not have been done. Rel
 class PageApp:
     """Serves the routes; ``clock`` returns milliseconds since the epoch.
 
-    Without a daemon, ``known`` finds sessions, and there is no action.
+    Without a daemon, ``known`` finds sessions, and nothing can be changed.
     ``added`` are screens of other extensions. ``hand_over`` sends the supervisor the connection of
     a request, and returns its number.
     """
@@ -84,7 +89,7 @@ class PageApp:
         ]
         return build_app(routes, _render_problem)
 
-    # --- who asks --------------------------------------------------------------------------------
+    # --- logins ----------------------------------------------------------------------------------
 
     def _require_login(
         self,
@@ -107,7 +112,7 @@ class PageApp:
                     session = self._find_session(token)
                 if session is None:
                     return self._login.show_stranger_login(request)
-                if self.clock() - session.last_at > web_sessions.SEEN_EVERY:
+                if self.clock() - session.last_at > web_sessions.USE_INTERVAL_MS:
                     await self._login.record_use(session)
                 request.state.token = token
                 found = await answer(request, session)
@@ -155,7 +160,9 @@ class PageApp:
             found = await screen.body(screen_request)
             if isinstance(found, Response):
                 return found
-            titled = found if isinstance(found, Titled) else Titled(screen.title, found)
+            titled = (
+                found if isinstance(found, TitledContent) else TitledContent(screen.title, found)
+            )
             return self._render_screen(screen_request, screen, titled, headers={"etag": etag})
 
         return show_screen
@@ -167,7 +174,7 @@ class PageApp:
         self,
         screen_request: ScreenRequest,
         screen: PageScreen,
-        titled: Titled,
+        titled: TitledContent,
         status: int = HTTPStatus.OK,
         headers: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
@@ -208,7 +215,10 @@ class PageApp:
         text = f"Your role, {role}, may not see this. Ask the operator for another one."
         content = [h.p[text], h.p[h.a(href=first)["Go on"]]]
         return self._render_screen(
-            screen_request, screen, Titled("Not for this role", content), HTTPStatus.FORBIDDEN
+            screen_request,
+            screen,
+            TitledContent("Not for this role", content),
+            HTTPStatus.FORBIDDEN,
         )
 
     # --- what is done ----------------------------------------------------------------------------

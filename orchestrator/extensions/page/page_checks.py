@@ -22,7 +22,7 @@ OTHER_PORT = "end the program that has it, or set channels.web.port in agents.js
 
 
 def check_page(draft: Draft) -> None:
-    """Warn of each setting that opens the page, and of settings without effect."""
+    """Warn about each setting that opens the page, and of settings without effect."""
     web = draft.channels.get_settings(PageSettings)
     draft.add_effect_warnings("web", list_page_openings(web) if web.enabled else ())
     if web.socket and "port" in web.model_fields_set:

@@ -11,13 +11,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.extensions.page.forwarded import FORWARDED, Forwarded, parse_forwarded
+from orchestrator.extensions.page.forwarded import FORWARDED, ForwardedClient, parse_forwarded
 from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.path_prefix import add_prefix, strip_prefix
 from orchestrator.web.request_limits import RequestSlots
 
 LOCAL_NAME = re.compile(r"(?:[a-z0-9-]+\.)*localhost|127\.0\.0\.1|\[::1\]", re.IGNORECASE)
-MAX_REQUESTS = 32  # at once, beside open streams
+MAX_REQUESTS = 32  # at a time, in addition to open streams
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " media-src 'self';"
@@ -74,7 +74,7 @@ class PageGuard:
             busy = _build_refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many concurrent requests")
             await (self._app if free else busy)(scope, receive, send)
 
-    def find_refusal(self, method: str, headers: Headers, came: Forwarded) -> Refusal | None:
+    def find_refusal(self, method: str, headers: Headers, came: ForwardedClient) -> Refusal | None:
         """Return the problem of a request's head, if any."""
         problem = self._check_host(headers, came)
         if problem is not None:
@@ -90,8 +90,8 @@ class PageGuard:
             return HTTPStatus.FORBIDDEN, FOREIGN
         return None
 
-    def _check_host(self, headers: Headers, came: Forwarded) -> str | None:
-        """Refuse host names that could be rebound to this address."""
+    def _check_host(self, headers: Headers, came: ForwardedClient) -> str | None:
+        """Return the problem of a host name that could be rebound to this address."""
         host = headers.get("host", "")
         name = _parse_host_name(host)
         if len(headers.getlist("host")) != 1 or name is None:
@@ -111,7 +111,7 @@ class PageGuard:
         return None
 
     def _check_path(self, path: str) -> Refusal | None:
-        """Refuse paths outside of the page's path."""
+        """Return the refusal of a path outside of the page's path."""
         prefix = self._entrance.path
         if f"{path}/".startswith(f"{prefix}/"):
             return None

@@ -14,22 +14,22 @@ from orchestrator.journal.opening import find_engine
 from orchestrator.journal_address import JournalAddress
 
 T = TypeVar("T")
-LONGEST = 0.25  # seconds of one query
-STEPS = 2000  # of SQLite's virtual machine between two checks of the clock: well below 1 ms
-CACHE = 256  # KiB of the journal in memory; the system keeps the rest of the file at hand
-WAIT = 200  # milliseconds for a lock, which readers of a write-ahead log hardly meet
+MAX_QUERY_SECONDS = 0.25
+STEPS_PER_CHECK = 2000  # of SQLite's virtual machine per check of the clock: well below 1 ms
+CACHE_KIB = 256  # of the journal in memory; the system keeps the rest of the file at hand
+LOCK_WAIT_MS = 200  # for a lock, which readers of a write-ahead log hardly meet
 
 
 def open_reads(address: JournalAddress) -> PageReads:
     """Open a journal.
 
     Raises:
-        JournalError: it does not exist or cannot be read.
+        JournalError: the journal does not exist or cannot be read.
         ConfigError: the driver for a database server is not installed.
     """
     if isinstance(address, Path):
         return SqlitePageReads(address)
-    return find_engine(address).open_page_reads(LONGEST)
+    return find_engine(address).open_page_reads(MAX_QUERY_SECONDS)
 
 
 class SqlitePageReads:
@@ -38,10 +38,10 @@ class SqlitePageReads:
     def __init__(
         self, journal: Path | apsw.Connection, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Open the journal, unless it is open.
+        """Open the journal, unless it is open already.
 
         Raises:
-            JournalError: it does not exist or cannot be read.
+            JournalError: the journal does not exist or cannot be read.
         """
         self.lost = asyncio.Event()
         self.failure: JournalError | None = None
@@ -53,10 +53,10 @@ class SqlitePageReads:
                 if isinstance(journal, apsw.Connection)
                 else apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READONLY)
             )
-            self._db.pragma("cache_size", -CACHE)
+            self._db.pragma("cache_size", -CACHE_KIB)
             self._db.pragma("temp_store", 2)  # in memory: the jail lets no file be made
-            self._db.set_busy_timeout(WAIT)
-            self._db.set_progress_handler(self._is_too_late, STEPS)
+            self._db.set_busy_timeout(LOCK_WAIT_MS)
+            self._db.set_progress_handler(self._is_too_late, STEPS_PER_CHECK)
             self.read_version()
             self._db.execute("SELECT 1 FROM meta").fetchall()  # opens the write-ahead log too
         except apsw.Error as error:
@@ -68,13 +68,13 @@ class SqlitePageReads:
 
     def read_now(self, read: Callable[..., T], *args: object) -> T:
         """Return ``read(db, *args)``."""
-        self._ends = self._clock() + LONGEST
+        self._ends = self._clock() + MAX_QUERY_SECONDS
         try:
             self._db.execute("BEGIN")
             try:
                 return read(self._db, *args)
             finally:
-                self._ends = self._clock() + LONGEST
+                self._ends = self._clock() + MAX_QUERY_SECONDS
                 self._db.execute("ROLLBACK")
         except apsw.InterruptError as error:
             raise QueryTimeoutError from error
@@ -83,7 +83,7 @@ class SqlitePageReads:
 
     def read_version(self) -> int:
         """Return a number that changes with each commit of the daemon."""
-        self._ends = self._clock() + LONGEST
+        self._ends = self._clock() + MAX_QUERY_SECONDS
         return int(self._db.pragma("data_version"))
 
     def close(self) -> None:

@@ -16,13 +16,13 @@ from orchestrator.control.roles import PageRole
 
 
 def _require_proxy_header(value: str) -> str:
-    if value.lower() in TAKEN_HEADERS or value.lower().startswith(("sec-", "accept-")):
+    if value.lower() in RESERVED_HEADERS or value.lower().startswith(("sec-", "accept-")):
         raise ValueError("must be a header that the proxy alone sets, such as X-Forwarded-Email")
     return value
 
 
 # Headers that any browser sends, or by which the page knows other things.
-TAKEN_HEADERS = frozenset(
+RESERVED_HEADERS = frozenset(
     {
         "accept",
         "authorization",
@@ -67,12 +67,12 @@ class PageIdentity(ConfigModel):
 
 
 class PageSettings(LocalChannel):
-    """The web page, on this machine alone; `orchestrator dashboard` opens it."""
+    """The web page, only on this machine; `orchestrator dashboard` opens it."""
 
     port: int = Field(8485, ge=1, le=65535)
     """Port of 127.0.0.1 that it listens on."""
     socket: bool = False
-    """Whether it listens on the unix socket `<home>/run/page.sock` instead of a port."""
+    """Whether the page listens on the unix socket `<home>/run/page.sock` instead of a port."""
     names: tuple[HostName, ...] = ()
     """Other names of this host, by which a proxy with https reaches the page."""
     path: PathPrefix = ""

@@ -1,4 +1,4 @@
-"""How the supervisor starts the page's process."""
+"""The variables and settings with which the supervisor starts the page's process."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,7 +23,7 @@ class PageEntrance(BaseModel):
 
     ``names`` are the host's names behind a proxy, ``path`` is the page's path there. ``proxied``
     says whether that proxy may say how a browser connected, and ``identity_header`` is the header
-    that names the person; empty if none does. ``screens`` are those of other extensions.
+    that names the person; empty if none does. ``screens`` are screens of other extensions.
     """
 
     model_config = ConfigDict(frozen=True)

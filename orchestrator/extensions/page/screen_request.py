@@ -17,7 +17,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 
-class Titled(NamedTuple):
+class TitledContent(NamedTuple):
     """The content of a screen with its own title."""
 
     title: str
@@ -25,12 +25,12 @@ class Titled(NamedTuple):
 
 
 # The content of a screen, or another answer: a redirect, a file.
-Shown = htpy.Node | Titled | Response
+ScreenResult = htpy.Node | TitledContent | Response
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """The viewing session; ``agents`` are those it may write to, None stands for all."""
+    """The viewing session, which may write to ``agents``; None means all agents."""
 
     user: str
     role: str
@@ -41,7 +41,7 @@ class Viewer:
         return ROLES.get(self.role, frozenset())
 
     def can_see_chat(self, key: str) -> bool:
-        """Return whether it may see the texts of a chat, by its key in the journal."""
+        """Return whether the session may see the messages of the chat with this key."""
         own = Right.CHAT in self.rights and key.startswith(f"{OWN}{self.user}/")
         return own or Right.READ in self.rights
 
@@ -59,20 +59,20 @@ class JournalView(Protocol):
 
 
 class DaemonLink(Protocol):
-    """Asks the supervisor."""
+    """Calls the supervisor."""
 
     async def ask_daemon(self, method: str, params: BaseModel | None, answer: type[M]) -> M:
         """Call a method for the viewing session.
 
         Raises:
-            RpcError: the supervisor refuses; its message says why.
+            RpcError: the supervisor refuses; the error's message says why.
             PeerClosedError, TimeoutError: the outcome is unknown.
         """
 
 
 @dataclass(frozen=True)
 class ScreenRequest:
-    """One request. ``now`` is in milliseconds since the epoch; ``once`` makes ids of forms."""
+    """One request. ``now`` is in milliseconds since the epoch; ``once`` makes an id for a form."""
 
     viewer: Viewer
     csrf: str
@@ -103,6 +103,6 @@ class PageScreen:
     path: str
     title: str
     right: Right | None
-    body: Callable[[ScreenRequest], Awaitable[Shown]]
+    body: Callable[[ScreenRequest], Awaitable[ScreenResult]]
     place: str
     from_journal: bool = True

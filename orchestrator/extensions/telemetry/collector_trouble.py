@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-SHORTEST, LONGEST = 1.0, 300.0  # seconds between two tries
-PATIENCE = 300.0  # seconds without success after which the operator gets a hint
+MIN_WAIT_SECONDS, MAX_WAIT_SECONDS = 1.0, 300.0  # between two tries
+HINT_AFTER_SECONDS = 300.0  # without success after which the operator gets a hint
 HINT = (
     "the collector at {server} has not accepted {signal} for {minutes:.0f} minutes ({problem});"
     " check it and the OTEL_EXPORTER_OTLP_ settings. {loss}"
@@ -38,7 +38,9 @@ class CollectorTrouble:
             facts = {"server": self.server, "signal": self.signal}
             log.warning("collector_failed", **facts, problem=problem)
         self.problem = problem
-        backoff = min(LONGEST, SHORTEST * 2.0 ** min(self.failures, 10)) * self.jitter()
+        backoff = (
+            min(MAX_WAIT_SECONDS, MIN_WAIT_SECONDS * 2.0 ** min(self.failures, 10)) * self.jitter()
+        )
         self.failures += 1
         return max(backoff, wait or 0.0)
 
@@ -49,7 +51,7 @@ class CollectorTrouble:
 
     def list_hints(self) -> tuple[str, ...]:
         lasts = anyio.current_time() - self.since
-        if not self.failures or lasts < PATIENCE:
+        if not self.failures or lasts < HINT_AFTER_SECONDS:
             return ()
         facts = {"server": self.server, "signal": self.signal, "problem": self.problem}
         return (HINT.format(minutes=lasts / 60, loss=self.loss, **facts),)

@@ -85,7 +85,7 @@ class CallTally(NamedTuple):
 class CountedCalls(NamedTuple):
     """Settled or finally lost calls, and the ids of calls that are neither yet.
 
-    ``last`` are the newest settled one's id and time.
+    ``last`` is the id and time of the newest settled call.
     """
 
     tallies: list[CallTally]

@@ -1,6 +1,6 @@
-"""Ended turns and deliveries, without texts or arguments.
+"""Ended turns and deliveries, without their text or arguments.
 
-They are found by the row of `transition` for their end, so each is found once.
+Each is found by the row of `transition` for its end, and therefore once.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from orchestrator.extensions.telemetry.row_marks import RowMark
 from orchestrator.journal.db.database import Database, Rows
 from thinker.protocol.call_timing import CallTiming
 
-LOOKED_AT = 5000  # rows of `transition` at a time
+MAX_ROWS = 5000  # rows of `transition` at a time
 SENT = "'delivered','unknown','abandoned','failed_permanent'"
 # A message whose delivery is unknown ends a second time when it is abandoned.
 ENDS_BEHIND = f"""id > ? AND id <= ? AND turn_id IS NOT NULL AND (
@@ -64,7 +64,7 @@ class TracedStep:
 class TracedTurn:
     """A turn; times in milliseconds.
 
-    ``came`` is when its message came. A subagent's turn has the call that it works for as
+    ``came`` is the time when the message came. A subagent's turn has the call that it works for as
     ``parent_id`` and ``parent_seq``. ``deaths`` are processes that died with it.
     """
 
@@ -146,12 +146,12 @@ COSTS = "SELECT seq, usd FROM model_call WHERE turn_id = ? AND seq IS NOT NULL A
 
 
 def load_ended_work(db: Database, after: RowMark, most: int, now: int) -> EndedWork:
-    """Return the first ``most`` ends after a mark, within the next `LOOKED_AT` rows.
+    """Return the first ``most`` ends after a mark, within the next `MAX_ROWS` rows.
 
     ``now`` is in milliseconds.
     """
     after = row_marks.relocate_mark(db, "transition", after)
-    row, at = row_marks.find_row_ahead(db, "transition", after.id, LOOKED_AT)
+    row, at = row_marks.find_row_ahead(db, "transition", after.id, MAX_ROWS)
     ends = ENDS.select(db, ENDS_BEHIND, after.id, row, most)
     if len(ends) == most:
         row, at = ends[-1].id, ends[-1].at

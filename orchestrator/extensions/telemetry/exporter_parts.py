@@ -10,9 +10,10 @@ from orchestrator.journal.db.store import Store
 
 @dataclass(frozen=True)
 class ExporterParts:
-    """``clock`` returns milliseconds since the epoch, and ``jitter`` a factor for waits.
+    """The daemon's parts for exporters; ``jitter`` returns a factor for waits.
 
-    The counters of ``readings`` began at ``started``. ``spans`` counts spans by outcome.
+    ``clock`` returns milliseconds since the epoch. The counters of ``readings`` began at
+    ``started``. ``spans`` counts spans by outcome.
     """
 
     store: Store

@@ -19,7 +19,7 @@ from thinker.protocol.methods import StopReason
 
 TOKENS = ("prompt", "cached", "completion")
 FAILED = (StopReason.MODEL_ERROR, StopReason.OVERFLOW)  # with an unknown model
-LONGEST = 2.0  # seconds; Prometheus waits for 10 by default
+MAX_SECONDS = 2.0  # Prometheus waits for 10 by default
 
 
 class JournalCounters:
@@ -51,13 +51,13 @@ class JournalCounters:
     async def collect_readings(self) -> list[Readings]:
         """Count new rows, and return all families.
 
-        After a long pause this counts for `LONGEST` at most; the next call continues.
+        After a long pause, one call counts for at most `MAX_SECONDS`; the next call continues.
 
         Raises:
             JournalError: the journal cannot be read.
         """
         async with self._lock:
-            until, more = anyio.current_time() + LONGEST, True
+            until, more = anyio.current_time() + MAX_SECONDS, True
             while more and anyio.current_time() < until:
                 found = await self._in_thread(load_delta, self._address, self._place, self._clock())
                 self._place, more = found.place, found.more

@@ -16,8 +16,8 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import JournalAddress
 
-MOST = 20_000  # rows of one read: the write-ahead log cannot shrink meanwhile
-LOST = 3_600_000  # milliseconds without an answer after which a call counts as lost
+MAX_ROWS = 20_000  # rows of one read: the write-ahead log cannot shrink meanwhile
+LOST_AFTER_MS = 3_600_000  # without an answer after which a call counts as lost
 
 
 class JournalPlace(NamedTuple):
@@ -61,7 +61,7 @@ def load_delta(address: JournalAddress, place: JournalPlace, now: int) -> Journa
     """
     with open_for_reading(address, ours=True) as db:
         before = row_marks.relocate_mark(db, "transition", place.events)
-        last = row_marks.find_row_ahead(db, "transition", before.id, MOST)
+        last = row_marks.find_row_ahead(db, "transition", before.id, MAX_ROWS)
         events = RowMark(*last, now) if last[0] else before._replace(read_at=now)
         stretch = RowRange(before.id, events.id)
         calls, behind = _count_model_calls(db, place, now)
@@ -86,8 +86,10 @@ def _count_model_calls(
     after = min(place.upto, row_marks.load_last_id(db, "model_call"))
     if settled != place.settled:
         after = settled.id
-    upto = row_marks.find_row_ahead(db, "model_call", after, MOST)[0] or after
-    found = counted_events.count_model_calls(db, RowRange(after, upto), place.open, now - LOST)
+    upto = row_marks.find_row_ahead(db, "model_call", after, MAX_ROWS)[0] or after
+    found = counted_events.count_model_calls(
+        db, RowRange(after, upto), place.open, now - LOST_AFTER_MS
+    )
     if found.last is not None and found.last[0] > settled.id:
         settled = RowMark(*found.last, now)
     return found, JournalPlace(place.events, settled._replace(read_at=now), upto, found.unsettled)

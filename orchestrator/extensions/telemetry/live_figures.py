@@ -29,7 +29,7 @@ def build_worker_readings(slots: Mapping[str, Slot]) -> Readings:
 
 
 def build_channel_readings(found: Iterable[ChannelStatus], now: float) -> list[Readings]:
-    """Return whether channels are healthy; ``now`` in seconds since the epoch."""
+    """Return the health of the channels; ``now`` in seconds since the epoch."""
     known = list(found)
     ages: Series = {
         (one.name,): max(0.0, now - one.last_ok) for one in known if one.last_ok is not None

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-MOST_VALUES = 200  # of one label: invented names of models or clients cannot fill the memory
-LONGEST = 100  # characters of such a value
+MAX_VALUES = 200  # of one label: invented names of models or clients cannot fill the memory
+MAX_CHARACTERS = 100  # of such a value
 OTHER = "other"  # replaces all further ones
 Labels: TypeAlias = tuple[str, ...]
 
@@ -74,8 +74,8 @@ class CounterFamily(Generic[Amount]):
 
 
 def _bound_label(value: str, known: set[str]) -> str:
-    short = value[:LONGEST]
-    if short not in known and len(known) >= MOST_VALUES:
+    short = value[:MAX_CHARACTERS]
+    if short not in known and len(known) >= MAX_VALUES:
         return OTHER
     known.add(short)
     return short

@@ -26,10 +26,10 @@ WRONG_DATA = frozenset(
     }
 )
 EXCERPT = 200  # characters of an answer that are shown
-LONGEST_WAIT = 3600.0  # seconds after which a collector that asked for more is tried again
+MAX_WAIT_SECONDS = 3600.0  # after which a collector that asked for more is tried again
 
 
-class Posted(NamedTuple):
+class PostResult(NamedTuple):
     """The outcome of a request.
 
     ``taken``: the collector has it, except ``rejected`` items. ``refused``: it never will.
@@ -71,10 +71,10 @@ class OtlpClient:
         return parse_address(self.url).origin.name
 
     def pack_body(self, body: bytes) -> bytes:
-        """Return a body as it is posted."""
+        """Return a body in the form in which it is posted."""
         return gzip.compress(body, compresslevel=5, mtime=0) if self.compressed else body
 
-    async def post_body(self, packed: bytes, now: float) -> Posted:
+    async def post_body(self, packed: bytes, now: float) -> PostResult:
         """Post what `pack_body` has returned; ``now`` in seconds since the epoch."""
         headers = {**self.headers, "content-type": "application/json"}
         if self.compressed:
@@ -82,27 +82,29 @@ class OtlpClient:
         try:
             answer = await httpx_client.post(self.url, headers, packed, self.timeout)
         except TimeoutError:
-            return Posted("later", f"no answer in {self.timeout:g} seconds")
+            return PostResult("later", f"no answer in {self.timeout:g} seconds")
         except HttpError as error:
-            return Posted("later", str(error))
+            return PostResult("later", str(error))
         if answer.status in SUCCESS:
             return _parse_answer(answer.body)
         text = _cut_excerpt(answer.body.decode("utf-8", "replace"))
         problem = f"status {answer.status}" + (f", {text}" if text else "")
         if answer.status in WRONG_DATA:
-            return Posted("refused", problem)
+            return PostResult("refused", problem)
         wait = parse_retry_after(answer.headers, now)
-        return Posted("later", problem, wait=None if wait is None else min(wait, LONGEST_WAIT))
+        return PostResult(
+            "later", problem, wait=None if wait is None else min(wait, MAX_WAIT_SECONDS)
+        )
 
 
-def _parse_answer(body: bytes) -> Posted:
-    """Parse which items were rejected; an unknown format reports nothing."""
+def _parse_answer(body: bytes) -> PostResult:
+    """Parse the number of rejected items; an unknown format reports none."""
     try:
         partial = _Answer.model_validate(orjson.loads(body)).partial_success
     except (orjson.JSONDecodeError, ValidationError):
-        return Posted("taken")
+        return PostResult("taken")
     rejected = partial.rejected_spans + partial.rejected_data_points
-    return Posted("taken", _cut_excerpt(partial.error_message), rejected)
+    return PostResult("taken", _cut_excerpt(partial.error_message), rejected)
 
 
 def _cut_excerpt(text: str) -> str:

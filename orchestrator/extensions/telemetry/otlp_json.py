@@ -1,6 +1,6 @@
 """OTLP in JSON: values, times, and the envelope of both signals.
 
-64-bit integers are texts, as in the JSON mapping of Protocol Buffers.
+64-bit integers are strings, as in the JSON mapping of Protocol Buffers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from orchestrator import __version__
 OtlpObject: TypeAlias = dict[str, object]
 Value: TypeAlias = str | int | float | Sequence[str]
 SCOPE: OtlpObject = {"name": "orchestrator", "version": __version__}
-LONGEST = 200  # characters of a text
+MAX_CHARACTERS = 200  # of a text
 
 
 def build_attributes(values: Mapping[str, Value | None]) -> list[OtlpObject]:
@@ -39,7 +39,7 @@ def build_resource(service_name: str, given: Mapping[str, str]) -> OtlpObject:
 
 def _build_value(value: Value) -> OtlpObject:
     if isinstance(value, str):
-        return {"stringValue": value[:LONGEST]}
+        return {"stringValue": value[:MAX_CHARACTERS]}
     if isinstance(value, int):
         return {"intValue": str(value)}
     if isinstance(value, float):

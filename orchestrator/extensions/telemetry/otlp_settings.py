@@ -61,7 +61,7 @@ WebAddress = Annotated[str, AfterValidator(_require_web_address)]
 
 
 class OtlpSettings(BaseModel):
-    """What is sent where; without an endpoint, nothing."""
+    """The settings of both signals; without an endpoint, nothing is sent."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
@@ -121,7 +121,7 @@ class OtlpSettings(BaseModel):
 
     @property
     def header_values(self) -> dict[str, str]:
-        """The headers by name."""
+        """The headers, keyed by name."""
         return {} if self.headers is None else parse_pairs(self.headers.get_secret_value())
 
     def _build_endpoint_url(self, path: str) -> str | None:

@@ -1,7 +1,7 @@
 """Build the OTLP spans of an ended turn.
 
 Their ids are derived from turn and step, so a span that is sent twice is the same. Spans contain
-no texts, arguments or chat names.
+no message text, arguments or chat names.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from orchestrator.extensions.telemetry.ended_turns import (
     TurnEnd,
 )
 from orchestrator.extensions.telemetry.otlp_json import (
-    LONGEST,
+    MAX_CHARACTERS,
     OtlpObject,
     Value,
     build_attributes,
@@ -195,7 +195,7 @@ def _build_span(
     span: OtlpObject = {
         "traceId": make_trace_id(turn_id),
         "spanId": make_span_id(turn_id, part),
-        "name": name[:LONGEST],
+        "name": name[:MAX_CHARACTERS],
         "kind": kind,
         "startTimeUnixNano": format_nanoseconds(began),
         "endTimeUnixNano": format_nanoseconds(max(began, times.ended)),

@@ -12,8 +12,8 @@ from orchestrator.extensions.telemetry.row_marks import RowMark
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import JournalAddress
 
-MOST_SPANS = 512  # of one request, as many as OpenTelemetry's own exporters send
-MOST_BYTES = 1024 * 1024  # of one request, before it is compressed; collectors take 4 MB and more
+MAX_SPANS = 512  # of one request, as many as OpenTelemetry's own exporters send
+MAX_BYTES = 1024 * 1024  # of one request, before it is compressed; collectors take 4 MB and more
 
 
 class SpanRequest(NamedTuple):
@@ -65,7 +65,7 @@ def _split_groups(made: Iterable[bytes]) -> Iterator[list[bytes]]:
     group: list[bytes] = []
     size = 0
     for span in made:
-        if group and (len(group) == MOST_SPANS or size + len(span) > MOST_BYTES):
+        if group and (len(group) == MAX_SPANS or size + len(span) > MAX_BYTES):
             yield group
             group, size = [], 0
         group.append(span)

@@ -18,7 +18,7 @@ from orchestrator.extensions.telemetry.row_marks import RowMark
 from orchestrator.extensions.telemetry.span_batch import BatchReader, SpanBatch
 from orchestrator.journal.db.store import retry_later
 
-MOST = 64  # ends of turns and deliveries in one batch
+MAX_ENDS = 64  # ends of turns and deliveries in one batch
 log = structlog.get_logger()
 
 
@@ -34,7 +34,7 @@ class SpanExporter:
         period: float,
     ) -> None:
         self._parts, self._client, self._reader = parts, client, reader
-        self._period, self._most = period, MOST
+        self._period, self._most = period, MAX_ENDS
         self.trouble = trouble
 
     async def run(self) -> None:
@@ -100,5 +100,5 @@ class SpanExporter:
             await anyio.sleep(wait)
         else:
             self.trouble.record_success()
-            self._most = MOST
+            self._most = MAX_ENDS
         return True

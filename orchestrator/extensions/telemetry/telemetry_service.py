@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-WRONG = "{problem}; nothing is sent to a collector until that is corrected"
+WRONG_SETTINGS = "{problem}; nothing is sent to a collector until that is corrected"
 EXPORTERS = "orchestrator.extensions.telemetry.otlp_exporters"
-AGAIN = 60.0  # seconds after a fault of the program
+RETRY_SECONDS = 60.0  # after a fault of the program
 log = structlog.get_logger()
 
 
@@ -108,7 +108,7 @@ class Telemetry(Part):
         try:
             settings = OtlpSettings.read_environ(self.daemon.environ)
         except ConfigError as error:
-            wrong += [WRONG.format(problem=line) for line in str(error).splitlines()]
+            wrong += [WRONG_SETTINGS.format(problem=line) for line in str(error).splitlines()]
         for problem in wrong:
             log.warning("config_problem", problem=problem)
         self._wrong = tuple(wrong)
@@ -146,5 +146,5 @@ async def _keep_running(run: Callable[[], Awaitable[None]], trouble: CollectorTr
         except Exception:  # a fault here must not end the daemon; the operator is told
             log.exception("collector_broke", server=trouble.server, signal=trouble.signal)
         await anyio.sleep(
-            trouble.record_failure("an internal fault; see: orchestrator logs", AGAIN)
+            trouble.record_failure("an internal fault; see: orchestrator logs", RETRY_SECONDS)
         )

@@ -1,4 +1,4 @@
-"""Split a growing answer into the part to print for good and the part that may change.
+"""Split a growing answer into the part to print permanently and the part that may change.
 
 Text that has scrolled away cannot be changed. So a block of Markdown is printed when the next one
 has begun, and shown below until then.

@@ -94,7 +94,7 @@ class ChatLink:
             await anyio.sleep(RECONNECT_SECONDS)
 
     async def send(self, message: ChatSend) -> ChatOutcome:
-        """Send a message once and wait for its end.
+        """Send a message once, and return its outcome.
 
         Raises:
             OrchestratorError: the daemon refused the message, or does not answer.
@@ -130,7 +130,7 @@ class ChatLink:
         self._see(event)
 
     async def _call_daemon(self, method: str, params: BaseModel, result: type[R]) -> R:
-        """Ask the daemon, or the next one if it goes away before answering."""
+        """Call the daemon, or the next one if this one goes away before answering."""
         while True:
             await self._linked.wait()
             try:

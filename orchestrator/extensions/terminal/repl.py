@@ -104,7 +104,7 @@ class Repl:
     # --- keys -------------------------------------------------------------------------------
 
     def _on_interrupt(self) -> None:
-        """Clear the typed text; else stop the answer; leave the second time."""
+        """Clear the typed text, or else stop the answer; leave the second time."""
         buffer = self._editor.default_buffer
         if buffer.text:
             buffer.reset()

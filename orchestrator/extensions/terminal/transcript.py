@@ -1,4 +1,4 @@
-"""The visible chat: what is printed for good, and what still changes below it."""
+"""The visible chat: what is printed permanently, and what still changes below."""
 
 import time
 from collections.abc import Callable
@@ -37,8 +37,8 @@ DRAWN = 4000  # characters of an unfinished block that are drawn; the rest has l
 class Transcript:
     """Turns the events of a chat into text for a terminal.
 
-    ``write`` prints text for good. ``size`` returns the terminal's columns and rows; ``place`` is
-    the chat's name on the command line.
+    ``write`` prints text permanently. ``size`` returns the terminal's columns and rows; ``place``
+    is the chat's name on the command line.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class NewDelivery(NamedTuple):
 
 
 def store_delivery(db: Database, new: NewDelivery, now: int) -> bool:
-    """Store a delivery as a message (T1); return false if it was stored before."""
+    """Store a delivery as a message (T1); return False if it was stored before."""
     name = f"{new.hook}/{new.id}"
     known = "SELECT 1 FROM inbox WHERE update_id IS NULL AND message_id = ? AND kind = ?"
     if db.execute(known, (name, inbox.HOOK)).get is not None:

@@ -21,7 +21,7 @@ OF_STRANGERS = (
 
 
 def check_hooks(draft: Draft) -> None:
-    """Report webhooks of unknown agents, and warn of settings without effect."""
+    """Report webhooks of unknown agents, and warn about settings without effect."""
     hooks, declared = draft.channels.get_settings(HookChannel), draft.list_declared_ids()
     usable = {}
     for name, hook in hooks.incoming.items():

@@ -57,7 +57,7 @@ NamedChat = Annotated[Text, AfterValidator(_normalize_chat_name)]
 
 
 class HookSignature(ConfigModel):
-    """How a request shows that its sender has the secret: an HMAC-SHA256 in a header."""
+    """Proof that the sender of a request has the secret: an HMAC-SHA256 in a header."""
 
     style: Literal["body", "timestamp"] = "body"
     """ "body": the body is signed, as GitHub does; "timestamp": its time too, as Stripe does."""
@@ -82,7 +82,7 @@ class HookSignature(ConfigModel):
 
 
 class IncomingHook(RoutedEntry):
-    """What becomes of a request to /hooks/NAME: a message for an agent."""
+    """A webhook whose requests to /hooks/NAME become messages for an agent."""
 
     secret: Text = Field(repr=False)
     """Secret that the sender signs with; write "${NAME}" and put its value into keys.env."""
@@ -91,15 +91,15 @@ class IncomingHook(RoutedEntry):
     signature: HookSignature = HookSignature()
     """How requests are signed."""
     id_header: FreeHeader = "X-GitHub-Delivery"
-    """Header that names a delivery, so that a repeated one counts once; else its body does."""
+    """Header that identifies a delivery, so that it counts once; by default the body does."""
     only: dict[HookPath, tuple[Text, ...]] = Field(default_factory=dict)
     """Values that a request must have to count, by path, such as "action": ["opened"]."""
     notify_chat: NamedChat | None = None
-    """Chat that the answer goes to, such as "telegram:42"; else the journal alone keeps it."""
+    """Chat for the answer, such as "telegram:42"; by default only the journal keeps the answer."""
 
 
 class OutgoingHook(ConfigModel):
-    """A server that is told, as JSON, what is said in the chat hook:NAME."""
+    """A server that gets the messages in the chat hook:NAME as JSON."""
 
     url: HttpUrl = Field(repr=False)
     """Address of the server; redirects are not followed."""
@@ -108,7 +108,7 @@ class OutgoingHook(ConfigModel):
     signature: HookSignature = HookSignature()
     """How requests are signed."""
     id_header: FreeHeader = "Idempotency-Key"
-    """Header that names a message, alike whenever it is sent again."""
+    """Header that identifies a message, with the same value whenever the message is sent again."""
     text_field: Text = "text"
     """Field of the body that has the text, such as "content" for Discord."""
     headers: NamedHeaders = Field(default_factory=dict, repr=False)

@@ -29,7 +29,7 @@ def build_signature(settings: HookSignature, secret: str, body: bytes, now: floa
 def check_signature(
     settings: HookSignature, secret: str, body: bytes, header: str | None, now: float
 ) -> str | None:
-    """Return why a request's signature is invalid; None if it is valid."""
+    """Return the reason why a request's signature is invalid, or None if it is valid."""
     if header is None:
         return f"the request has no header {settings.header}"
     if settings.style == "body":

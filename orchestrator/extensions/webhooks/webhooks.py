@@ -25,8 +25,8 @@ SENDER = "orchestrator.extensions.webhooks.hook_post"
 class Webhooks(JournalChannel):
     """The `Adapter` of webhooks.
 
-    ``settings`` returns the current `channels.hook`; ``configured`` returns when it may have
-    changed. ``clock`` returns milliseconds since the epoch.
+    ``settings`` returns the current `channels.hook`; ``configured`` waits until that may
+    have changed. ``clock`` returns milliseconds since the epoch.
     """
 
     name = HOOKS

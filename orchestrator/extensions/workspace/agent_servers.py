@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 def build_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer]:
-    """Return the servers by name; a name cannot be that of a server in agents.json."""
+    """Return the servers, keyed by a name that no server in agents.json can have."""
     found: dict[str, ToolServer] = {}
     for agent in file.agents:
         own = agent.get_fields(WorkspaceFields)
@@ -46,7 +46,7 @@ def build_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer]:
 
 
 def list_served_tools(file: AgentsFile | None) -> tuple[str, ...]:
-    """Return the names of the tools that agents have; without a file, of all that there are."""
+    """Return the names of the tools that agents have; without a file, the names of all tools."""
     if file is None:
         return WORKSPACE_TOOLS + WEB_TOOLS
     own = [agent.get_fields(WorkspaceFields) for agent in file.agents]
@@ -94,7 +94,7 @@ def _build_workspace_server(
 def _list_folders(
     agent: AgentDefinition, settings: Workspace, home: Path
 ) -> Iterator[tuple[str, bool]]:
-    """Yield the other folders by real path, and whether they may be changed."""
+    """Yield the real path of each other folder, and whether the folder may be changed."""
     home = Path(os.path.realpath(home))
     for text, mode in settings.paths.items():
         path = Path(os.path.realpath(Path(text).expanduser()))

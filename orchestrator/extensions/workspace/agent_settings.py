@@ -63,14 +63,14 @@ FolderPath = Annotated[Text, AfterValidator(_require_whole_path)]
 
 
 class WorkspaceLimits(ConfigModel):
-    """What one command of a workspace may use, with everything that it starts."""
+    """Limits of one command of a workspace, with everything that the command starts."""
 
     seconds: int = Field(120, ge=1, le=MAX_SECONDS)
     """Seconds after which a command is ended."""
     memory_megabytes: int = Field(1024, ge=64)
     """MiB of memory."""
     processes: int = Field(256, ge=8, le=4096)
-    """Processes at once."""
+    """Processes at a time."""
     file_megabytes: int = Field(256, ge=1)
     """MiB of one file that it writes."""
     output_kilobytes: int = Field(32, ge=1, le=256)
@@ -113,7 +113,7 @@ WebSwitch: TypeAlias = Annotated[
 
 
 class WorkspaceFields(ConfigModel):
-    """What the bundled tool servers add to each agent."""
+    """The fields of each agent for the bundled tool servers."""
 
     workspace: WorkspaceSwitch = None
     """A folder of its own, with tools for files and commands in a jail; off when absent."""

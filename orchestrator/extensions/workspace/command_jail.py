@@ -4,7 +4,7 @@ This process stays outside of the command's jail as the parent of everything tha
 starts, whatever session it chooses. Standard input is a lifeline: when it closes, when the command
 ends or goes beyond a limit, all of its processes are killed. The report is a `CommandEnd`.
 
-Where: is it limited what a workspace's command can reach?
+Where: is a command of a workspace confined?
 """
 
 import ctypes
@@ -36,7 +36,7 @@ TICK = 0.05  # seconds between two looks at what the command uses
 SIGNALED = 128  # added to the signal that ended a process, as a shell does
 NICENESS = 5  # so that the daemon goes first
 OPEN_FILES = 1024
-SPARE_PROCESSES = 1024  # of the same user that may come beside the command's own
+SPARE_PROCESSES = 1024  # of the same user that may come in addition to the command's
 MIN_FREE = 64 * MIB  # of the disk of the workspace, which is the journal's, too
 PAGE = resource.getpagesize()
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
@@ -90,7 +90,7 @@ def _run_command(order: CommandOrder) -> CommandEnd:
     answers.inside.close()
     hardening.harden_process()
     try:
-        watched = _Watched(child, order, answers)
+        watched = _CommandWatch(child, order, answers)
         problem = watched.watch_command()
     finally:
         code = _kill_all(child, alone=alone)
@@ -103,7 +103,7 @@ def _run_command(order: CommandOrder) -> CommandEnd:
 def _enter_signal_domain() -> bool:
     """Enter a domain of this process and what it starts; return whether signals cannot leave it.
 
-    The parent is outside of it: it can be signaled before, and must not be afterwards.
+    The parent is outside of the domain: it can be signaled before, and must not be afterwards.
     """
     parent = os.getppid()
     os.kill(parent, 0)
@@ -155,7 +155,7 @@ def _apply_limits(given: CommandLimits) -> None:
 
 
 def _count_processes(user: int) -> int:
-    """Return how many processes a user has; threads are not looked at."""
+    """Return the number of a user's processes, without threads."""
     count = 0
     for entry in os.scandir("/proc"):
         with suppress(OSError):  # it ended meanwhile
@@ -164,7 +164,7 @@ def _count_processes(user: int) -> int:
 
 
 def _drop_capabilities() -> None:
-    """Give up all capabilities, which only a daemon of root has; they do not come back."""
+    """Give up all capabilities permanently; only a daemon of root has any."""
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_V3, 0)
     held, none = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
     if kernel.LIBC.capget(header, held) == 0 and not any(held):
@@ -218,10 +218,10 @@ def _enter_jail(order: CommandOrder, channel: socket.socket) -> None:
 
 
 def _prove_jail(order: CommandOrder) -> None:
-    """Try what the jail forbids, instead of trusting that it is in force.
+    """Try what the jail forbids, instead of trusting that the jail is active.
 
     Raises:
-        NotJailedError: something was possible.
+        NotJailedError: a forbidden operation was possible.
     """
     attempts: dict[str, Callable[[], object]] = {
         "open sockets": lambda: socket.socket(socket.AF_UNIX),
@@ -238,8 +238,8 @@ def _prove_jail(order: CommandOrder) -> None:
 # --- outside --------------------------------------------------------------------------------------
 
 
-class _Watched:
-    """A running command; ``watch`` returns at its end or when it must be ended."""
+class _CommandWatch:
+    """A running command; `watch_command` returns when it has ended or must be ended."""
 
     def __init__(self, child: int, order: CommandOrder, changes: AnsweredCalls) -> None:
         self._child = child
@@ -249,7 +249,7 @@ class _Watched:
         self._deadline = time.monotonic() + order.limits.seconds
 
     def watch_command(self) -> str:
-        """Return why the command must be ended; empty when it ended by itself."""
+        """Return the reason to end the command, or an empty string if it ended by itself."""
         ended = os.pidfd_open(self._child)
         poll = select.poll()
         for fd in (ended, 0, self.changes.channel.fileno()):
@@ -262,7 +262,7 @@ class _Watched:
                     self.changes.receive_listener()
                     return ""
                 if 0 in ready:
-                    return "it was canceled"
+                    return "it was cancelled"
                 self._serve_changes(poll, ready)
                 if time.monotonic() - looked >= TICK:
                     looked = time.monotonic()
@@ -272,7 +272,7 @@ class _Watched:
             os.close(ended)
 
     def _serve_changes(self, poll: select.poll, ready: set[int]) -> None:
-        """Take the listener when the command sends it, and answer what it asks."""
+        """Take the listener when the command sends it, and answer the command's calls."""
         channel = self.changes.channel.fileno()
         if channel in ready:
             poll.unregister(channel)
@@ -304,7 +304,7 @@ class _Watched:
 
 
 def is_disk_full(folder: str) -> bool:
-    """Return whether a command must not go on, because the daemon needs what is free."""
+    """Return whether a command must not go on, because the daemon needs the free space."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize < MIN_FREE
 
@@ -325,7 +325,7 @@ def list_descendants(pid: int, most: int = 100_000) -> list[int]:
 
 
 def _measure_private_memory(pid: int) -> int:
-    """Return the bytes of a process that are in memory and not shared, as far as counted."""
+    """Return the number of a process's private bytes in memory, as far as counted."""
     try:
         resident, shared = map(int, Path(f"/proc/{pid}/statm").read_bytes().split()[1:3])
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a command is to be run with, as the server tells the process that jails it."""
+"""Orders to run a command, from the server to the process that jails the command."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class CommandLimits:
-    """What one command may use, with all processes that it starts; 0 processes means no limit."""
+    """The limits of one command and all that it starts; 0 processes means no limit."""
 
     seconds: int = 120
     memory: int = 1024 * MIB
@@ -22,7 +22,7 @@ class CommandOrder:
     """One command and its jail. ``run`` may be read and executed, ``write`` changed as well.
 
     ``network`` allows internet sockets; with ``proxy``, a port of this machine, every connection is
-    led there. ``jailed`` refuses to run without Landlock. ``stdin`` is an
+    redirected there. ``jailed`` refuses to run without Landlock. ``stdin`` is an
     inherited descriptor; without one, standard input is empty.
     """
 

@@ -1,4 +1,4 @@
-"""Start jailed commands, and collect what they write without ever holding much of it.
+"""Start jailed commands, and collect their output without ever holding much of it.
 
 Where: is the output of a command truncated?
 """
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from orchestrator.extensions.workspace.command_order import CommandEnd, CommandOrder
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.workspace.command_jail")
-AT_ONCE = 4  # commands of one server; further ones wait
+MAX_CONCURRENT = 4  # commands of one server; further ones wait
 CHUNK = 64 * 1024
-TICK = 0.1  # seconds between two looks whether the call was canceled
+TICK = 0.1  # seconds between two checks whether the call was cancelled
 GRACE = 10.0  # seconds beyond the time limit in which the jail must report
 LAST_OUTPUT = 1.0  # seconds for output after the end; every process that writes is dead
 MAX_OUTPUT = 64 * 1024 * 1024  # bytes, after which a command is ended
@@ -28,7 +28,7 @@ INHERITED = ("LANG", "TZ")
 
 @dataclass
 class ShortenedOutput:
-    """The beginning and the end of a stream; ``keep`` bytes at most are held."""
+    """The beginning and the end of a stream, of which at most ``keep`` bytes are held."""
 
     keep: int
     written: int = 0
@@ -47,7 +47,7 @@ class ShortenedOutput:
                 self._held -= len(self._tail.popleft())
 
     def format_output(self) -> str:
-        """Return what was written, with a note in place of what was left out."""
+        """Return the output, with a note in place of what was left out."""
         head, tail = bytes(self._head), b"".join(self._tail)
         cut = max(0, len(tail) - self.keep // 2)
         left_out = self.written - len(head) - len(tail) + cut
@@ -69,24 +69,26 @@ class CommandResult:
 
 @dataclass
 class CommandRunner:
-    """Runs commands of one server, a few at once; ``keep`` bytes of each stream are returned."""
+    """Runs commands of one server, a few at a time; returns ``keep`` bytes of each stream."""
 
     keep: int
-    _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+    _turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MAX_CONCURRENT))
 
-    def run(self, order: CommandOrder, canceled: threading.Event) -> CommandResult:
-        """Run a command to its end; it is killed with all it started when the call is canceled."""
+    def run(self, order: CommandOrder, cancelled: threading.Event) -> CommandResult:
+        """Run a command to its end; kill it with all that it started when the call is cancelled."""
         while not self._turns.acquire(timeout=TICK):
-            if canceled.is_set():
-                return CommandResult(CommandEnd(problem="it was canceled", refused=True), "", "", 0)
+            if cancelled.is_set():
+                return CommandResult(
+                    CommandEnd(problem="it was cancelled", refused=True), "", "", 0
+                )
         try:
             with ExitStack() as stack:
-                return _Running(order, self.keep, stack).read_until_end(canceled)
+                return _RunningCommand(order, self.keep, stack).read_until_end(cancelled)
         finally:
             self._turns.release()
 
 
-class _Running:
+class _RunningCommand:
     """One command: its jail, and the pipes to it."""
 
     def __init__(self, order: CommandOrder, keep: int, stack: ExitStack) -> None:
@@ -122,7 +124,7 @@ class _Running:
             self._selector.register(fd, selectors.EVENT_READ, add)
         self._report_fd = report
 
-    def read_until_end(self, canceled: threading.Event) -> CommandResult:
+    def read_until_end(self, cancelled: threading.Event) -> CommandResult:
         """Read until the command has ended and the pipes are closed."""
         until = self._deadline
         while self._selector.get_map() and time.monotonic() < until:
@@ -134,8 +136,8 @@ class _Running:
                     self._selector.unregister(key.fd)
                     if key.fd == self._report_fd:
                         until = min(until, time.monotonic() + LAST_OUTPUT)
-            if canceled.is_set():
-                self._end_command("it was canceled")
+            if cancelled.is_set():
+                self._end_command("it was cancelled")
             elif self._out.written + self._err.written > MAX_OUTPUT:
                 self._end_command(f"it wrote more than {MAX_OUTPUT // 1024**2} MiB")
         if not self._report:
@@ -154,7 +156,7 @@ class _Running:
 
 
 def _build_environment() -> dict[str, str]:
-    """Return what the jail itself gets; the command gets what its order says."""
+    """Return the environment of the jail itself; the command gets that of its order."""
     return {key: value for key in INHERITED if (value := os.environ.get(key))}
 
 

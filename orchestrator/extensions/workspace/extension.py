@@ -1,4 +1,4 @@
-"""What the workspace adds: tools of each agent for files, commands and the web."""
+"""The extension for workspaces: tools of each agent for files, commands and the web."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

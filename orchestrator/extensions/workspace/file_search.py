@@ -1,7 +1,7 @@
-"""Find files by name and by text (arguments: QUESTION).
+"""Find files by name and by text (argument: QUESTION).
 
-A process of its own in the jail of commands, so that neither an endless folder nor a pattern
-that takes for ever to match can hold the server: it has a limit of time.
+A separate process in the jail of commands, with a limit of time, so that neither an endless folder
+nor a pattern that takes forever to match can hold up the server.
 """
 
 import json
@@ -78,7 +78,7 @@ def _walk_files(question: Question) -> Iterator[tuple[str, str]]:
 
 
 def _compile_glob(glob: str) -> Callable[[str], bool]:
-    """Return what matches a relative path: ``*`` within a name, ``**`` across folders."""
+    """Return a test of relative paths: ``*`` matches within a name, ``**`` across folders."""
     if not glob:
         return lambda _: True
     if "/" not in glob:

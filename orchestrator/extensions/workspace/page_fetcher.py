@@ -1,4 +1,4 @@
-"""Fetch a page over HTTP from public addresses alone.
+"""Fetch a page over HTTP, only from public addresses.
 
 Each host is resolved once, every address that it has is checked, and the connection goes to one of
 these addresses: a name that leads elsewhere a moment later changes nothing. Redirects are followed
@@ -28,7 +28,7 @@ with block_imports("rich", "click"):  # httpx loads them for a command line of i
 
 MAX_REDIRECTS = 5
 MAX_URL = 4000  # characters
-TICK = 0.1  # seconds between two looks whether a call was canceled
+TICK = 0.1  # seconds between two checks whether a call was cancelled
 PORTS = {"http": 80, "https": 443}
 WELL_KNOWN = 1024  # ports below speak other protocols, but for those of PORTS
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -55,10 +55,10 @@ class WebAddress:
 
     @classmethod
     def parse(cls, url: str) -> "WebAddress":
-        """Read a URL.
+        """Parse a URL.
 
         Raises:
-            CallFailure: it is not the URL of a page.
+            CallFailure: ``url`` is not the URL of a page.
         """
         if len(url) > MAX_URL or any(char.isspace() or not char.isprintable() for char in url):
             raise CallFailure("the URL is too long or has a space in it; correct it")
@@ -92,7 +92,7 @@ class WebAddress:
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """What a server answered; ``cut`` if there was more."""
+    """The response of a server; ``cut`` says that there was more."""
 
     url: str
     status: int
@@ -103,13 +103,13 @@ class FetchedPage:
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host, as the machine knows them."""
+    """Return the addresses of a host, as this machine resolves them."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def open_connections() -> httpx.AsyncBaseTransport:
-    """Return what makes the requests; the proxies of the environment are not for pages."""
+    """Return a transport for requests; the proxies of the environment are not for pages."""
     return httpx.AsyncHTTPTransport(verify=_build_tls_context(), trust_env=False)
 
 
@@ -126,38 +126,38 @@ class PageFetcher:
     resolve: Resolve = resolve_host
     connections: Callable[[], httpx.AsyncBaseTransport] = field(default=open_connections)
 
-    def fetch_page(self, url: str, canceled: threading.Event) -> FetchedPage:
+    def fetch_page(self, url: str, cancelled: threading.Event) -> FetchedPage:
         """Return a page, after at most `MAX_REDIRECTS` redirects.
 
         Raises:
-            CallFailure: it cannot be fetched, or may not.
+            CallFailure: the page cannot be fetched, or must not be.
         """
-        found = anyio.run(self._fetch_in_time, WebAddress.parse(url), canceled)
+        found = anyio.run(self._fetch_in_time, WebAddress.parse(url), cancelled)
         if isinstance(found, CallFailure):
             raise found
         return found
 
     async def _fetch_in_time(
-        self, address: WebAddress, canceled: threading.Event
+        self, address: WebAddress, cancelled: threading.Event
     ) -> FetchedPage | CallFailure:
         found: FetchedPage | CallFailure | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_with, canceled, tasks.cancel_scope)
+            tasks.start_soon(_cancel_with, cancelled, tasks.cancel_scope)
             with anyio.move_on_after(self.seconds):
                 try:
-                    found = await self._follow(address)
+                    found = await self._follow_redirects(address)
                 except CallFailure as failure:
                     found = failure
             tasks.cancel_scope.cancel()
-        reason = "it was canceled" if canceled.is_set() else "it took too long"
+        reason = "it was cancelled" if cancelled.is_set() else "it took too long"
         return found or CallFailure(f"{address.url} cannot be fetched: {reason}")
 
-    async def _follow(self, first: WebAddress) -> FetchedPage:
-        """Return what the last of the redirects leads to."""
+    async def _follow_redirects(self, first: WebAddress) -> FetchedPage:
+        """Return the page at the end of the redirects."""
         address = first
         try:
             for _ in range(1 + MAX_REDIRECTS):
-                page, location = await self._request(address)
+                page, location = await self._send_request(address)
                 if not location:
                     return page
                 address = WebAddress.parse(urljoin(address.url, location))
@@ -166,8 +166,8 @@ class PageFetcher:
             raise CallFailure(f"{address.url} cannot be fetched: {problem}") from error
         raise CallFailure(f"{first.url} redirects more than {MAX_REDIRECTS} times")
 
-    async def _request(self, address: WebAddress) -> tuple[FetchedPage, str]:
-        """Return the answer of one server, and where it redirects to."""
+    async def _send_request(self, address: WebAddress) -> tuple[FetchedPage, str]:
+        """Return the response of one server, and the address that it redirects to."""
         checked = await self._check_addresses(address)
         transport = _CheckedConnections(checked, self.connections())
         url = httpx.URL(
@@ -196,10 +196,10 @@ class PageFetcher:
         ), location
 
     async def _check_addresses(self, address: WebAddress) -> Sequence[str]:
-        """Return the addresses of a host, by whatever name it is asked for.
+        """Return the addresses of a host, all of which may be reached.
 
         Raises:
-            CallFailure: it has none, or one that is not public.
+            CallFailure: the host has no address, or one that is not public.
         """
         addresses = await to_thread.run_sync(
             self.resolve, address.host, address.port, abandon_on_cancel=True
@@ -233,9 +233,9 @@ class PageFetcher:
 
 
 class _CheckedConnections(httpx.AsyncBaseTransport):
-    """Connects to one of the addresses that were checked, whatever the name leads to by now.
+    """Connects to one of the checked addresses, whatever the host's name resolves to by now.
 
-    The server is asked by its name, which its certificate must have.
+    Requests still name the host, and the server's certificate must match the name.
     """
 
     def __init__(self, addresses: Sequence[str], connections: httpx.AsyncBaseTransport) -> None:
@@ -256,8 +256,8 @@ class _CheckedConnections(httpx.AsyncBaseTransport):
         await self._connections.aclose()
 
 
-async def _cancel_with(canceled: threading.Event, scope: anyio.CancelScope) -> None:
-    while not canceled.is_set():  # noqa: ASYNC110 - another thread sets it
+async def _cancel_with(cancelled: threading.Event, scope: anyio.CancelScope) -> None:
+    while not cancelled.is_set():  # noqa: ASYNC110 - another thread sets it
         await anyio.sleep(TICK)
     scope.cancel()
 

@@ -1,7 +1,7 @@
 """Turn a page into readable text: ``python -P -m orchestrator.extensions.workspace.page_text``.
 
-It reads HTML on standard input and writes Markdown. The parser meets what strangers wrote, so it
-runs in the jail of commands: without files, without network, and for a limited time.
+Reads HTML on standard input and writes Markdown. The parser meets what strangers wrote, so it runs
+in the jail of commands: without files, without network, and for a limited time.
 """
 
 import sys
@@ -23,7 +23,7 @@ def extract_readable_text(html: str) -> str:
 
 
 def find_title(html: str) -> str:
-    """Return the title of a page; empty if it has none."""
+    """Return the title of a page, or an empty string."""
     head = html[:100_000]
     start = head.lower().find("<title")
     begin = head.find(">", start) + 1

@@ -1,4 +1,4 @@
-"""What a model is told beside a command's output when the jail refused what a script wanted."""
+"""Advice that a model gets with a command's output when the jail refused what a script wanted."""
 
 import os
 import re
@@ -25,7 +25,7 @@ LOCK = "[processes cannot share locks here: use threads]"  # of Python's multipr
 
 
 def list_advice(output: str, command: str, workspace: Path, skills: Sequence[Path]) -> list[str]:
-    """Return one line for each kind of refusal that an output tells of.
+    """Return one line for each kind of refusal that ``output`` shows.
 
     ``command`` has the folder that it ran in as well: a refused path may be relative to a skill.
     """

@@ -67,10 +67,10 @@ class Roots:
     others: Sequence[Root] = ()
 
     def resolve_path(self, text: str) -> RootedPath:
-        """Return where a path leads, without looking.
+        """Return the place that a path leads to, without accessing it.
 
         Raises:
-            CallFailure: it is in none of the folders.
+            CallFailure: the path is in none of the folders.
         """
         if "\0" in text or not text:
             raise CallFailure("the path is empty or has a NUL character; correct it")
@@ -90,14 +90,14 @@ class Roots:
         return RootedPath(best, parts)
 
     def _follow_skill_link(self, path: Path) -> Path:
-        """Return where a path leads that goes through the workspace's link to a skill."""
+        """Return a path with the workspace's link to a skill replaced by the skill's folder."""
         home = self.workspace.path
         if not path.is_relative_to(home):
             return path
         return workspace_folders.resolve_skill_link(home, path.relative_to(home).parts)
 
     def describe_folders(self) -> str:
-        """Return the folders in words."""
+        """Describe the folders."""
         others = [f"{r.path} ({'' if r.writable else 'read-only'})" for r in self.others]
         return ", ".join([f"the workspace {self.workspace.path}", *others]).replace(" ()", "")
 
@@ -109,10 +109,10 @@ def build_skill_root(folder: Path, globs: Sequence[str]) -> Root:
 
 @contextmanager
 def open_path(place: RootedPath, flags: int) -> Iterator[int]:
-    """Open a path beneath its root, never waiting for what it is.
+    """Open a path beneath its root, without waiting for a pipe or a device.
 
     Raises:
-        CallFailure: it does not exist, leads out of its folder, or cannot be opened.
+        CallFailure: the path does not exist, leads out of its folder, or cannot be opened.
     """
     fd = _open_in_root(place, flags)
     try:
@@ -126,7 +126,7 @@ def open_regular_file(place: RootedPath) -> Iterator[int]:
     """Open a regular file to read.
 
     Raises:
-        CallFailure: as `open_path`, or it is something else.
+        CallFailure: as for `open_path`, or the path is not a regular file.
     """
     with open_path(place, os.O_RDONLY) as fd:
         kind = stat.S_IFMT(os.fstat(fd).st_mode)
@@ -137,7 +137,7 @@ def open_regular_file(place: RootedPath) -> Iterator[int]:
 
 @contextmanager
 def open_parent(place: RootedPath) -> Iterator[tuple[int, str]]:
-    """Open the folder that a file is to be written to, made if missing; yield it and the name.
+    """Open the folder of a file to be written, made if missing; yield the folder and the name.
 
     Raises:
         CallFailure: the place is read-only or a folder of its own, or leads out.

@@ -30,16 +30,16 @@ class NamedFile:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of a call, and the event that is set when the call was canceled."""
+    """The arguments of a call, and the event that is set when the call is cancelled."""
 
     values: Mapping[str, Any]
-    canceled: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
     def get_text(self, key: str, default: str | None = None) -> str:
-        """Return a text.
+        """Return an argument that is text.
 
         Raises:
-            CallFailure: it is missing or no text.
+            CallFailure: the argument is missing or is not text.
         """
         value = self.values.get(key, default)
         if not isinstance(value, str):
@@ -48,10 +48,10 @@ class Arguments:
         return value
 
     def get_number(self, key: str, default: int, low: int, high: int) -> int:
-        """Return a whole number; one beyond the bounds becomes the bound.
+        """Return an argument that is a whole number, limited to the bounds.
 
         Raises:
-            CallFailure: it is not a number.
+            CallFailure: the argument is not a number.
         """
         value = self.values.get(key)
         if value is None:
@@ -65,7 +65,7 @@ class Arguments:
 class ServedTool:
     """One tool. ``read_only`` changes nothing; ``idempotent`` may run twice with one effect.
 
-    ``parameters`` has for each parameter its JSON Schema, or the description of a text.
+    ``parameters`` has for each parameter its JSON Schema, or only a description, if it is text.
     """
 
     name: str

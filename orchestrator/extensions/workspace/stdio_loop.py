@@ -22,7 +22,7 @@ from orchestrator.extensions.workspace.served_tool import (
 )
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes of a request
-MAX_CALLS = 16  # at once
+MAX_CALLS = 16  # at a time
 LAST_WAIT = 5.0  # seconds for calls to end after standard input
 NO_METHOD, BAD_PARAMETERS = -32601, -32602  # JSON-RPC 2.0
 VERSION = "2025-06-18"  # of the protocol, for a client that names none
@@ -53,8 +53,8 @@ class StdioLoop:
             if isinstance(message, dict) and isinstance(message.get("method"), str):
                 self._process_message(message)
         with self._lock:
-            for canceled in self._calls.values():
-                canceled.set()
+            for cancelled in self._calls.values():
+                cancelled.set()
         for thread in list(self._threads):
             thread.join(LAST_WAIT)
 
@@ -90,18 +90,18 @@ class StdioLoop:
             text = f"there is no tool {params.get('name')!r}" if tool is None else "no arguments"
             self._write_answer(number, {"error": {"code": BAD_PARAMETERS, "message": text}})
             return
-        canceled = threading.Event()
+        cancelled = threading.Event()
         with self._lock:
             full = len(self._calls) >= MAX_CALLS
             if not full:
-                self._calls[json.dumps(number)] = canceled
+                self._calls[json.dumps(number)] = cancelled
         if full:
             self._write_answer(
                 number, _build_failure_result(f"{MAX_CALLS} calls run already; wait for one to end")
             )
             return
         thread = threading.Thread(
-            target=self._run_tool, args=(number, tool, Arguments(values, canceled)), daemon=True
+            target=self._run_tool, args=(number, tool, Arguments(values, cancelled)), daemon=True
         )
         self._threads.add(thread)
         thread.start()
@@ -122,9 +122,9 @@ class StdioLoop:
 
     def _cancel_call(self, number: Any) -> None:  # noqa: ANN401 - see above
         with self._lock:
-            canceled = self._calls.get(json.dumps(number))
-        if canceled is not None:
-            canceled.set()
+            cancelled = self._calls.get(json.dumps(number))
+        if cancelled is not None:
+            cancelled.set()
 
     def _write_answer(self, number: Any, reply: Json) -> None:  # noqa: ANN401 - see above
         data = json.dumps({"jsonrpc": "2.0", "id": number, **reply}).encode() + b"\n"

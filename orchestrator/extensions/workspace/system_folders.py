@@ -1,4 +1,4 @@
-"""What every command may read of the machine: programs and libraries, and no one's data."""
+"""The parts of the machine that every command may read: programs and libraries, no one's data."""
 
 import os
 import sys
@@ -44,20 +44,20 @@ def list_code_folders() -> list[str]:
 
 
 def list_configuration_files() -> list[str]:
-    """Return the files that commands may read besides."""
+    """Return the other files that commands may read."""
     return _resolve_existing(
         (*(f"/etc/{name}" for name in CONFIGURATION), *CACHES, *KERNEL, *KERNEL_FOLDERS)
     )
 
 
 def build_search_path(home: str) -> str:
-    """Return the PATH of commands: the agent's own programs, the system's, this Python's."""
+    """Return the PATH of commands: programs of the agent, of the system and of this Python."""
     own = os.path.join(home, ".local", "bin")  # noqa: PTH118 - text for the environment
     return ":".join([own, *SEARCH_PATH, f"{sys.base_prefix}/bin"])
 
 
 def find_shell() -> str:
-    """Return bash if there is one, which scripts often need, or else sh."""
+    """Return bash if it exists, since scripts often need it, or else sh."""
     return "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
 
 

@@ -1,7 +1,7 @@
-"""The MCP server of an agent's access to the web (arguments: SETTINGS).
+"""The MCP server that gives an agent access to the web (argument: SETTINGS).
 
-It jails itself: it can read programs and libraries, write nothing, and start nothing but the jail
-in which pages are turned into text.
+The server jails itself: it can read programs and libraries, write nothing, and start nothing but
+the jail in which pages are turned into text.
 """
 
 import html
@@ -33,7 +33,7 @@ from thinker.jail.landlock import Grants
 if TYPE_CHECKING:
     from orchestrator.extensions.workspace.page_fetcher import FetchedPage, PageFetcher
 
-SHOWN = 40_000  # characters of one answer
+MAX_TEXT = 40_000  # characters of one answer
 PARSER = ("html_to_markdown",)
 HTML = ("text/html", "application/xhtml+xml")
 TEXT = re.compile(r"text/|application/(.*\+)?(json|xml|yaml|javascript|toml|x-ndjson)$")
@@ -93,14 +93,16 @@ class WebTools:
     def fetch_page(self, arguments: Arguments) -> str:
         start = arguments.get_number("start", 0, 0, 10**9)
         fetcher = self._build_fetcher(*self._settings.private)
-        page = fetcher.fetch_page(arguments.get_text("url").strip(), arguments.canceled)
-        title, text = self._extract_text(page, arguments.canceled)
+        page = fetcher.fetch_page(arguments.get_text("url").strip(), arguments.cancelled)
+        title, text = self._extract_text(page, arguments.cancelled)
         about = [f"{page.url} (HTTP {page.status}, {page.content_type or 'no content type'})"]
         about += [f"Title: {title}"] if title else []
         about += [f"[only the first {len(page.data)} bytes were read]"] if page.cut else []
-        part = text[start : start + SHOWN]
+        part = text[start : start + MAX_TEXT]
         left = len(text) - start - len(part)
-        note = [f"[{left} more characters; go on with start {start + SHOWN}]"] if left > 0 else []
+        note = (
+            [f"[{left} more characters; go on with start {start + MAX_TEXT}]"] if left > 0 else []
+        )
         return "\n".join([*about, "", part or "[no text]", *note])
 
     def _build_fetcher(self, *private: str) -> "PageFetcher":
@@ -109,7 +111,7 @@ class WebTools:
 
         return PageFetcher(self._settings.seconds, self._settings.max_bytes, private)
 
-    def _extract_text(self, page: "FetchedPage", canceled: threading.Event) -> tuple[str, str]:
+    def _extract_text(self, page: "FetchedPage", cancelled: threading.Event) -> tuple[str, str]:
         """Return the title and text of a page."""
         kind = page.content_type or _guess_media_type(page.data)
         text = page.data.decode(_find_charset(page), "replace")
@@ -117,12 +119,12 @@ class WebTools:
             missing = explain_missing(PARSER, "workspace")
             if missing:
                 raise CallFailure(UNREAD.format(url=page.url, missing=missing))
-            return self._extract_readable_text(text, canceled)
+            return self._extract_readable_text(text, cancelled)
         if not TEXT.match(kind):
             raise CallFailure(f"{page.url} is {kind} with {len(page.data)} bytes, and no text")
         return "", text
 
-    def _extract_readable_text(self, source: str, canceled: threading.Event) -> tuple[str, str]:
+    def _extract_readable_text(self, source: str, cancelled: threading.Event) -> tuple[str, str]:
         """Return the title and text of HTML, found by a process that can reach nothing."""
         page = os.memfd_create("page")
         try:
@@ -139,7 +141,7 @@ class WebTools:
                 limits=LIMITS,
                 stdin=page,
             )
-            result = self._runner.run(order, canceled)
+            result = self._runner.run(order, cancelled)
         finally:
             os.close(page)
         if result.end.problem or result.end.code:
@@ -156,7 +158,7 @@ def _guess_media_type(data: bytes) -> str:
 
 
 def _find_charset(page: "FetchedPage") -> str:
-    """Return the encoding that the server or the page names, if Python knows it."""
+    """Return the encoding that the server or the page names, if Python knows that encoding."""
     found = CHARSET.search(page.data[:HEAD]) if page.content_type in HTML else None
     for name in (page.charset, found[1].decode() if found else ""):
         with suppress(LookupError, ValueError):
@@ -167,7 +169,7 @@ def _find_charset(page: "FetchedPage") -> str:
 
 
 def enter_jail() -> tuple[str, ...]:
-    """Confine this server; return what the kernel lacks."""
+    """Confine this server; return the protections that the kernel lacks."""
     lacking = hardening.harden_process()
     grants = Grants(
         read=(*system_folders.list_configuration_files(), "/proc", "/dev/random", "/dev/urandom"),

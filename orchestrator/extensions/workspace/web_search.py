@@ -25,10 +25,10 @@ Results = Iterable[dict[str, Any]]
 
 
 def search_web(fetcher: "PageFetcher", where: str | None, arguments: Arguments) -> str:
-    """Return titles, addresses and excerpts of what was found.
+    """Return the titles, addresses and excerpts of the results.
 
     Raises:
-        CallFailure: there is nothing to ask, or it does not answer.
+        CallFailure: no search is set up, or the server does not answer.
     """
     query = arguments.get_text("query").strip()
     count = arguments.get_number("count", RESULTS, 1, MAX_RESULTS)
@@ -48,7 +48,7 @@ def _search_searxng(
     fetcher: "PageFetcher", where: str, query: str, arguments: Arguments
 ) -> Results:
     asked = urlencode({"q": query, "format": "json"})
-    page = fetcher.fetch_page(f"{where.rstrip('/')}/search?{asked}", arguments.canceled)
+    page = fetcher.fetch_page(f"{where.rstrip('/')}/search?{asked}", arguments.cancelled)
     try:
         found = json.loads(page.data)["results"]
     except (ValueError, TypeError, KeyError):

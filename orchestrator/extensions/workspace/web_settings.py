@@ -1,4 +1,4 @@
-"""What the daemon tells the server of an agent's access to the web."""
+"""Settings that the daemon passes to the server of an agent's web access."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class WebSettings:
-    """Where to search, what may be fetched, and the limits of one page."""
+    """The search engine, the hosts that may be private, and the limits of one page."""
 
     search: str | None
     private: tuple[str, ...]

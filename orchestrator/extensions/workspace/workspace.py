@@ -1,7 +1,8 @@
-"""The MCP server of one agent's workspace (arguments: SETTINGS).
+"""The MCP server of one agent's workspace (argument: SETTINGS).
 
-It jails itself before it reads anything: it can reach the workspace, the folders of its settings,
-the agent's skills and the programs of the machine. Each command gets a narrower jail in addition.
+The server jails itself before it reads anything: it can reach the workspace, the folders of its
+settings, the agent's skills and the programs of the machine. Each command gets a narrower jail in
+addition.
 """
 
 import json
@@ -106,7 +107,7 @@ class WorkspaceTools:
         order = self._build_order(
             argv, self._resolve_folder(arguments.get_text("cwd", ".")), seconds
         )
-        result = self._runner.run(order, arguments.canceled)
+        result = self._runner.run(order, arguments.cancelled)
         if result.end.refused:
             raise CallFailure(f"the command did not run: {result.end.problem}")
         told, command = describe_result(result), f"cd {order.cwd}; {text}"
@@ -130,7 +131,7 @@ class WorkspaceTools:
         order = self._build_order(argv, folder, SEARCH_SECONDS)
         readable = [*order.run, *system_folders.list_code_folders()]
         order = replace(order, run=readable, network=False, proxy=0, env=_build_locale_variables())
-        result = self._runner.run(order, arguments.canceled)
+        result = self._runner.run(order, arguments.cancelled)
         if result.end.problem:
             raise CallFailure(f"the search was ended: {result.end.problem}")
         if result.end.code:
@@ -161,7 +162,7 @@ class WorkspaceTools:
                 "TERM": "dumb",
                 **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary),
                 **_build_proxy_variables(self._proxy),
-                "GIT_CONFIG_NOSYSTEM": "1",  # which it may not read
+                "GIT_CONFIG_NOSYSTEM": "1",  # which git may not read
             },
             read=system_folders.list_configuration_files(),
             run=[*system_folders.list_program_folders(), *readable, *map(str, skills)],
@@ -187,7 +188,7 @@ def _list_admitted_names(root: Root) -> tuple[str, ...]:
 
 
 def _describe_network(settings: WorkspaceSettings) -> str:
-    """Return in words what the network of a command is."""
+    """Describe the network access of a command."""
     if settings.hosts:
         return f"of the network only {', '.join(settings.hosts)}, through a proxy"
     return "the network" if settings.network else "no network, not even to this machine"
@@ -203,7 +204,7 @@ def _build_proxy_variables(proxy: HostProxy | None) -> dict[str, str]:
 
 
 def _build_locale_variables() -> dict[str, str]:
-    """Return the language and time zone, which are all that a command learns of the daemon's."""
+    """Return the language and time zone, the only variables of the daemon for commands."""
     return {
         key: value
         for key, value in os.environ.items()
@@ -212,7 +213,7 @@ def _build_locale_variables() -> dict[str, str]:
 
 
 def enter_jail(settings: WorkspaceSettings) -> tuple[str, ...]:
-    """Confine this server; return what the kernel lacks."""
+    """Confine this server; return the protections that the kernel lacks."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(LAST_RESORT, "ascii")
     lacking = hardening.harden_process()

@@ -18,9 +18,9 @@ DEFAULT_HOME = "~/.orchestrator"  # as in the daemon's settings
 
 
 def check_workspaces(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
-    """Warn of each setting that opens a jail, and report folders that cannot be used.
+    """Warn about each setting that opens a jail, and report folders that cannot be used.
 
-    ``home`` is the daemon's; when None, that of the environment.
+    ``home`` is the daemon's home; None means the one that the environment names.
     """
     home = _resolve_path(str(home or (environ or {}).get(HOME) or DEFAULT_HOME))
     for number, agent in draft.agents.items():
@@ -40,7 +40,7 @@ def check_workspaces(draft: Draft, environ: Mapping[str, str] | None, home: Path
 
 
 def overlaps_home(path: Path, home: Path) -> bool:
-    """Return whether a folder holds the daemon's home or lies in it; both are real paths."""
+    """Return whether a folder contains the daemon's home or lies in it; both are real paths."""
     return path.is_relative_to(home) or home.is_relative_to(path)
 
 
@@ -69,7 +69,7 @@ def _list_openings(settings: Workspace) -> Iterator[tuple[str, str]]:
 
 
 def _list_missing_libraries(web: Web) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what cannot be done without libraries that are missing here, each with its field."""
+    """Yield the field that needs each missing library, and what cannot be done without it."""
     unread = explain_missing(("html_to_markdown",), "workspace")
     if unread:
         yield ("web",), f"can read no HTML, because {unread}"

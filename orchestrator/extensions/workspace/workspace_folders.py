@@ -1,4 +1,4 @@
-"""What the server puts into a workspace for its commands: temporary files and links."""
+"""Folders and links that the server puts into a workspace for its commands."""
 
 import os
 import shutil
@@ -11,11 +11,11 @@ from orchestrator.extensions.workspace import system_folders
 TEMPORARY = ".tmp"
 SKILLS = (".claude", "skills")  # where the scripts of many skills are called
 PROGRAMS = (".local", "bin")  # the first folder of a command's search path
-OLD = 24 * 3600.0  # seconds for which a temporary file is kept unchanged
+MAX_AGE_SECONDS = 24 * 3600.0  # for which a temporary file is kept unchanged
 
 
 def prepare_temporary_folder(home: Path, now: float) -> Path:
-    """Return the folder of temporary files, without those that nothing changed for a day."""
+    """Return the folder of temporary files, after removing those unchanged for a day."""
     folder = home / TEMPORARY
     folder.mkdir(mode=0o700, exist_ok=True)
     with suppress(OSError), os.scandir(folder) as entries:
@@ -23,7 +23,7 @@ def prepare_temporary_folder(home: Path, now: float) -> Path:
             with suppress(OSError):  # a command removed it
                 status = entry.stat(follow_symlinks=False)
                 # A copy may have the times of its original; the kernel's own time tells the truth.
-                if now - max(status.st_mtime, status.st_ctime) > OLD:
+                if now - max(status.st_mtime, status.st_ctime) > MAX_AGE_SECONDS:
                     _remove_entry(entry)
     return folder
 
@@ -48,14 +48,14 @@ def link_python(home: Path) -> None:
 
 
 def link_skills(home: Path, skills: Iterable[Path]) -> None:
-    """Let ``.claude/skills/NAME`` lead to each skill, of two with a name to the later one."""
+    """Let ``.claude/skills/NAME`` lead to each skill; of two with one name, to the later one."""
     named = {skill.name: skill for skill in skills if (skill / "SKILL.md").is_file()}
     for name, skill in named.items():
         _replace_link(home.joinpath(*SKILLS, name), skill)
 
 
 def resolve_skill_link(home: Path, parts: tuple[str, ...]) -> Path:
-    """Return the path with these parts below a workspace; one in a linked skill as the skill's."""
+    """Return the path of ``parts`` below a workspace, or in the skill that a link leads to."""
     depth = len(SKILLS)
     if parts[:depth] == SKILLS and len(parts) > depth:
         with suppress(OSError):
@@ -66,7 +66,7 @@ def resolve_skill_link(home: Path, parts: tuple[str, ...]) -> Path:
 
 
 def _replace_link(link: Path, target: Path) -> None:
-    """Make a link, in place of one that leads elsewhere; what else the agent has there stays."""
+    """Make a link, replacing one that leads elsewhere but nothing else of the agent's."""
     with suppress(OSError):
         if link.is_symlink() and link.readlink() != target:
             link.unlink()

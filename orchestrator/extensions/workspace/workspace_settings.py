@@ -1,4 +1,4 @@
-"""What the daemon tells the server of an agent's workspace."""
+"""Settings that the daemon passes to the server of an agent's workspace."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from orchestrator.extensions.workspace.command_order import CommandLimits
 
 @dataclass(frozen=True)
 class WorkspaceSettings:
-    """What the daemon tells the server. ``paths`` may be written to where the value is true."""
+    """Settings of one server. ``paths`` may be written to where the value is True."""
 
     workspace: str
     paths: Mapping[str, bool]

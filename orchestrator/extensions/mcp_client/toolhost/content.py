@@ -46,7 +46,7 @@ def build_tool_answer(result: types.CallToolResult) -> ToolAnswer:
 
 
 def _extract_media(block: types.ContentBlock) -> Image | FileContent | None:
-    """Return the picture or file in a block, if it has one."""
+    """Return the picture or file in a block, or None."""
     if isinstance(block, types.ImageContent):
         size, kind = _count_bytes(block.data), detect_image_type(_decode_first_bytes(block.data))
         fits = kind is not None and size <= MAX_PICTURE

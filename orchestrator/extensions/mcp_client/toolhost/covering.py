@@ -1,7 +1,7 @@
 """Choose paths to grant that cover the machine except some folders.
 
-Landlock grants folders with all below them. To leave one out, everything beside the way to it is
-granted. So nothing new can be made directly in a folder that leads to a hidden one.
+Landlock grants folders with all below them. To leave one out, everything next to the path that
+leads there is granted. So nothing new can be made directly in a folder that leads to a hidden one.
 """
 
 import os

@@ -143,7 +143,7 @@ def _list_children() -> list[int]:
 
 
 def _read_parent(pid: int) -> int:
-    """Return the parent of a process, 0 if it has ended."""
+    """Return the parent of a process, or 0 if the process has ended."""
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:

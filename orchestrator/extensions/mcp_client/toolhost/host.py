@@ -95,10 +95,10 @@ class ToolHost:
                 return await server.session.call_mcp_tool(request)
             finally:
                 del self._calls[request.key]
-        raise RpcError(wire.LOST, "the call was canceled")
+        raise RpcError(wire.LOST, "the call was cancelled")
 
     def _cancel_call(self, params: JsonValue) -> None:
-        """Leave a call; its server is sent a notification by the library."""
+        """Abandon a call; the library notifies its server."""
         scope = self._calls.get(wire.CallCancel.model_validate(params).key)
         if scope is not None:
             scope.cancel()

@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from orchestrator.extensions.mcp_client.toolhost.stdio_transport import MAX_MESSAGE
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerSpec
 
-CONNECT = 10.0  # seconds
+CONNECT_SECONDS = 10.0
 # The SDK's message for a server that refuses posts, such as one of the old transport.
 REFUSALS = frozenset({"Not Found", "Server returned an error response"})
 UNREACHABLE = "All connection attempts failed"  # the SDK's message for an unreachable server
@@ -20,16 +20,18 @@ ADVICE = (
     "{problem}: this is no address of streamable HTTP, which is often …/mcp; if the server speaks"
     ' the older transport, whose address is often …/sse, set "type": "sse"'
 )
-READ = 930.0  # seconds of silence; more than the longest timeout of a call
+READ_SECONDS = 930.0  # of silence; more than the longest timeout of a call
 
 
 @asynccontextmanager
 async def connect_http(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
     """Connect to the server. The SDK follows no redirects to another origin."""
     headers = {"Accept-Encoding": "identity", **spec.headers}
-    timeout = httpx2.Timeout(READ, connect=CONNECT)
+    timeout = httpx2.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=_Capped()) as client,
+        httpx2.AsyncClient(
+            headers=headers, timeout=timeout, transport=_CappedTransport()
+        ) as client,
         streamable_http_client(
             spec.url, http_client=client, max_sse_event_size=MAX_MESSAGE
         ) as streams,
@@ -46,24 +48,28 @@ async def connect_sse(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        capped = _Capped(events=True)
+        capped = _CappedTransport(events=True)
         return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, transport=capped)
 
     headers = {"Accept-Encoding": "identity", **spec.headers}
     async with sse_client(
-        spec.url, headers, timeout=CONNECT, sse_read_timeout=READ, httpx_client_factory=build_client
+        spec.url,
+        headers,
+        timeout=CONNECT_SECONDS,
+        sse_read_timeout=READ_SECONDS,
+        httpx_client_factory=build_client,
     ) as streams:
         yield streams
 
 
 def explain_problem(problem: str) -> str:
-    """Return why a server cannot be reached, with advice where it is known."""
+    """Return the reason why a server cannot be reached, with advice if there is any."""
     if problem == UNREACHABLE:
         return f'{problem}; does it run, and is its "url" right?'
     return ADVICE.format(problem=problem) if problem in REFUSALS else problem
 
 
-class _Capped(httpx2.AsyncHTTPTransport):
+class _CappedTransport(httpx2.AsyncHTTPTransport):
     """Limits the size of bodies, and with ``events`` that of each event of a stream.
 
     The SDK limits those of streamable HTTP.

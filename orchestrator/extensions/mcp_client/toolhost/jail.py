@@ -72,8 +72,8 @@ def list_own_folders(home: str) -> list[Path]:
 def enter_as_ordered(file: int, report: int, channel: socket.socket | None) -> str:
     """Jail this process by the order in a file, and report.
 
-    Returns why it must not go on, otherwise an empty text. ``channel`` leads to the guardian, which
-    answers calls that no filter can judge.
+    Returns the reason why the process must not go on, or an empty string. ``channel`` leads to the
+    guardian, which answers calls that no filter can judge.
     """
     order = JailOrder.unpack(os.pread(file, os.fstat(file).st_size, 0).decode())
     os.close(file)
@@ -92,7 +92,7 @@ def enter_server_jail(order: JailOrder, channel: socket.socket | None) -> Sandbo
     """Jail this process, which is about to become the server.
 
     Raises:
-        OSError: it may reach some hosts only, and the kernel cannot lead it there.
+        OSError: the server may reach only some hosts, and the kernel cannot restrict it to them.
     """
     limits.limit_resources(memory=MEMORY, processes=_count_user_threads() + PROCESSES)
     if order.off:

@@ -90,10 +90,10 @@ class Surroundings:
 class JailOrder:
     """The jail of one server.
 
-    ``private`` is its own folder. ``read`` and ``write`` are the only paths beside system folders
-    that it sees; None: all but the daemon's. ``proxy`` is the port of the proxy that it may use.
-    ``off`` leaves it the tool host's jail alone; ``required`` forbids to run it in a lesser one.
-    ``bundled`` is a server that jails its commands itself, as no other process can then.
+    ``private`` is the server's own folder. ``read`` and ``write`` are the only paths that it sees
+    besides system folders; None means all but the daemon's. ``proxy`` is the port of the proxy
+    that it may use. ``off`` leaves only the tool host's jail; ``required`` forbids to run it in a
+    weaker jail. ``bundled`` is a server that jails its commands itself, as no other process can.
     """
 
     around: Surroundings
@@ -114,7 +114,7 @@ class JailOrder:
         return self.read is not None or self.write is not None
 
     def pack(self) -> str:
-        """Return the order, and after it where the server may change modes and the like."""
+        """Return the order as text, followed by where the server may change modes and the like."""
         answered = (
             () if self.off or self.bundled else map(os.path.realpath, self.build_grants().all)
         )
@@ -126,7 +126,7 @@ class JailOrder:
         return cls(**{**fields, "around": Surroundings(**fields["around"])})
 
     def build_grants(self) -> Grants:
-        """Return what stays open."""
+        """Return the grants of what stays open."""
         run, write = (
             self._list_named_paths() if self.is_narrow else (self.around.run, self.around.write)
         )
@@ -148,7 +148,7 @@ class JailOrder:
         ]
 
     def _select_open_paths(self, paths: Iterable[str], open_paths: Iterable[str]) -> list[str]:
-        """Return the paths as far as they are open; of the home, the tool host's jail decides."""
+        """Return the paths that are open; for those in the home, the tool host's jail decides."""
         found: list[str] = []
         for path in (os.path.realpath(Path(path).expanduser()) for path in paths):
             if is_inside(path, [self.around.home, *open_paths]):

@@ -25,7 +25,7 @@ PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 @dataclass(frozen=True)
 class ServerJails:
-    """The jails of all servers of a daemon; ``required`` refuses servers that have a lesser one."""
+    """The jails of all servers of a daemon; ``required`` refuses servers with a weaker one."""
 
     around: Surroundings | None
     supervisor: int = 0
@@ -83,7 +83,7 @@ def list_allowed_hosts(spec: ServerSpec) -> tuple[str, ...]:
 
 
 def build_environment(order: JailOrder, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what a server inherits, with folders of its own in place of those out of reach."""
+    """Return a server's environment, with folders of its own in place of those out of reach."""
     given = select_inherited_variables(environ)
     if order.off:
         return given

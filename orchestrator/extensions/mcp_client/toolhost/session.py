@@ -46,7 +46,7 @@ LOST_CONNECTION = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT)
 log = structlog.get_logger()
 
 
-class ServerUnusable(Exception):  # noqa: N818 - a state of a foreign server, not a fault here
+class UnusableServerError(Exception):
     """The server cannot be used; the message says why."""
 
 
@@ -72,7 +72,7 @@ class McpSession:
         self._calls: list[float] = []  # the timeouts of open calls
 
     async def run(self) -> None:
-        """Keep the server connected until canceled. Its failures are logged and reported."""
+        """Keep the server connected until cancelled. Failures are logged and reported."""
         failures, told = 0, ""
         self._report(self._state)
         while True:
@@ -147,7 +147,7 @@ class McpSession:
 
     @contextmanager
     def _limit_answer_time(self) -> Iterator[None]:
-        """Raise `ServerUnusable` if the server does not answer in time.
+        """Raise `UnusableServerError` if the server does not answer in time.
 
         Many servers answer nothing while they run a call, so they may be silent for as long as an
         open call may take.
@@ -156,7 +156,7 @@ class McpSession:
         with anyio.move_on_after(limit) as scope:
             yield
         if scope.cancelled_caught:
-            raise ServerUnusable(f"did not answer in {limit:g} seconds")
+            raise UnusableServerError(f"did not answer in {limit:g} seconds")
 
     async def _listen_for_changes(self, client: Client) -> None:
         """Subscribe to changes of the list, as servers of the newest protocol require."""
@@ -178,16 +178,18 @@ class McpSession:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 if is_too_deep(tool.input_schema):
-                    raise ServerUnusable(
+                    raise UnusableServerError(
                         f"{tool.name!r} takes more than {MAX_DEPTH} levels of JSON"
                     )
                 found.append(_build_tool(tool))
                 size += len(orjson.dumps(tool.input_schema)) + len(tool.description or "")
                 read += count_values(tool.input_schema)
             if len(found) > MAX_TOOLS or size > MAX_LIST:
-                raise ServerUnusable(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
+                raise UnusableServerError(f"lists more than {MAX_TOOLS} tools or {MAX_LIST} bytes")
             if read > MAX_VALUES:
-                raise ServerUnusable(f"lists tools whose schemas hold over {MAX_VALUES} values")
+                raise UnusableServerError(
+                    f"lists tools whose schemas hold over {MAX_VALUES} values"
+                )
             cursor = page.next_cursor
             if cursor is None:
                 break
@@ -232,7 +234,7 @@ class McpSession:
                 result = await client.call_tool(request.tool, request.arguments, meta=meta)
                 return build_tool_answer(result)
         except TimeoutError as error:
-            self._changed.set()  # check at once whether the server still answers
+            self._changed.set()  # check immediately whether the server still answers
             raise RpcError(wire.LOST, f"no answer in {request.timeout:g} seconds") from error
         except MCPError as error:
             self._changed.set()
@@ -246,7 +248,7 @@ class McpSession:
 
 async def _wait_for_end(end: ConnectionEnd) -> None:
     await end.ended.wait()
-    raise ServerUnusable(end.problem)
+    raise UnusableServerError(end.problem)
 
 
 def _build_tool(tool: types.Tool) -> wire.ServerTool:
@@ -268,8 +270,8 @@ def _hash_tool(tool: types.Tool) -> str:
 
 
 def _find_reason(error: BaseException, end: ConnectionEnd) -> str:
-    """Return why a connection ended: a finding of this module, its end, or its cause."""
-    found = (str(cause) for cause in _list_causes(error) if isinstance(cause, ServerUnusable))
+    """Return the reason why a connection ended: a finding of this module, its end, or its cause."""
+    found = (str(cause) for cause in _list_causes(error) if isinstance(cause, UnusableServerError))
     problem = next(found, end.problem)  # a connection that is left ends, too: findings first
     if problem:
         return problem

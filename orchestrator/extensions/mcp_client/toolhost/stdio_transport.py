@@ -168,7 +168,7 @@ async def _read_messages(
 
 
 async def _notice_end(process: Process, end: ConnectionEnd) -> None:
-    """End the connection with the process, after reading its last output."""
+    """Record that the connection ended with the process, after reading the last output."""
     await wait_for_process_end(process.pid)
     with anyio.move_on_after(GRACE):
         await end.ended.wait()
@@ -233,5 +233,5 @@ async def _stop_process(process: Process) -> None:
             await wait_for_process_end(process.pid)
             break
         signal_child(process, number)
-    with anyio.move_on_after(GRACE):  # a canceled `aclose` kills the process
+    with anyio.move_on_after(GRACE):  # a cancelled `aclose` kills the process
         await process.aclose()

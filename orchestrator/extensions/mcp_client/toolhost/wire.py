@@ -33,7 +33,7 @@ State: TypeAlias = Literal["starting", "connected", "failed"]
 
 
 class ServerJail(Frozen):
-    """What a server's jail leaves open, see `orchestrator.agentsfile.ServerSandbox`."""
+    """The openings of a server's jail, see `orchestrator.agentsfile.ServerSandbox`."""
 
     read: tuple[str, ...] | None = None
     write: tuple[str, ...] | None = None
@@ -84,7 +84,7 @@ class ServerTool(Frozen):
 
 
 class ServerState(Frozen):
-    """A server's state. ``error`` says why it is not connected; it is connected again later.
+    """A server's state. ``error`` says why the server is not connected; that is retried later.
 
     ``sandbox`` is the jail of its last process; a server at an address has none.
     """
@@ -111,7 +111,7 @@ class ToolRequest(Frozen):
 
 
 class CallCancel(Frozen):
-    """End the call with this key, whose answer is not waited for."""
+    """The key of a call to end, whose answer nobody waits for."""
 
     key: str
 

@@ -1,7 +1,7 @@
 """``orchestrator mcp``: the daemon as an MCP server on standard input and output.
 
-It carries lines to the daemon and messages back. A line that a stopping daemon did not finish is
-sent to the next one, which knows by the session what was begun.
+The command carries lines to the daemon and messages back. A line that a stopping daemon did not
+finish is sent to the next one, which knows by the session what was begun.
 """
 
 import sys
@@ -26,7 +26,7 @@ from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import MAX_FRAME, Peer, PeerClosedError, RpcError
 
 ANSWER_SECONDS = 4000.0  # timeout of a line; an agent may take an hour to answer
-PATIENCE = 30.0  # seconds that a request waits for a daemon that restarts
+RESTART_SECONDS = 30.0  # that a request waits for a daemon that restarts
 RECONNECT_SECONDS = 0.2  # pause between attempts to reach it
 UNAVAILABLE = -32000  # error code for a missing daemon
 TOO_LONG = f"a line is longer than {MAX_FRAME} bytes"
@@ -103,10 +103,10 @@ class McpBridge:
             return
 
     async def _reach_daemon(self) -> Peer | None:
-        """Return the connection to the daemon; wait for it if it was there before."""
+        """Return the connection to the daemon; wait for a daemon that was connected before."""
         await self._tried.wait()
         if self._peer is None and self._was_linked:
-            with anyio.move_on_after(PATIENCE):
+            with anyio.move_on_after(RESTART_SECONDS):
                 await self._linked.wait()
         return self._peer
 

@@ -146,7 +146,7 @@ def invite(
 
 
 def _print_address(address: PageAddress, about: str) -> None:
-    """Print a link alone on standard output, and notes about it on standard error."""
+    """Print only the link on standard output, and notes about it on standard error."""
     typer.echo(address.url)
     print_text(about, err=True)
     if address.way:

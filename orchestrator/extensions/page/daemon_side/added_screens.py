@@ -16,11 +16,11 @@ log = structlog.get_logger()
 
 
 class AddedScreens:
-    """The screens by path; the first one wins if two have the same path."""
+    """The screens, keyed by path; the first one wins if two have the same path."""
 
     def __init__(self, screens: Iterable[Screen]) -> None:
         self._screens: dict[str, Screen] = {}
-        self.problems: dict[str, str] = {}  # by path, until it can be rendered again
+        self.problems: dict[str, str] = {}  # keyed by path, until the screen can be rendered again
         for screen in screens:
             if self._screens.setdefault(screen.path, screen) is not screen:
                 log.warning("screen_left_out", path=screen.path, title=screen.title)

@@ -13,12 +13,12 @@ from orchestrator.chat_activity import ActivityEvent, AnswerGrew, ChatActivity
 from orchestrator.extensions.page.daemon_side.page_protocol import ChatView
 from orchestrator.loop_bound import LoopBound
 
-PAUSE = 0.1  # seconds between two of one turn
-MOST_CHATS = 64
+PAUSE_SECONDS = 0.1  # between two of one turn
+MAX_CHATS = 64
 
 
 class GrowingAnswers(LoopBound):
-    """Watches chats for the page; ``show`` sends it a text."""
+    """Watches chats for the page; ``show`` sends text to the page."""
 
     def __init__(self, activity: ChatActivity, show: Callable[[ChatView], None]) -> None:
         self._activity = activity
@@ -29,7 +29,7 @@ class GrowingAnswers(LoopBound):
 
     def watch_chats(self, keys: Collection[str]) -> None:
         """Watch these chats, and no others."""
-        wanted = set(sorted(keys)[:MOST_CHATS])
+        wanted = set(sorted(keys)[:MAX_CHATS])
         for key in self._watched.keys() - wanted:
             self._watched.pop(key).close()
         for key in wanted - self._watched.keys():
@@ -41,7 +41,9 @@ class GrowingAnswers(LoopBound):
             turn_id = happening.turn_id
             self._newest[turn_id] = ChatView(key=key, turn_id=turn_id, text=happening.text)
             if self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(PAUSE, self._send_newest)
+                self._timer = asyncio.get_running_loop().call_later(
+                    PAUSE_SECONDS, self._send_newest
+                )
 
     def _send_newest(self) -> None:
         self._timer = None

@@ -1,6 +1,6 @@
 """The rights of roles on the page: enforced by the supervisor, shown by the page.
 
-Where: is it decided what a role may do on the page?
+Where: are the rights of a role on the page decided?
 """
 
 from orchestrator.control import protocol
@@ -9,7 +9,7 @@ from orchestrator.extensions.page.daemon_side import page_protocol
 
 # The right that each method of the control socket needs; a method that is missing here is closed
 # to the page.
-NEEDED = {
+REQUIRED_RIGHTS = {
     page_protocol.WEB_SEND: Right.CHAT,
     protocol.STATUS: Right.LOOK,
     protocol.HEALTH: Right.LOOK,
@@ -34,7 +34,7 @@ NEEDED = {
     protocol.TASK_DISABLE: Right.CHANGE,
 }
 # Methods that change nothing; all others need the id of a form, and are audited.
-LOOKING = frozenset(
+READ_METHODS = frozenset(
     {
         protocol.STATUS,
         protocol.HEALTH,
@@ -50,4 +50,4 @@ LOOKING = frozenset(
 
 def can_call_method(role: str, method: str) -> bool:
     """Return whether a role may call a method; an unknown role may call none."""
-    return NEEDED.get(method) in ROLES.get(role, frozenset())
+    return REQUIRED_RIGHTS.get(method) in ROLES.get(role, frozenset())

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 @dataclass
 class PageIdentities(LoopBound):
-    """Decides who may log in by the word of a proxy.
+    """Decides who may log in because a proxy names them.
 
     ``settings`` returns the current `channels.web`, ``sent`` the connection that the page's
     process sent under a number, ``secret`` a fresh token.
@@ -75,7 +75,7 @@ class PageIdentities(LoopBound):
     def _is_from_proxy(self, connection: int) -> bool:
         """Return whether the connection comes from outside of the daemon's own processes.
 
-        That is unknown over a port.
+        For a port this is unknown, so the answer is True.
         """
         if not self.settings().socket:
             return True

@@ -40,8 +40,8 @@ from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.peer import NotificationHandler, Params, RequestHandler
 
 ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.page")
-LONGEST_WAIT = 60.0  # seconds between two starts at most
-RETRY = 15.0  # seconds until a place that is taken is tried again
+MAX_WAIT_SECONDS = 60.0  # between two starts at most
+RETRY_SECONDS = 15.0  # until a place that is taken is tried again
 log = structlog.get_logger()
 
 
@@ -62,7 +62,7 @@ class PageProcess(LoopBound):
         self._settings = settings
         self._environ = environ
         self._spawn = spawn
-        self._kept = KeptChild("the page", self, clock, jitter, LONGEST_WAIT)
+        self._kept = KeptChild("the page", self, clock, jitter, MAX_WAIT_SECONDS)
         self.listener: socket.socket | None = None
         self._bound: int | Path | None = None  # the place of the listener
         self._asked = False  # a browser has connected since the process ended
@@ -70,8 +70,8 @@ class PageProcess(LoopBound):
         self._changes = Wakeup()
         self.handlers: Mapping[str, RequestHandler] = {}
         self.notified: Mapping[str, NotificationHandler] = {}
-        self.place: int | Path | None = None  # None: it is off
-        self.problem = ""  # why it cannot listen
+        self.place: int | Path | None = None  # None: the page is off
+        self.problem = ""  # why the page cannot listen
 
     @property
     def is_needed(self) -> bool:
@@ -105,7 +105,7 @@ class PageProcess(LoopBound):
         except OSError as error:
             self.problem = _describe_bind_error(self.place, error)
             log.warning("page_off", problem=self.problem)
-            return RETRY
+            return RETRY_SECONDS
         self._bound = self.place
         self.listener.setblocking(False)  # noqa: FBT003 - the standard library takes it by position
         return None
@@ -150,7 +150,7 @@ class PageProcess(LoopBound):
                 self._close_listener()
 
     async def _await_browsers(self, listener: socket.socket) -> None:
-        """Ask for the process whenever a browser connects while it does not run."""
+        """Request the process whenever a browser connects while the process is not running."""
         while True:
             ended = self._kept.changes.changed
             if not self._asked:
@@ -177,7 +177,7 @@ class PageProcess(LoopBound):
             "ORCHESTRATOR_HOME": str(settings.home),
             LOG_VARIABLE: settings.log_level,
             ENTRANCE_VARIABLE: self._entrance.model_dump_json(),
-            **self._store_variables(),
+            **self._build_store_variables(),
         }
         program = Program("the page", ARGV, env, settings.home, FD_VARIABLE)
         async with run_child_with_descriptors(program, DescriptorChild, self._spawn) as child:
@@ -189,7 +189,7 @@ class PageProcess(LoopBound):
             yield child
 
     async def update_child(self, child: DescriptorChild) -> None:
-        """Watch that it answers."""
+        """Watch that the process answers."""
         child.start_watching()
 
     def on_child_ended(self, kind: ExitKind, reason: str) -> None:
@@ -197,8 +197,8 @@ class PageProcess(LoopBound):
         self._asked = False
         log.log(kind.log_level, "page_ended", kind=kind, reason=reason)
 
-    def _store_variables(self) -> dict[str, str]:
-        """Return the variables for its own connection to a database server, if it needs one."""
+    def _build_store_variables(self) -> dict[str, str]:
+        """Return the variables for the process's connection to a database server, if needed."""
         store = self._settings.store
         if store is None:
             return {}

@@ -95,8 +95,8 @@ class WebFile(CamelModel):
 class WebSend(CamelModel):
     """A message to a chat of the page: ``user/name``.
 
-    ``once`` is its id, so a repetition has no effect. ``while_busy`` says what it does to an
-    answer that is being written; empty leaves that to the agent.
+    ``once`` is the message's id, so a repetition has no effect. ``while_busy`` says what the
+    message does to an answer that is being written; empty leaves that to the agent.
     """
 
     chat: str = Field(
@@ -130,7 +130,7 @@ class LogLines(CamelModel):
 
 
 class SettledCall(CamelModel):
-    """What a person found out about an unconfirmed call: whether it happened after all."""
+    """A person's finding about an unconfirmed call: whether the call happened after all."""
 
     turn_id: str
     seq: int
@@ -140,7 +140,7 @@ class SettledCall(CamelModel):
 class PageAddress(CamelModel):
     """An address to open in a browser, with a code in its fragment.
 
-    ``way`` says how to reach it from another machine.
+    ``way`` says how to reach the page from another machine.
     """
 
     url: str
@@ -148,7 +148,7 @@ class PageAddress(CamelModel):
 
 
 class PageGuest(CamelModel):
-    """A guest with a role and the agents to write to; None stands for all."""
+    """A guest with a role and the agents to write to; None means all agents."""
 
     user: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     role: Role = "chat"

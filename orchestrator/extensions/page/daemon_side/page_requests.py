@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.errors import JournalError
-from orchestrator.extensions.page.daemon_side.page_access import LOOKING, can_call_method
+from orchestrator.extensions.page.daemon_side.page_access import READ_METHODS, can_call_method
 from orchestrator.extensions.page.daemon_side.page_identity import PageIdentities
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import (
@@ -227,7 +227,7 @@ class PageDesk(LoopBound):
             handler = partial(self._accept_page_message, session)
         if handler is None:
             raise RpcError(NO_METHOD, f"unknown method {asked.method!r}")
-        if asked.method in LOOKING:
+        if asked.method in READ_METHODS:
             return await handler(asked.params)
         if not asked.once:
             raise RpcError(FAILED, NO_FORM)

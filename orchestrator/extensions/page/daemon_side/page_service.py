@@ -75,13 +75,13 @@ class PageService(Part):
         return AddedScreens(chain.from_iterable(part.list_screens() for part in parts))
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
-        """Return the command line's methods for the page, and for its other extensions."""
+        """Return the methods of the command line, or without a peer those of the page."""
         if peer is None:
             return {SCREEN_SHOW: self._screens.render_screen, LOG_TAIL: self._read_log_tail}
         return self._desk.operator_methods
 
     def _build_methods_for(self, by: str) -> Mapping[str, RequestHandler]:
-        """Return what someone on the page may ask of the daemon, as far as a role allows it."""
+        """Return the methods for a person on the page; `PageDesk` checks the role."""
         return {
             **self.daemon.control.build_methods_for(by),
             CALL_SETTLE: partial(self._settle_call, by),
@@ -109,7 +109,7 @@ class PageService(Part):
             self._changed.wake()
 
     async def run(self) -> None:
-        """Run the page while it is switched on, until canceled."""
+        """Run the page while it is switched on, until cancelled."""
         self.apply_configuration()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.process.run)

@@ -1,4 +1,4 @@
-"""Share answers among windows that ask at the same time."""
+"""Share answers among windows that call at the same time."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from orchestrator.control import protocol
 from orchestrator.loop_bound import LoopBound
 from thinker.protocol.peer import Params, RequestHandler
 
-FRESH = 0.2  # seconds for which an answer is reused: a fifth of what a person notices
+FRESH_SECONDS = 0.2  # for which an answer is reused: a fifth of what a person notices
 SHARED = frozenset({protocol.STATUS, protocol.HEALTH, protocol.EXAMINE})
 
 
@@ -25,7 +25,7 @@ class _Answer:
 class SharedStatus(LoopBound):
     """Fetches the daemon's state once for all viewers.
 
-    ``clock`` returns seconds of a clock that cannot be set.
+    ``clock`` returns seconds of a monotonic clock.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -33,20 +33,20 @@ class SharedStatus(LoopBound):
         self._answers: dict[str, _Answer] = {}
 
     def forget_answers(self) -> None:
-        """Fetch anew: after an action its author wants to see the effect."""
+        """Forget all answers: after an action, its author wants to see the effect."""
         self._answers = {}
 
     def share_handlers(self, methods: Mapping[str, RequestHandler]) -> dict[str, RequestHandler]:
         """Return the methods; those in `SHARED` share their answers."""
         shared = {
-            name: partial(self._ask_once, name, methods[name]) for name in SHARED & methods.keys()
+            name: partial(self._call_once, name, methods[name]) for name in SHARED & methods.keys()
         }
         return {**methods, **shared}
 
-    async def _ask_once(self, name: str, handler: RequestHandler, params: JsonValue) -> Params:
+    async def _call_once(self, name: str, handler: RequestHandler, params: JsonValue) -> Params:
         known = self._answers.setdefault(name, _Answer())
         async with known.lock:
             if self._clock() >= known.until:
                 known.answer = await handler(params)
-                known.until = self._clock() + FRESH
+                known.until = self._clock() + FRESH_SECONDS
             return known.answer

@@ -8,7 +8,7 @@ from orchestrator.journal.turns.outbox import Address
 
 
 class WebChannel(JournalChannel):
-    """The `Adapter` of the page; a chat's name begins with its user's."""
+    """The `Adapter` of the page; the name of a chat begins with that of its user."""
 
     name = "web"
     can_show_files = True

@@ -1,1 +1,1 @@
-"""HTML of all screens: pure functions from values to nodes, which escape every text."""
+"""HTML of all screens: pure functions from values to nodes, which escape all text."""

@@ -52,7 +52,7 @@ def render_call_state(word: str) -> h.Element:
 
 
 def render_turn_outcome(word: str, end: str | None) -> h.Node:
-    """Render the outcome of a turn; without an answer it is a failure with its reason."""
+    """Render the outcome of a turn; a turn without an answer is a failure with a reason."""
     if end in (None, "done", "handed_back"):
         return render_state(word, {"closed": "answered", "replied": "answered"}.get(word, ""))
     return render_state(
@@ -71,12 +71,12 @@ def render_moment(ms: int, zone: ZoneInfo, *, day: bool = True) -> h.Element:
 
 
 def format_age(ms: int, now: int) -> str:
-    """Format how long ago an instant was."""
+    """Format the time since an instant."""
     return f"{format_span(max(0, now - ms), rough=True)} ago"
 
 
 def format_time_left(ms: int, now: int) -> str:
-    """Format how long it is until an instant."""
+    """Format the time left until an instant."""
     return f"{format_span(ms - now, rough=True)} left" if ms > now else "over"
 
 

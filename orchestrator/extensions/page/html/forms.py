@@ -22,30 +22,32 @@ def render_act_button(
     label: str,
     *,
     danger: bool = False,
-    asks: str | None = None,
+    note_label: str | None = None,
     key: str | None = None,
 ) -> h.Node:
     """Render a button that calls a method with fields.
 
-    ``asks`` is the label of a field ``note`` beside it, ``key`` the key that presses it.
+    ``note_label`` adds a text field ``note`` with this label; ``key`` presses the button.
     """
     if request.daemon is None:
         return None
     return h.form(method="post", action=f"/act/{method}", class_="act")[
         render_hidden_fields(request, fields),
-        None if asks is None else h.label[h.span[asks], h.input(name="note", maxlength="500")],
+        None
+        if note_label is None
+        else h.label[h.span[note_label], h.input(name="note", maxlength="500")],
         h.button(class_="danger" if danger else None, data_key=key)[label],
     ]
 
 
 def render_hidden_fields(request: ScreenRequest, fields: Mapping[str, str] = {}) -> h.Node:
-    """Render the fields of every form, and some more."""
+    """Render the hidden fields that every form has, and ``fields``."""
     every = {"csrf": request.csrf, "once": request.once(), "back": request.at, **fields}
     return [h.input(type="hidden", name=name, value=value) for name, value in every.items()]
 
 
 def render_filters(request: ScreenRequest, fields: Sequence[tuple[str, str]]) -> h.Element:
-    """Render a row of text filters, by name and label, stored in the address."""
+    """Render a row of text filters, kept in the address; ``fields`` are names with labels."""
     return h.form(method="get", class_="filters", role="search")[
         [
             h.label[h.span[label], h.input(name=name, value=request.query.get(name, ""))]

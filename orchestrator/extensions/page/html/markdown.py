@@ -16,21 +16,21 @@ from orchestrator.extensions.page.html.outside_text import (
     strip_terminal_codes,
 )
 
-MOST = 65_536  # characters; the rest is counted
+MAX_CHARACTERS = 65_536  # the rest is counted
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 SCHEMES = {"http", "https", "mailto"}
 
 
 def render_markdown(text: str) -> Markup:
-    """Return a text as HTML."""
-    html = _build_parser().render(strip_terminal_codes(text[:MOST]))
-    if len(text) > MOST:
-        html += f'<p class="soft">… and {len(text) - MOST} characters more</p>'
+    """Return Markdown as HTML."""
+    html = _build_parser().render(strip_terminal_codes(text[:MAX_CHARACTERS]))
+    if len(text) > MAX_CHARACTERS:
+        html += f'<p class="soft">… and {len(text) - MAX_CHARACTERS} characters more</p>'
     return Markup(html)  # noqa: S704 - the parser escapes its input
 
 
 def render_growing_markdown(text: str) -> Markup:
-    """Render an unfinished text; everything before its last block is rendered once."""
+    """Render unfinished Markdown; everything before the last block is rendered only once."""
     cut = text.rfind("\n\n") + 2
     while cut > 1 and len(_FENCE.findall(text, 0, cut)) % 2:
         cut = text.rfind("\n\n", 0, cut - 2) + 2

@@ -8,23 +8,23 @@ import unicodedata
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _KEPT = frozenset("\t\n")
-_JOINED = "\u200d"  # of emoji; elsewhere it is shown
+_JOINED = "\u200d"  # joins parts of an emoji
 
 
 def show_hidden_characters(text: str) -> str:
-    """Return a text in which every invisible character is named."""
+    """Return text with the number of each invisible character in its place."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_show_character(char) for char in text)
 
 
 def strip_terminal_codes(text: str) -> str:
-    """Remove terminal codes from a text; the rest as in `show_hidden_characters`."""
+    """Remove terminal codes, then show hidden characters as `show_hidden_characters` does."""
     return show_hidden_characters(_ANSI.sub("", text).replace("\r\n", "\n"))
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Return the beginning of a text on one line, marked where it was cut."""
+    """Return the beginning of ``text`` on one line, with a mark if it was cut."""
     line = " ".join(strip_terminal_codes(text[: limit * 4 + 200]).split())
     return line if len(line) <= limit and len(text) <= limit * 4 + 200 else f"{line[: limit - 1]}…"
 

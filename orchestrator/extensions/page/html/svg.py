@@ -1,4 +1,4 @@
-"""Plots as SVG attributes, without scripts or styles; each has its values beside it."""
+"""Plots as SVG attributes, without scripts or styles; the values of each are shown next to it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -38,7 +38,7 @@ def render_sparkline(values: Sequence[int], label: str) -> h.Element:
 
 
 def render_share_bar(part: float, label: str) -> h.Element:
-    """Render a bar filled by a share of one."""
+    """Render a bar of which ``part``, from 0 to 1, is filled."""
     filled = 100 * min(1.0, max(0.0, part))
     return h.svg(viewBox="0 0 100 8", width="100", height="8", role="img", aria_label=label)[
         h.rect(class_="bar4", x="0", y="3", width="100", height="2", opacity="0.4"),

@@ -1,4 +1,4 @@
-"""Tables, lists of facts, and texts for empty ones."""
+"""Tables, lists of facts, and what replaces empty ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

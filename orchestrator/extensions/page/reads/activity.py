@@ -7,7 +7,7 @@ from orchestrator.journal.db.database import Database, find_first_row_since
 from orchestrator.journal.turns import turns
 
 
-class SpentLately(NamedTuple):
+class RecentSpending(NamedTuple):
     """An agent's usage; ``unpriced`` calls have no known price."""
 
     tokens: int
@@ -27,7 +27,7 @@ def count_arrivals(db: Database, since: int, until: int, parts: int) -> list[int
     return found
 
 
-def sum_agent_spending(db: Database, since: int) -> dict[str, SpentLately]:
+def sum_agent_spending(db: Database, since: int) -> dict[str, RecentSpending]:
     """Return each agent's usage since an instant."""
     rows = db.execute(
         "SELECT agent_id, sum(prompt + completion), ifnull(sum(usd), 0.0),"
@@ -35,11 +35,13 @@ def sum_agent_spending(db: Database, since: int) -> dict[str, SpentLately]:
         " WHERE id >= ? AND at >= ? GROUP BY agent_id",
         (find_first_row_since(db, "model_call", "at", since - LATE), since),
     )
-    return {str(agent): SpentLately(int(n), float(usd), int(free)) for agent, n, usd, free in rows}
+    return {
+        str(agent): RecentSpending(int(n), float(usd), int(free)) for agent, n, usd, free in rows
+    }
 
 
-class TurnInHand(NamedTuple):
-    """An open turn; ``call`` is its running tool, None while the model is asked.
+class TurnInProgress(NamedTuple):
+    """An open turn; ``call`` is its running tool, or None while the model is called.
 
     ``since`` is when that began, in milliseconds; ``state`` is ``running`` or why it waits.
     """
@@ -52,7 +54,7 @@ class TurnInHand(NamedTuple):
     since: int
 
 
-def list_open_turns(db: Database) -> list[TurnInHand]:
+def list_open_turns(db: Database) -> list[TurnInProgress]:
     """Return at most 100 open turns, newest first."""
     rows = db.execute(
         "SELECT id, agent_id, chat_key, iif(state = 'waiting', ifnull(wait, 'waiting'), state),"
@@ -62,4 +64,4 @@ def list_open_turns(db: Database) -> list[TurnInHand]:
         "   WHERE turn_id = turn.id), started_at)"
         f" FROM turn INDEXED BY one_open_turn WHERE {turns.OPEN} ORDER BY id DESC LIMIT 100"
     )
-    return [TurnInHand(*row) for row in rows]
+    return [TurnInProgress(*row) for row in rows]

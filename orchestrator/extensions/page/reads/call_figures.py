@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
 
-LOOKED_AT = 2000  # newest turns
+MAX_TURNS = 2000  # newest turns
 
 
 class CallFigures(NamedTuple):
@@ -24,6 +24,6 @@ def list_call_figures(db: Database, since: int) -> list[CallFigures]:
         " avg(t_end - t_intent), max(t_plan) FROM step WHERE kind = 'tool' AND t_plan >= ?"
         " AND turn_id IN (SELECT id FROM turn ORDER BY id DESC LIMIT ?) GROUP BY name"
         " ORDER BY count(*) DESC, name",
-        (since, LOOKED_AT),
+        (since, MAX_TURNS),
     )
     return [CallFigures(*row) for row in rows]

@@ -10,8 +10,8 @@ from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
 
-LATELY = 7 * 86_400_000  # milliseconds for which a call waits for a verdict; later it is useless
-SHOWN = 2000  # characters of arguments
+VERDICT_MS = 7 * 86_400_000  # that a call waits for a verdict; later it is useless
+MAX_ARGUMENTS = 2000  # characters of arguments
 OPEN = (
     "step.state = 'unknown' AND step.t_end > ? AND NOT EXISTS(SELECT 1 FROM call_verdict AS told"
     " WHERE told.turn_id = step.turn_id AND told.seq = step.seq)"
@@ -51,7 +51,7 @@ class CallVerdict:
 CALLS = Rows(
     UnconfirmedCall,
     "step INDEXED BY step_unknown JOIN turn ON turn.id = step.turn_id",
-    f"step.turn_id, seq, agent_id, name, substr(ifnull(args, ''), 1, {SHOWN}), step.t_end",
+    f"step.turn_id, seq, agent_id, name, substr(ifnull(args, ''), 1, {MAX_ARGUMENTS}), step.t_end",
 )
 VERDICTS = Rows(CallVerdict, "call_verdict")
 
@@ -59,11 +59,11 @@ VERDICTS = Rows(CallVerdict, "call_verdict")
 def list_unconfirmed_calls(db: Database, now: int, limit: int) -> list[UnconfirmedCall]:
     """Return the calls that wait for a verdict, newest first."""
     where = f"{OPEN} ORDER BY step.t_end DESC LIMIT ?"
-    return CALLS.select(db, where, now - LATELY, limit)
+    return CALLS.select(db, where, now - VERDICT_MS, limit)
 
 
 def load_verdicts_of_turn(db: Database, turn_id: str) -> dict[int, CallVerdict]:
-    """Return the verdicts on a turn's calls by their numbers."""
+    """Return the verdicts on a turn's calls, keyed by the call's number."""
     return {item.seq: item for item in VERDICTS.select(db, "turn_id = ?", turn_id)}
 
 
@@ -75,7 +75,7 @@ def store_verdict(db: Database, outcome: CallOutcome, by: str, now: int) -> None
     """
     turn_id, seq, happened = outcome
     row = CALLS.find_first(
-        db, f"{OPEN} AND step.turn_id = ? AND seq = ?", now - LATELY, turn_id, seq
+        db, f"{OPEN} AND step.turn_id = ? AND seq = ?", now - VERDICT_MS, turn_id, seq
     )
     if row is None:
         name = f"call {seq} of turn {turn_id}"

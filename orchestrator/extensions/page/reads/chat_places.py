@@ -1,4 +1,4 @@
-"""Where something is in the pages of a chat, as the page links to it."""
+"""The place of a turn or a file in the history of a chat, for links to it."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def find_page_of_turn(db: Database, key: str, turn_id: str) -> ChatPlace | None:
 def find_visible_file(
     db: Database, media_id: str, sees: Callable[[str], bool]
 ) -> OutboundFile | None:
-    """Return a file, if it is in a chat visible to the caller."""
+    """Return a file that is in a chat visible to the caller, or None."""
     places = db.execute(PLACES, (media_id,)).fetchall()
     name = next((str(name or "picture") for key, name in places if sees(str(key))), None)
     return None if name is None else stored_files.find_outbound_file(db, media_id, name)

@@ -1,4 +1,4 @@
-"""Find turns, messages, agents, chats and texts by a few characters."""
+"""Find turns, messages, agents, chats and message text by a few characters."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from orchestrator.journal.memory.message_search import HITS, MessageHit
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.names import format_chat_name
 
-MOST = 8  # of each kind
-SHORTEST = 4  # characters of a turn's id
-LOOKED_AT = 5000  # newest messages whose chats are compared
+MAX_MATCHES = 8  # of each kind
+MIN_ID_LENGTH = 4  # characters of a turn's id
+MAX_MESSAGES = 5000  # newest messages whose chats are compared
 
 
 class ChatHit(NamedTuple):
@@ -24,8 +24,8 @@ class ChatHit(NamedTuple):
     sender: str
 
 
-class Findings(NamedTuple):
-    """The matches, at most `MOST` of each kind, newest or best first."""
+class SearchMatches(NamedTuple):
+    """The matches, at most `MAX_MATCHES` of each kind, newest or best first."""
 
     turns: list[str]
     messages: list[InboxRow]
@@ -39,14 +39,14 @@ class Findings(NamedTuple):
         return sum(len(kind) for kind in self)
 
 
-def search_journal(db: Database, text: str, *, texts: bool) -> Findings:
-    """Return what a text matches; ``texts`` includes messages' texts."""
+def search_journal(db: Database, text: str, *, texts: bool) -> SearchMatches:
+    """Return the matches of ``text``; with ``texts``, also in the text of messages."""
     low = text.lower()
-    return Findings(
-        turns=trace.list_turns_named(db, low)[:MOST] if len(text) >= SHORTEST else [],
-        messages=trace.list_messages_named(db, text)[:MOST],
-        agents=[name for name in _list_agents(db) if low in name][:MOST],
-        chats=list(_list_matching_chats(db, low))[:MOST],
+    return SearchMatches(
+        turns=trace.list_turns_named(db, low)[:MAX_MATCHES] if len(text) >= MIN_ID_LENGTH else [],
+        messages=trace.list_messages_named(db, text)[:MAX_MATCHES],
+        agents=[name for name in _list_agents(db) if low in name][:MAX_MATCHES],
+        chats=list(_list_matching_chats(db, low))[:MAX_MATCHES],
         texts=_search_texts(db, text) if texts else [],
     )
 
@@ -62,7 +62,7 @@ def _list_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
         "SELECT chat_key, sender_name FROM inbox WHERE id IN (SELECT max(id) FROM"
         " (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?) AS newest"
         " WHERE kind IN('message','task','hook') GROUP BY chat_key) ORDER BY id DESC",
-        (LOOKED_AT,),
+        (MAX_MESSAGES,),
     )
     for key, sender in rows:
         name = format_chat_name(str(key))
@@ -71,9 +71,9 @@ def _list_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
 
 
 def _search_texts(db: Database, text: str) -> list[MessageHit]:
-    """Return the messages with all words of a text, newest first."""
+    """Return the messages that contain every word of ``text``, newest first."""
     terms = fulltext.extract_words(text)
     if not terms:
         return []
-    where, values = get_dialect(db).build_every_word_condition(terms, text, MOST)
+    where, values = get_dialect(db).build_every_word_condition(terms, text, MAX_MATCHES)
     return HITS.select(db, where, *values)

@@ -1,4 +1,4 @@
-"""Compare a turn's prompt with another one's: what was sent, what changed, what it cost."""
+"""Compare the prompts of two turns: what was sent, what changed, and the cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from orchestrator.journal.inspect.trace import RecordedPrompt, Trace
 from orchestrator.journal.turns import prompt_records
 from thinker.protocol.messages import ToolSpec
 
-TURNS = 12  # of the chat that are compared
-MESSAGES = 200  # of the history that are listed, the newest
+MAX_TURNS = 12  # of the chat that are compared
+MAX_MESSAGES = 200  # of the history that are listed, the newest
 EXCERPT = 200  # characters of a message
 NO_TOOLS: Mapping[str, ToolSpec] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class HistoryMessage:
-    """A message of the history; ``characters`` as it is stored, with its calls."""
+    """A message of the history; ``characters`` counts the stored message, with its calls."""
 
     id: int
     role: str
@@ -39,11 +39,11 @@ class SentHistory(NamedTuple):
 NO_HISTORY = SentHistory()
 
 
-class SentBeside(NamedTuple):
+class PromptComparison(NamedTuple):
     """A prompt, the one to compare it with, and the usage of its turn's calls.
 
-    ``unknown`` is the requested other turn, if it does not exist. Tools are those with stored
-    definitions, by name.
+    ``unknown`` is the requested other turn, if that does not exist. Tools are those with stored
+    definitions, keyed by name.
     """
 
     prompt: RecordedPrompt
@@ -67,8 +67,8 @@ SENT = Rows(
 
 def find_prompt_comparison(
     db: Database, turn_id: str, other: str | None = None
-) -> SentBeside | None:
-    """Return a turn's first prompt with that of ``other``, or of the turn before.
+) -> PromptComparison | None:
+    """Return a turn's first prompt, with the prompt of ``other`` or of the turn before.
 
     Returns None if the turn has no prompt.
     """
@@ -81,7 +81,7 @@ def find_prompt_comparison(
             "SELECT id FROM turn WHERE session_id = (SELECT session_id FROM turn WHERE id = ?1)"
             " AND started_at <= (SELECT started_at FROM turn WHERE id = ?1)"
             " ORDER BY started_at DESC, rowid DESC LIMIT ?2",
-            (turn_id, TURNS),
+            (turn_id, MAX_TURNS),
         )
     ]
     prompts = [
@@ -89,7 +89,7 @@ def find_prompt_comparison(
     ]
     before = next((one for one in reversed(prompts) if one.turn_id != turn_id), None)
     named = None if other is None else _find_named_prompt(db, other)
-    return SentBeside(
+    return PromptComparison(
         own,
         beside := named or before,
         _find_model_cost(db, turn_id),
@@ -121,7 +121,7 @@ def _load_sent_history(db: Database, sent: RecordedPrompt) -> SentHistory:
         "session_id = (SELECT session_id FROM turn WHERE id = ?) AND message.id BETWEEN ? AND ?"
     )
     values = (sent.turn_id, *sent.history)
-    newest = SENT.select(db, f"{window} ORDER BY message.id DESC LIMIT ?", *values, MESSAGES)
+    newest = SENT.select(db, f"{window} ORDER BY message.id DESC LIMIT ?", *values, MAX_MESSAGES)
     sums = f"SELECT count(*), ifnull(sum(length(body)), 0) FROM message WHERE {window}"
     ((total, characters),) = db.execute(sums, values)
     return SentHistory(newest[::-1], int(total), int(characters))

@@ -8,10 +8,10 @@ LATE = 3_600_000  # milliseconds that a call may take: its time is that of its e
 
 
 @dataclass(frozen=True)
-class SlotSpent:
-    """The calls of one kind in a span of time; ``at`` is the first one's (milliseconds).
+class SpendingSlot:
+    """The calls of one kind in a span of time; ``at`` is the time of the first, in milliseconds.
 
-    ``unpriced`` are those without a known price.
+    ``unpriced`` counts the calls without a known price.
     """
 
     at: int
@@ -28,7 +28,7 @@ class SlotSpent:
 
 
 SLOTS = Rows(
-    SlotSpent,
+    SpendingSlot,
     "model_call",
     "min(at), agent_id, model, ifnull(purpose, 'turn'), count(*), sum(prompt),"
     " sum(cached), sum(completion), ifnull(sum(usd), 0.0),"
@@ -36,7 +36,7 @@ SLOTS = Rows(
 )
 
 
-def list_spending_slots(db: Database, since: int, until: int) -> list[SlotSpent]:
+def list_spending_slots(db: Database, since: int, until: int) -> list[SpendingSlot]:
     """Return the usage between two instants, by agent, model and purpose."""
     first = find_first_row_since(db, "model_call", "at", since - LATE)
     after = find_first_row_since(db, "model_call", "at", until + LATE)

@@ -7,8 +7,8 @@ from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.task_runs import RUNS, TaskRun
 from orchestrator.journal.schedule.tasks import Task
 
-MOST = 500  # runs
-HISTORY = 50  # runs of one task
+MAX_RUNS = 500
+MAX_TASK_RUNS = 50  # runs of one task
 
 
 class TaskWeek(NamedTuple):
@@ -19,7 +19,7 @@ class TaskWeek(NamedTuple):
     runs: list[TaskRun]
 
 
-class TaskPast(NamedTuple):
+class TaskHistory(NamedTuple):
     """A task and its newest runs."""
 
     task: Task
@@ -39,14 +39,18 @@ def load_task_week(db: Database, since: int, until: int) -> TaskWeek:
             task.id,
             since,
             until,
-            MOST,
+            MAX_RUNS,
         )
     ]
     last = {task_id: rows[0] for task_id, rows in newest.items() if rows}
-    return TaskWeek(found, last, sorted(runs, key=lambda run: run.scheduled_at)[:MOST])
+    return TaskWeek(found, last, sorted(runs, key=lambda run: run.scheduled_at)[:MAX_RUNS])
 
 
-def find_task_past(db: Database, task_id: int) -> TaskPast | None:
+def find_task_history(db: Database, task_id: int) -> TaskHistory | None:
     """Return a task with its runs; None if unknown."""
     found = [task for task in tasks.list_tasks(db) if task.id == task_id]
-    return TaskPast(found[0], task_runs.list_task_runs(db, task_id, HISTORY)) if found else None
+    return (
+        TaskHistory(found[0], task_runs.list_task_runs(db, task_id, MAX_TASK_RUNS))
+        if found
+        else None
+    )

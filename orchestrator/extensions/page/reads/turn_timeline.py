@@ -12,16 +12,16 @@ from orchestrator.journal.turns import approvals, turns
 from orchestrator.journal.turns.approvals import Approval
 from thinker.protocol.call_timing import CallTiming
 
-SHOWN = 65_536  # characters of a text
+MAX_TEXT = 65_536  # characters of a text
 LOST = turns.LOST_WORKER
-LONG_WAKE = 1000  # milliseconds; no worker takes so long to be ready
+LONG_WAKE_MS = 1000  # no worker takes so long to be ready
 SAME_DEATH = 5000  # milliseconds between the loss of a worker and its count as a death
 
 
 class TimelineBar(NamedTuple):
     """A span of time; ``kind`` is its class, times are in milliseconds.
 
-    ``measured`` is false where only the end is known; ``failed`` says that it had no result.
+    ``measured`` is False where only the end is known; ``failed`` says that there was no result.
     """
 
     name: str
@@ -110,8 +110,8 @@ STORED = Rows(
 STEPS = Rows(
     TimelineStep,
     "step",
-    f"seq, kind, name, class, {approvals.CALL_STATE}, substr(args, 1, {SHOWN}),"
-    f" substr(result, 1, {SHOWN}), idem_key, request_id, t_plan, t_intent, t_end, timing",
+    f"seq, kind, name, class, {approvals.CALL_STATE}, substr(args, 1, {MAX_TEXT}),"
+    f" substr(result, 1, {MAX_TEXT}), idem_key, request_id, t_plan, t_intent, t_end, timing",
 )
 
 
@@ -162,7 +162,7 @@ def find_turn_of_message(db: Database, message: int) -> str | None:
 
 
 def find_newest_turn(db: Database, beginning: str) -> str | None:
-    """Return the newest turn whose id begins or ends with a text."""
+    """Return the newest turn whose id begins or ends with ``beginning``."""
     found = db.execute(
         "SELECT id FROM turn WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1"
         " OR substr(id, length(id) - length(?1) + 1) = ?1 ORDER BY id DESC LIMIT 1",
@@ -224,7 +224,7 @@ def _build_attempt_bars(name: str, timing: CallTiming) -> Iterator[TimelineBar]:
 
 def _build_wake_bar(began: int, ready: int) -> TimelineBar:
     about = "the worker took it"
-    if ready - began > LONG_WAKE:
+    if ready - began > LONG_WAKE_MS:
         about = "for a worker, or a place among maxConcurrentTurns"
     return TimelineBar("wake", "wake", began, ready, about)
 

@@ -18,10 +18,10 @@ _COUNT = f"""SELECT
 + (SELECT count(*) FROM pause WHERE ended_at IS NULL)
 + (SELECT count(*) FROM task WHERE state = 'disabled' AND failures > 0)
 + (SELECT count(*) FROM step INDEXED BY step_unknown
-    WHERE {call_verdicts.OPEN.replace("?", f"?1 - {call_verdicts.LATELY}")})"""
+    WHERE {call_verdicts.OPEN.replace("?", f"?1 - {call_verdicts.VERDICT_MS}")})"""
 
 MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
-LOOKED_AT = 1000  # newest entries of the audit log
+MAX_ENTRIES = 1000  # newest entries of the audit log
 
 
 class AuditEntry(NamedTuple):
@@ -38,8 +38,8 @@ def count_waiting_items(db: Database, now: int) -> int:
     return int(db.execute(_COUNT, (now,)).get)
 
 
-def list_unconfirmed_texts(db: Database, limit: int) -> list[tuple[str, str]]:
-    """Return the chats and texts of messages of unknown delivery."""
+def list_unconfirmed_messages(db: Database, limit: int) -> list[tuple[str, str]]:
+    """Return the chat and text of each message whose delivery is unknown."""
     rows = db.execute(
         "SELECT chat_key, substr(body, 1, 500) FROM outbox WHERE state = 'unknown' LIMIT ?",
         (limit,),
@@ -53,6 +53,6 @@ def list_recent_decisions(db: Database, limit: int) -> list[AuditEntry]:
         "SELECT at, actor, act, object FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?)"
         " AS newest WHERE actor NOT IN (SELECT value FROM json_each(?))"
         " AND substr(act, 1, 4) NOT IN('web:','web/') ORDER BY id DESC LIMIT ?",
-        (LOOKED_AT, orjson.dumps(MACHINES).decode(), limit),
+        (MAX_ENTRIES, orjson.dumps(MACHINES).decode(), limit),
     )
     return [AuditEntry(int(at), str(actor), str(act), str(of)) for at, actor, act, of in rows]

@@ -11,12 +11,12 @@ import orjson
 
 from orchestrator.journal.db.database import Database, Rows
 
-IDLE = 12 * 3_600_000  # milliseconds without a request
-LONGEST = 30 * 86_400_000  # milliseconds
-INVITED = 86_400_000  # milliseconds that an invitation waits
-SEEN_EVERY = 60_000  # milliseconds between two notes that a session was used
+MAX_IDLE_MS = 12 * 3_600_000  # without a request
+MAX_AGE_MS = 30 * 86_400_000
+INVITATION_MS = 86_400_000  # that an invitation waits
+USE_INTERVAL_MS = 60_000  # between two notes that a session was used
 IDENTITY = "identity"  # a proxy told who it is
-MOST_OF_ONE = 8  # logins by identity of one person; browsers that keep no cookie make many
+MAX_IDENTITY_LOGINS = 8  # of one person; browsers that keep no cookie make many
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def create_session(db: Database, token: str, guest: WebGuest, label: str, now: i
     """Log someone in with a new token; ``label`` is the browser's description."""
     agents = _encode_agents(guest.agents)
     known = hash_secret(token), guest.user, guest.role, agents
-    made = WebSession(*known, now, now, now + LONGEST, label[:200], guest.made_by)
+    made = WebSession(*known, now, now, now + MAX_AGE_MS, label[:200], guest.made_by)
     db.execute(
         'INSERT INTO web_session(digest, "user", role, agents, made_at, last_at, ends_at, label,'
         " made_by) VALUES(?,?,?,?,?,?,?,?,?)",
@@ -74,7 +74,7 @@ def create_session(db: Database, token: str, guest: WebGuest, label: str, now: i
     )
     if guest.made_by == IDENTITY:
         kept = 'SELECT digest FROM web_session WHERE made_by = ?1 AND "user" = ?2'
-        newest = f"{kept} ORDER BY last_at DESC, rowid DESC LIMIT {MOST_OF_ONE}"
+        newest = f"{kept} ORDER BY last_at DESC, rowid DESC LIMIT {MAX_IDENTITY_LOGINS}"
         old = f'made_by = ?1 AND "user" = ?2 AND digest NOT IN ({newest})'
         db.execute(f"DELETE FROM web_session WHERE {old}", (IDENTITY, guest.user))
     return made
@@ -83,22 +83,22 @@ def create_session(db: Database, token: str, guest: WebGuest, label: str, now: i
 def find_session(db: Database, digest: str, now: int) -> WebSession | None:
     """Return a session that is still valid."""
     return SESSIONS.find_first(
-        db, "digest = ? AND ends_at > ? AND last_at > ?", digest, now, now - IDLE
+        db, "digest = ? AND ends_at > ? AND last_at > ?", digest, now, now - MAX_IDLE_MS
     )
 
 
 def mark_session_used(db: Database, digest: str, now: int) -> None:
-    """Record that a session was used, at most once in `SEEN_EVERY`."""
+    """Record that a session was used, at most once in `USE_INTERVAL_MS`."""
     db.execute(
         "UPDATE web_session SET last_at = ? WHERE digest = ? AND last_at <= ?",
-        (now, digest, now - SEEN_EVERY),
+        (now, digest, now - USE_INTERVAL_MS),
     )
 
 
 def list_sessions(db: Database, now: int) -> list[WebSession]:
     """Return the valid sessions, newest first."""
     good = "ends_at > ? AND last_at > ? ORDER BY made_at DESC, digest"
-    return SESSIONS.select(db, good, now, now - IDLE)
+    return SESSIONS.select(db, good, now, now - MAX_IDLE_MS)
 
 
 def end_sessions(db: Database, who: str) -> int:
@@ -123,7 +123,13 @@ def create_invitation(db: Database, code: str, guest: WebGuest, now: int) -> Non
     """Create an invitation with a one-time code."""
     db.execute(
         'INSERT INTO web_invite(digest, "user", role, agents, ends_at) VALUES(?,?,?,?,?)',
-        (hash_secret(code), guest.user, guest.role, _encode_agents(guest.agents), now + INVITED),
+        (
+            hash_secret(code),
+            guest.user,
+            guest.role,
+            _encode_agents(guest.agents),
+            now + INVITATION_MS,
+        ),
     )
 
 

@@ -21,8 +21,8 @@ from orchestrator.extensions.page.screen_request import (
     OWN,
     PageScreen,
     ScreenRequest,
-    Shown,
-    Titled,
+    ScreenResult,
+    TitledContent,
 )
 from orchestrator.extensions.page.screens.composer import list_writable_agents, render_composer
 from orchestrator.extensions.page.screens.media_files import render_files
@@ -62,7 +62,7 @@ DELIVERY = {
 
 
 class _Chat(NamedTuple):
-    """One chat, as it is shown: the newest part of it, or one before. ``agents`` to choose from."""
+    """A chat as displayed: its newest part, or an earlier one. ``agents`` are the choices."""
 
     key: str
     history: HistoryPage
@@ -70,12 +70,12 @@ class _Chat(NamedTuple):
     agents: Sequence[str] = ()
 
 
-async def _show_chat_list(request: ScreenRequest) -> Shown:
+async def _show_chat_list(request: ScreenRequest) -> ScreenResult:
     found = await _list_chats(request)
     return render_chats(request, found, None)
 
 
-async def _show_chat(request: ScreenRequest) -> Shown:
+async def _show_chat(request: ScreenRequest) -> ScreenResult:
     key = request.path["key"]
     if not request.viewer.can_see_chat(key):
         return h.p(class_="empty")["This chat belongs to someone else."]
@@ -86,10 +86,12 @@ async def _show_chat(request: ScreenRequest) -> Shown:
     history = await request.journal(chat_history.load_history_page, key, before)
     agents = await list_writable_agents(request) if key.startswith(OWN) else ()
     chat = _Chat(key, history, newest, agents)
-    return Titled(_format_chat_title(key), render_chats(request, await _list_chats(request), chat))
+    return TitledContent(
+        _format_chat_title(key), render_chats(request, await _list_chats(request), chat)
+    )
 
 
-async def _redirect_to_new_chat(request: ScreenRequest) -> Shown:
+async def _redirect_to_new_chat(request: ScreenRequest) -> ScreenResult:
     return RedirectResponse(f"/chats/{OWN}{request.viewer.user}/{token_hex(4)}/", 303)
 
 
@@ -101,7 +103,7 @@ async def _list_chats(request: ScreenRequest) -> list[ChatSummary]:
 
 
 def _format_chat_title(key: str) -> str:
-    """Format a chat's name; the page's own ones by their user alone."""
+    """Format a chat's name; a chat of the page has only the name of its user."""
     if not key.startswith(OWN):
         return show_hidden_characters(format_chat_name(key))
     user, _, name = key.removeprefix(OWN).rstrip("/").partition("/")
@@ -111,7 +113,7 @@ def _format_chat_title(key: str) -> str:
 def render_chats(
     request: ScreenRequest, chats: Sequence[ChatSummary], chat: _Chat | None
 ) -> h.Node:
-    """Render the list, and a chat beside it."""
+    """Render the list and, next to it, a chat."""
     return h.div(class_=f"chats {'open' if chat else ''}".strip())[
         h.div(class_="chatlist-box")[
             h.p[h.a(href="/chats/new")["+ new chat"]],
@@ -161,7 +163,7 @@ def render_question(request: ScreenRequest, found: OpenQuestion) -> h.Element:
                 {**fields, "granted": "false"},
                 "Deny",
                 danger=True,
-                asks="why not",
+                note_label="why not",
                 key="d",
             ),
         ]
@@ -282,7 +284,7 @@ def _render_turn_head(request: ScreenRequest, talk: TurnTalk) -> h.Node:
 
 
 def _find_waiting_since(talk: TurnTalk) -> int:
-    """Return when an answer was requested: its sender has waited since then."""
+    """Return the time at which an answer was requested: its sender has waited since then."""
     return min(line.at for line in talk.asked) if talk.asked else talk.began or 0
 
 

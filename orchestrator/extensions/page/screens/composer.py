@@ -17,11 +17,11 @@ from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
 from orchestrator.journal.inspect.chat_history import TurnTalk
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-PATIENCE = 0.25  # seconds that a chat waits for the list of agents
+AGENTS_TIMEOUT = 0.25  # seconds that a chat waits for the list of agents
 
 
 async def list_writable_agents(request: ScreenRequest) -> Sequence[str]:
-    """Return the agents that the session may write to; empty if not known at once.
+    """Return the agents that the session may write to; empty if not known immediately.
 
     A chat can be read while the daemon does not answer.
     """
@@ -29,7 +29,7 @@ async def list_writable_agents(request: ScreenRequest) -> Sequence[str]:
         return request.viewer.agents
     if request.daemon is None or not request.has_right(Right.LOOK):
         return ()
-    with anyio.move_on_after(PATIENCE), suppress(RpcError, PeerClosedError):
+    with anyio.move_on_after(AGENTS_TIMEOUT), suppress(RpcError, PeerClosedError):
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
         return [agent.agent_id for agent in report.agents if not agent.parent]
     return ()

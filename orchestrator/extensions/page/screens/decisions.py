@@ -19,7 +19,7 @@ from orchestrator.extensions.page.html.tables import render_panel, render_table
 from orchestrator.extensions.page.reads import call_verdicts, waiting
 from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.reads.waiting import AuditEntry
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens.chats import render_question
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.access.pairing import Pairing
@@ -33,7 +33,7 @@ from orchestrator.journal.turns import deadletters, pauses
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 
-MOST = 50  # of each kind
+MAX_ITEMS = 50  # of each kind
 # Actions of the page's forms; other entries of the audit log are in words.
 ACTS = {
     protocol.APPROVAL_DECIDE: "answered a question",
@@ -67,27 +67,27 @@ class WaitingList(NamedTuple):
 
 
 def load_waiting_list(db: Database, now: int) -> WaitingList:
-    """Load everything that waits, at most `MOST` of each kind."""
+    """Load everything that waits, at most `MAX_ITEMS` of each kind."""
     return WaitingList(
-        chat_history.list_open_questions(db, "? = 1", 1, now)[:MOST],
-        [item for item in pairing.list_pairings(db) if item.state == "pending"][:MOST],
-        [pin for pin in tool_pins.list_pins(db) if pin.needs_approval][:MOST],
-        deadletters.list_dead_letters(db)[:MOST],
-        pauses.list_pauses(db)[:MOST],
+        chat_history.list_open_questions(db, "? = 1", 1, now)[:MAX_ITEMS],
+        [item for item in pairing.list_pairings(db) if item.state == "pending"][:MAX_ITEMS],
+        [pin for pin in tool_pins.list_pins(db) if pin.needs_approval][:MAX_ITEMS],
+        deadletters.list_dead_letters(db)[:MAX_ITEMS],
+        pauses.list_pauses(db)[:MAX_ITEMS],
         [task for task in tasks.list_tasks(db) if task.state == "disabled" and task.failures][
-            :MOST
+            :MAX_ITEMS
         ],
-        waiting.list_unconfirmed_texts(db, MOST),
-        call_verdicts.list_unconfirmed_calls(db, now, MOST),
-        waiting.list_recent_decisions(db, MOST),
+        waiting.list_unconfirmed_messages(db, MAX_ITEMS),
+        call_verdicts.list_unconfirmed_calls(db, now, MAX_ITEMS),
+        waiting.list_recent_decisions(db, MAX_ITEMS),
     )
 
 
-async def _show_inbox(request: ScreenRequest) -> Shown:
+async def _show_inbox(request: ScreenRequest) -> ScreenResult:
     return render_inbox(request, await request.journal(load_waiting_list, request.now))
 
 
-async def _show_question(request: ScreenRequest) -> Shown:
+async def _show_question(request: ScreenRequest) -> ScreenResult:
     code = request.path["code"]
     found = await request.journal(chat_history.find_open_question, code, request.now)
     if found is None:

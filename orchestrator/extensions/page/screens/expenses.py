@@ -20,13 +20,13 @@ from orchestrator.extensions.page.html.outside_text import show_hidden_character
 from orchestrator.extensions.page.html.svg import Column
 from orchestrator.extensions.page.html.tables import render_panel, render_table
 from orchestrator.extensions.page.reads import spending_days
-from orchestrator.extensions.page.reads.spending_days import SlotSpent
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.reads.spending_days import SpendingSlot
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens.now import render_budget
 
 WEEK = 7  # days needed to estimate a pace
-DAYS, MOST = 30, 93  # shown by default, and at most
-KEYS: Mapping[str, Callable[[SlotSpent], str]] = {
+DEFAULT_DAYS, MAX_DAYS = 30, 93  # shown by default, and at most
+KEYS: Mapping[str, Callable[[SpendingSlot], str]] = {
     "agent": lambda slot: slot.agent_id,
     "model": lambda slot: slot.model,
     "purpose": lambda slot: slot.purpose,
@@ -55,8 +55,8 @@ class ExpenseSum:
     def tokens(self) -> int:
         return self.prompt + self.completion
 
-    def add_slot(self, slot: SlotSpent) -> "ExpenseSum":
-        """Return it with the usage of one slot added."""
+    def add_slot(self, slot: SpendingSlot) -> "ExpenseSum":
+        """Return the sum with the usage of one more slot."""
         tokens = slot.prompt + slot.completion
         return replace(
             self,
@@ -76,22 +76,22 @@ class Period(NamedTuple):
 
     since: date
     until: date
-    slots: Sequence[SlotSpent]
+    slots: Sequence[SpendingSlot]
 
 
 async def _load_period(request: ScreenRequest) -> Period:
     today = datetime.fromtimestamp(request.now / 1000, request.zone).date()
     until = _parse_day(request.query.get("to")) or today
-    since = _parse_day(request.query.get("from")) or until - timedelta(days=DAYS - 1)
-    since = max(since, until - timedelta(days=MOST - 1))
+    since = _parse_day(request.query.get("from")) or until - timedelta(days=DEFAULT_DAYS - 1)
+    since = max(since, until - timedelta(days=MAX_DAYS - 1))
     slots = [
         slot for day in _list_days(since, until) for slot in await _list_spent_slots(request, day)
     ]
     return Period(since, until, slots)
 
 
-async def _list_spent_slots(request: ScreenRequest, day: date) -> Sequence[SlotSpent]:
-    """Return the usage of a day: one short query for each."""
+async def _list_spent_slots(request: ScreenRequest, day: date) -> Sequence[SpendingSlot]:
+    """Return the usage of one day, with a short query."""
     begin, end = (
         _compute_day_start(day, request.zone),
         _compute_day_start(day + timedelta(days=1), request.zone),
@@ -103,7 +103,7 @@ def _list_days(since: date, until: date) -> Sequence[date]:
     return [since + timedelta(days=number) for number in range((until - since).days + 1)]
 
 
-async def _show_costs(request: ScreenRequest) -> Shown:
+async def _show_costs(request: ScreenRequest) -> ScreenResult:
     budgets = None
     if request.daemon is not None:
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
@@ -112,7 +112,7 @@ async def _show_costs(request: ScreenRequest) -> Shown:
     return [render_costs(request, found.slots, found.since, found.until), budgets]
 
 
-async def _send_costs_csv(request: ScreenRequest) -> Shown:
+async def _send_costs_csv(request: ScreenRequest) -> ScreenResult:
     found = await _load_period(request)
     text = io.StringIO()
     writer = csv.writer(text)
@@ -128,7 +128,7 @@ async def _send_costs_csv(request: ScreenRequest) -> Shown:
 
 
 def _escape_csv_cell(text: str) -> str:
-    """Escape a text that a spreadsheet would read as a formula."""
+    """Escape text that a spreadsheet would read as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
@@ -146,7 +146,7 @@ def _render_budgets(agents: Sequence[AgentReport]) -> h.Node:
 
 
 def render_costs(
-    request: ScreenRequest, slots: Sequence[SlotSpent], since: date, until: date
+    request: ScreenRequest, slots: Sequence[SpendingSlot], since: date, until: date
 ) -> h.Node:
     """Render the screen."""
     by = request.query.get("by", "agent")
@@ -219,14 +219,14 @@ def _describe_total(total: ExpenseSum, since: date, until: date, request: Screen
 
 
 def _describe_pace(
-    total: ExpenseSum, slots: Sequence[SlotSpent], until: date, request: ScreenRequest
+    total: ExpenseSum, slots: Sequence[SpendingSlot], until: date, request: ScreenRequest
 ) -> str:
     """Estimate the cost of a month, from a week of data on."""
     began = min((slot.at for slot in slots), default=request.now)
     days = (until - datetime.fromtimestamp(began / 1000, request.zone).date()).days + 1
     if days < WEEK:
         return ""
-    return f" At this pace a month costs {figures.format_usd(total.usd / days * DAYS)}."
+    return f" At this pace a month costs {figures.format_usd(total.usd / days * DEFAULT_DAYS)}."
 
 
 def _render_choices(by: str, measure: str, since: date, until: date) -> h.Element:
@@ -299,11 +299,11 @@ def _render_cost_table(ranked: Sequence[ExpenseSum], by: str) -> h.Node:
 
 
 def _build_columns(
-    slots: Sequence[SlotSpent],
+    slots: Sequence[SpendingSlot],
     since: date,
     until: date,
     zone: ZoneInfo,
-    key: Callable[[SlotSpent], str],
+    key: Callable[[SpendingSlot], str],
     measure: str,
 ) -> list[Column]:
     days: dict[date, dict[str, float]] = {day: {} for day in _list_days(since, until)}

@@ -9,17 +9,22 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     ShownScreen,
 )
 from orchestrator.extensions.page.html.markdown import render_markdown
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown, Titled
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
 
 
-async def _show_added_screen(request: ScreenRequest) -> Shown:
+async def _show_added_screen(request: ScreenRequest) -> ScreenResult:
     if request.daemon is None:
         return h.p(class_="empty")["An extension shows this while the daemon runs."]
     if request.path["name"] not in {link.path for link in request.added}:
         return h.p(class_="empty")["No extension has this screen."]
     asked = ShownScreen(path=request.path["name"], query=dict(request.query))
     found = await request.daemon.ask_daemon(SCREEN_SHOW, asked, ScreenText)
-    return Titled(found.title, h.article(class_="manual")[render_markdown(found.text)])
+    return TitledContent(found.title, h.article(class_="manual")[render_markdown(found.text)])
 
 
 SCREENS = (

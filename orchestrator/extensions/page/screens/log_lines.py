@@ -11,16 +11,16 @@ from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_protocol import LogLines
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from thinker.protocol.log_sentences import format_sentence
 
-MOST = 500  # lines
+MAX_LINES = 500
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FILTERS = (("level", "at least"), ("agent", "agent"), ("turn", "turn"), ("text", "contains"))
 CLOCK = "%Y-%m-%d %H:%M:%S"
 
 
-async def _show_log(request: ScreenRequest) -> Shown:
+async def _show_log(request: ScreenRequest) -> ScreenResult:
     if request.daemon is None:
         return h.p(class_="empty")["A journal without a daemon has no log."]
     found = await request.daemon.ask_daemon(page_protocol.LOG_TAIL, None, LogLines)
@@ -31,7 +31,7 @@ def render_log(request: ScreenRequest, lines: Sequence[str]) -> h.Node:
     """Render the newest matching lines, newest at the top."""
     events = [
         event for event in map(_parse_log_line, lines) if event and _matches_filters(request, event)
-    ][-MOST:]
+    ][-MAX_LINES:]
     return [
         render_filters(request, FILTERS),
         h.ol(class_="calls log", reversed=True)[

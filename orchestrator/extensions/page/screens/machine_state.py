@@ -19,14 +19,14 @@ from orchestrator.extensions.page.html.tables import render_facts, render_panel,
 from orchestrator.extensions.page.reads import waiting, web_sessions
 from orchestrator.extensions.page.reads.waiting import AuditEntry
 from orchestrator.extensions.page.reads.web_sessions import WebSession
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.db import audit
 
 VERDICTS = {"ok": "ok", "warning": "degraded", "problem": "failed"}
 ENTRIES = 50  # of the audit log
 
 
-async def _show_system(request: ScreenRequest) -> Shown:
+async def _show_system(request: ScreenRequest) -> ScreenResult:
     sessions = await request.journal(web_sessions.list_sessions, request.now)
     entries = await request.journal(waiting.list_recent_decisions, ENTRIES)
     broken = await request.journal(audit.find_broken_entry)

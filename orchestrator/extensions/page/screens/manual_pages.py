@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.markdown import render_markdown
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.home_paths import find_bundled_path
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
@@ -19,18 +19,18 @@ OWN_LINK = re.compile(r"<span>\[(?:references/)?([a-z-]+)\.md(#[a-z0-9-]*)?\] (.
 
 @cache
 def load_manual_pages() -> dict[str, str]:
-    """Load the pages by name, once before the jail closes."""
+    """Load the pages, keyed by name, once before the jail closes."""
     guide = find_bundled_path("skills") / "orchestrator-guide"
     found = {path.stem: path.read_text("utf-8") for path in sorted(guide.glob("references/*.md"))}
     return {"": (guide / "SKILL.md").read_text("utf-8"), **found}
 
 
-async def _show_manual_index(request: ScreenRequest) -> Shown:
+async def _show_manual_index(request: ScreenRequest) -> ScreenResult:
     del request
     return render_manual_page(load_manual_pages()[""])
 
 
-async def _show_manual_page(request: ScreenRequest) -> Shown:
+async def _show_manual_page(request: ScreenRequest) -> ScreenResult:
     topic = request.path["topic"].removesuffix(".md")
     if not topic or topic not in load_manual_pages():
         return h.p(class_="empty")["This page does not exist. ", h.a(href="/manual")["All pages"]]

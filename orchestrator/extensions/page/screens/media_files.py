@@ -1,4 +1,4 @@
-"""Files of chats: in the chat, and each by itself."""
+"""Files of chats, shown in the chat or separately."""
 
 from collections.abc import Iterable
 from urllib.parse import quote

@@ -13,7 +13,7 @@ from orchestrator.extensions.page.html.forms import build_link, render_act_butto
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.tables import render_panel, render_table
 from orchestrator.extensions.page.reads import activity, waiting
-from orchestrator.extensions.page.reads.activity import SpentLately, TurnInHand
+from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest
 from orchestrator.journal.db.database import Database
 from thinker.protocol.names import format_chat_name
@@ -27,12 +27,12 @@ class RecentActivity(NamedTuple):
     """Recent data of the journal; ``hour`` counts messages in two-minute steps."""
 
     hour: list[int]
-    spent: Mapping[str, SpentLately]
+    spent: Mapping[str, RecentSpending]
     waits: int
-    doing: Sequence[TurnInHand] = ()
+    doing: Sequence[TurnInProgress] = ()
 
 
-def _load_lately(db: Database, now: int) -> RecentActivity:
+def _load_recent_activity(db: Database, now: int) -> RecentActivity:
     return RecentActivity(
         activity.count_arrivals(db, now - HOUR, now, 30),
         activity.sum_agent_spending(db, now - DAY),
@@ -42,7 +42,7 @@ def _load_lately(db: Database, now: int) -> RecentActivity:
 
 
 async def _show_now(request: ScreenRequest) -> h.Node:
-    lately = await request.journal(_load_lately, request.now)
+    lately = await request.journal(_load_recent_activity, request.now)
     if request.daemon is None:
         return h.p(class_="empty")["A journal without a daemon: nothing runs here."]
     report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
@@ -60,7 +60,7 @@ def render_now(request: ScreenRequest, report: StatusReport, lately: RecentActiv
             f" · journal {figures.format_size(report.journal_bytes)}",
             f" · all times {request.zone.key}",
         ],
-        _render_waiting(request, report, lately.waits),
+        _render_attention_panel(request, report, lately.waits),
         _render_first_steps(report),
         render_panel("Agents", _render_agents(request, report, lately)),
         h.div(class_="grid")[
@@ -97,7 +97,7 @@ def render_recent_turns(recent: Sequence[RecentTurn]) -> h.Node:
     return render_table("Last turns", heads, rows, "No messages yet.")
 
 
-def _render_waiting(request: ScreenRequest, report: StatusReport, waits: int) -> h.Node:
+def _render_attention_panel(request: ScreenRequest, report: StatusReport, waits: int) -> h.Node:
     lines: list[h.Node] = []
     if waits and request.has_right(Right.DECIDE):
         words = "1 thing waits" if waits == 1 else f"{waits} things wait"
@@ -171,7 +171,7 @@ def _render_agents(request: ScreenRequest, report: StatusReport, lately: RecentA
 def _render_agent_row(
     request: ScreenRequest, agent: AgentReport, lately: RecentActivity
 ) -> Sequence[h.Node]:
-    used = lately.spent.get(agent.agent_id, SpentLately(0, 0.0, 0))
+    used = lately.spent.get(agent.agent_id, RecentSpending(0, 0.0, 0))
     doing = [turn for turn in lately.doing if turn.agent_id == agent.agent_id]
     state = "paused" if agent.paused else "idle" if agent.state == "stopped" else agent.state
     if state == "running" and all(turn.state != "running" for turn in doing):
@@ -193,7 +193,7 @@ def _render_agent_row(
             if agent.restarts
             else None,
         ],
-        [_render_turn_in_hand(request, turn) for turn in doing],
+        [_render_turn_in_progress(request, turn) for turn in doing],
         figures.format_tokens(used.tokens),
         [figures.format_usd(used.usd), " + unknown" if used.unpriced else None],
         [render_budget(use) for use in agent.budgets],
@@ -203,7 +203,7 @@ def _render_agent_row(
     )
 
 
-def _render_turn_in_hand(request: ScreenRequest, turn: TurnInHand) -> h.Node:
+def _render_turn_in_progress(request: ScreenRequest, turn: TurnInProgress) -> h.Node:
     what = f"calls {show_hidden_characters(turn.call)}" if turn.call else "asks the model"
     if turn.state != "running":
         what = f"waits: {turn.state}"

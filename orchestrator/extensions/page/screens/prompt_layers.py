@@ -19,17 +19,17 @@ from orchestrator.extensions.page.reads import prompt_comparison
 from orchestrator.extensions.page.reads.prompt_comparison import (
     NO_HISTORY,
     NO_TOOLS,
-    SentBeside,
+    PromptComparison,
     SentHistory,
 )
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect.trace import RecordedPrompt
 from thinker.protocol.messages import ToolSpec
 from thinker.protocol.names import format_turn_name
 from thinker.protocol.token_counts import estimate_tokens
 
-SHOWN = 65_536  # characters of a layer
-COMPARED = 2000  # lines of two texts that are compared line by line
+MAX_TEXT = 65_536  # characters of a layer
+MAX_COMPARED = 2000  # lines of two texts that are compared line by line
 SIGNS = {
     "first": "+ first",
     "same": "= same",
@@ -67,7 +67,7 @@ class _Text(NamedTuple):
         return len(self.text) if self.size is None else self.size
 
 
-async def _show_prompt(request: ScreenRequest) -> Shown:
+async def _show_prompt(request: ScreenRequest) -> ScreenResult:
     turn, other = request.path["turn"], request.query.get("with") or None
     found = await request.journal(prompt_comparison.find_prompt_comparison, turn, other)
     if found is None:
@@ -78,7 +78,7 @@ async def _show_prompt(request: ScreenRequest) -> Shown:
     return render_prompt(request, found)
 
 
-def render_prompt(request: ScreenRequest, found: SentBeside) -> h.Node:
+def render_prompt(request: ScreenRequest, found: PromptComparison) -> h.Node:
     """Render the screen."""
     parts = list(compare_sent_prompts(found))
     total = sum(part.tokens for part in parts) or 1
@@ -127,7 +127,7 @@ def render_prompt(request: ScreenRequest, found: SentBeside) -> h.Node:
     ]
 
 
-def compare_sent_prompts(found: SentBeside) -> Iterator[PromptPart]:
+def compare_sent_prompts(found: PromptComparison) -> Iterator[PromptPart]:
     """Yield the parts of a prompt, with tool definitions and the whole history."""
     theirs = {} if found.other is None else _build_texts(found.other, found.other_tools)
     mine = _build_texts(found.prompt, found.tools, found.history)
@@ -172,7 +172,7 @@ def _classify_change(name: str, own: _Text | None, before: _Text | None) -> str:
     return "grew" if name == HISTORY and begins[0] == begins[1] else "changed"
 
 
-def describe_cache_break(found: SentBeside, parts: list[PromptPart]) -> str:
+def describe_cache_break(found: PromptComparison, parts: list[PromptPart]) -> str:
     """Explain where the provider's cache broke, and what was sent anew for it."""
     used, stable = found.used, [part for part in parts if part.place != NEWEST]
     cached = ""
@@ -201,7 +201,7 @@ def _build_texts(
     tools: Mapping[str, ToolSpec] = NO_TOOLS,
     history: SentHistory = NO_HISTORY,
 ) -> Mapping[str, _Text]:
-    """Return the parts by name, in the order in which providers read them."""
+    """Return the parts, keyed by name, in the order in which providers read them."""
     prompt = record.prompt
     offered = "\n".join(
         _format_tool(name, prompt.reasons.get(name, ""), tools) for name in prompt.tools
@@ -244,7 +244,7 @@ def _format_history(window: tuple[int, int], history: SentHistory) -> _Text:
     return _Text("messages", "\n".join(lines), history.characters)
 
 
-def _render_across_turns(found: SentBeside) -> h.Node:
+def _render_across_turns(found: PromptComparison) -> h.Node:
     names = list(dict.fromkeys(name for one in found.turns for name in _build_texts(one)))
     rows: list[tuple[h.Node, ...]] = []
     for before, one in zip([None, *found.turns], found.turns, strict=False):
@@ -271,17 +271,17 @@ def _render_part(part: PromptPart, number: int) -> h.Element:
         h.summary[h.b[show_hidden_characters(part.name)], f" {SIGNS[part.change]}"],
         h.pre[_render_difference(part.before, part.text)]
         if part.change == "changed"
-        else h.pre[strip_terminal_codes(part.text[:SHOWN] or part.before[:SHOWN])],
+        else h.pre[strip_terminal_codes(part.text[:MAX_TEXT] or part.before[:MAX_TEXT])],
     ]
 
 
 def _render_difference(before: str, after: str) -> h.Node:
     old, new = before.splitlines(), after.splitlines()
-    if len(old) + len(new) > COMPARED:
+    if len(old) + len(new) > MAX_COMPARED:
         return [
-            h.del_[strip_terminal_codes(before[:SHOWN])],
+            h.del_[strip_terminal_codes(before[:MAX_TEXT])],
             "\n",
-            h.ins[strip_terminal_codes(after[:SHOWN])],
+            h.ins[strip_terminal_codes(after[:MAX_TEXT])],
         ]
     shown: list[h.Node] = []
     for line in ndiff(old, new):

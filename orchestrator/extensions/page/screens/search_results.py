@@ -9,16 +9,16 @@ from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.tables import render_panel
 from orchestrator.extensions.page.reads import lookup
-from orchestrator.extensions.page.reads.lookup import Findings
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.reads.lookup import SearchMatches
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.memory.message_search import MessageHit
 from thinker.protocol.names import format_chat_name, format_turn_name
 
-LONGEST = 200  # longest searched text, in characters
+MAX_SEARCH = 200  # longest searched text, in characters
 
 
-async def _show_search(request: ScreenRequest) -> Shown:
-    wanted = request.query.get("q", "").strip()[:LONGEST]
+async def _show_search(request: ScreenRequest) -> ScreenResult:
+    wanted = request.query.get("q", "").strip()[:MAX_SEARCH]
     if not wanted:
         return h.p(class_="empty")[
             "Write a turn, a message's number, an agent, a chat, or words that were said."
@@ -29,7 +29,7 @@ async def _show_search(request: ScreenRequest) -> Shown:
     return RedirectResponse(only, 303) if only else render_search_results(request, found, wanted)
 
 
-def _find_only_address(found: Findings) -> str | None:
+def _find_only_address(found: SearchMatches) -> str | None:
     """Return the address of the only match by name."""
     if found.total == 1 and found.turns:
         return build_link("turns", found.turns[0])
@@ -38,7 +38,7 @@ def _find_only_address(found: Findings) -> str | None:
     return None
 
 
-def render_search_results(request: ScreenRequest, found: Findings, wanted: str) -> h.Node:
+def render_search_results(request: ScreenRequest, found: SearchMatches, wanted: str) -> h.Node:
     """Render the list of matches."""
     sections = (
         (

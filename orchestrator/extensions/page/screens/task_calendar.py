@@ -18,16 +18,16 @@ from orchestrator.extensions.page.html.outside_text import (
 )
 from orchestrator.extensions.page.html.tables import render_facts, render_panel, render_table
 from orchestrator.extensions.page.reads import task_week
-from orchestrator.extensions.page.reads.task_week import TaskPast, TaskWeek
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.reads.task_week import TaskHistory, TaskWeek
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.schedule.task_runs import TaskRun
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe_trigger
 from orchestrator.schedules.times import ScheduleError, find_next_due
 
 WEEK = 7  # days
-FUTURE = 200  # instants of a week that are computed at most
-NEXT = 5  # instants of one task that are shown
+MAX_INSTANTS = 200  # instants of a week that are computed at most
+NEXT_INSTANTS = 5  # instants of one task that are shown
 MISFIRE = {
     "skip": "instants that were missed while no daemon ran are left out",
     "latest": "of several missed instants the latest is made up for",
@@ -35,7 +35,7 @@ MISFIRE = {
 }
 
 
-async def _show_week(request: ScreenRequest) -> Shown:
+async def _show_week(request: ScreenRequest) -> ScreenResult:
     monday = _parse_monday(request)
     since, until = (
         _compute_day_start(monday, request.zone),
@@ -46,10 +46,12 @@ async def _show_week(request: ScreenRequest) -> Shown:
     )
 
 
-async def _show_task(request: ScreenRequest) -> Shown:
+async def _show_task(request: ScreenRequest) -> ScreenResult:
     number = request.path["task"]
     found = (
-        await request.journal(task_week.find_task_past, int(number)) if number.isdigit() else None
+        await request.journal(task_week.find_task_history, int(number))
+        if number.isdigit()
+        else None
     )
     if found is None:
         return h.p(class_="empty")["This task does not exist."]
@@ -92,7 +94,7 @@ def render_week(request: ScreenRequest, found: TaskWeek, monday: date) -> h.Node
 HEADS = ("Task", "Agent", "From", "When", "Next", "Last", "#Failures", "State", "")
 
 
-def render_task(request: ScreenRequest, found: TaskPast) -> h.Node:
+def render_task(request: ScreenRequest, found: TaskHistory) -> h.Node:
     """Render one task."""
     task = found.task
     reads = request.has_right(Right.READ)
@@ -119,7 +121,7 @@ def render_task(request: ScreenRequest, found: TaskPast) -> h.Node:
             h.ul[
                 (
                     h.li[figures.render_moment(at, zone)]
-                    for at in islice(list_next_instants(task, request.now), NEXT)
+                    for at in islice(list_next_instants(task, request.now), NEXT_INSTANTS)
                 )
             ],
             h.p(class_="soft")[
@@ -180,7 +182,9 @@ def _render_day(request: ScreenRequest, found: TaskWeek, day: date) -> h.Element
         sorted(
             (at, task)
             for task in found.tasks
-            for at in islice(list_next_instants(task, max(request.now, since)), FUTURE // WEEK)
+            for at in islice(
+                list_next_instants(task, max(request.now, since)), MAX_INSTANTS // WEEK
+            )
             if at < until
         )
         if until > request.now

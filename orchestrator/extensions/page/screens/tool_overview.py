@@ -16,7 +16,7 @@ from orchestrator.extensions.page.html.outside_text import (
 from orchestrator.extensions.page.html.tables import render_panel, render_table
 from orchestrator.extensions.page.reads import call_figures
 from orchestrator.extensions.page.reads.call_figures import CallFigures
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.access.tool_pins import Pin
 
@@ -24,7 +24,7 @@ DAYS = 7
 DAY = 86_400_000  # milliseconds
 
 
-async def _show_tools(request: ScreenRequest) -> Shown:
+async def _show_tools(request: ScreenRequest) -> ScreenResult:
     pins = await request.journal(tool_pins.list_pins)
     calls = await request.journal(call_figures.list_call_figures, request.now - DAYS * DAY)
     servers: Sequence[ToolServerReport] = ()

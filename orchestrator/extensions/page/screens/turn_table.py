@@ -9,7 +9,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.tables import render_table
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect import turn_search
 from orchestrator.journal.inspect.turn_search import FoundTurn, TurnPage
 from thinker.protocol.names import format_chat_name
@@ -39,7 +39,7 @@ HEADS = (
 )
 
 
-async def _show_turns(request: ScreenRequest) -> Shown:
+async def _show_turns(request: ScreenRequest) -> ScreenResult:
     reads = request.has_right(Right.READ)
     wanted = {
         name: request.query.get(name, "") for name in turn_search.FILTERS if reads or name != "text"
@@ -104,7 +104,7 @@ def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, .
 
 
 def format_turn_tokens(turn: FoundTurn) -> str:
-    """Format a turn's tokens, with the share of a cache."""
+    """Format a turn's tokens, with the share read from a cache."""
     share = f" ({100 * turn.cached // turn.tokens} % cached)" if turn.cached and turn.tokens else ""
     return f"{figures.format_tokens(turn.tokens)}{share}"
 

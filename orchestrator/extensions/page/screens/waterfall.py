@@ -19,13 +19,13 @@ from orchestrator.extensions.page.html.outside_text import (
 from orchestrator.extensions.page.html.tables import render_facts, render_panel, render_table
 from orchestrator.extensions.page.reads import turn_timeline
 from orchestrator.extensions.page.reads.turn_timeline import TimelineBar, TimelineStep, TurnTimeline
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, Shown
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens.turn_table import describe_turn_marks, format_turn_tokens
 from thinker.protocol.names import format_chat_name, format_turn_name
 
 WIDTH, NAMES, ROW = 900, 170, 24  # of the picture, of its names, of a line
-GAP, FOLDED = 5000, 400  # idle milliseconds from which a gap is folded, and its drawn length
-MOST_ROWS = 200  # above it calls of one tool are one line
+MIN_GAP_MS, FOLDED_MS = 5000, 400  # the idle time of a folded gap, and its drawn length
+MAX_ROWS = 200  # above it calls of one tool are one line
 KINDS = {
     "queue": "waiting in line",
     "wake": "waking the agent",
@@ -58,7 +58,7 @@ class TimeScale(NamedTuple):
         return max(1.0, self.knots[-1][1])
 
 
-async def _show_turn(request: ScreenRequest) -> Shown:
+async def _show_turn(request: ScreenRequest) -> ScreenResult:
     name = request.path["turn"]
     found = await request.journal(turn_timeline.find_turn_timeline, name, request.now)
     if found is None:
@@ -75,7 +75,7 @@ async def _show_turn(request: ScreenRequest) -> Shown:
     return render_turn(request, found)
 
 
-async def _redirect_to_turn(request: ScreenRequest) -> Shown:
+async def _redirect_to_turn(request: ScreenRequest) -> ScreenResult:
     row = request.path["row"]
     turn = (
         await request.journal(turn_timeline.find_turn_of_message, int(row))
@@ -153,7 +153,7 @@ def _format_part_name(name: str) -> str:
 
 
 def _render_waterfall(found: TurnTimeline) -> h.Node:
-    bars = _merge_tool_bars(found.bars) if len(found.bars) > MOST_ROWS else found.bars
+    bars = _merge_tool_bars(found.bars) if len(found.bars) > MAX_ROWS else found.bars
     if not bars:
         return h.p(class_="empty")["No steps yet."]
     scale = build_time_scale(bars, found.came)
@@ -168,7 +168,7 @@ def _render_waterfall(found: TurnTimeline) -> h.Node:
                     h.text(x=_format_x(scale, at), y=str(ROW * len(bars) + 16))[
                         f"⋯ {figures.format_span(ms)} ⋯"
                     ]
-                    for at, ms in ((at + FOLDED / 3, ms) for at, ms in scale.folds)
+                    for at, ms in ((at + FOLDED_MS / 3, ms) for at, ms in scale.folds)
                 ),
                 (
                     [
@@ -248,7 +248,7 @@ def _render_bar(bar: TimelineBar, index: int, scale: TimeScale, came: int) -> h.
 
 
 def _render_bar_label(words: str, x: float, end: float, y: int) -> h.Element:
-    """Return a bar's label: behind it, or else inside or before it."""
+    """Render a bar's label after the bar, or else inside or before the bar."""
     width = LETTER * len(words)
     if end + width < WIDTH:
         return h.text(x=f"{end + 4:.1f}", y=str(y))[words]
@@ -264,18 +264,18 @@ def _format_x(scale: TimeScale, place: float) -> str:
 
 
 def build_time_scale(bars: Sequence[TimelineBar], came: int) -> TimeScale:
-    """Fold gaps longer than `GAP` without work: waits for people, and idle time."""
+    """Fold gaps longer than `MIN_GAP_MS` without work: waits for people, and idle time."""
     work = sorted(
         (bar.began, bar.ended)
         for bar in bars
-        if bar.kind != "person" or bar.ended - bar.began < GAP
+        if bar.kind != "person" or bar.ended - bar.began < MIN_GAP_MS
     )
     end = max(bar.ended for bar in bars)
     knots, folds, place, at = [(came, 0.0)], [], 0.0, came
     for began, ended in [*work, (end, end)]:
-        if began - at > GAP:
+        if began - at > MIN_GAP_MS:
             folds.append((place, began - at))
-            place += FOLDED
+            place += FOLDED_MS
             knots.append((began, place))
         elif began > at:
             place += began - at

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import anyio
 
 from orchestrator.control import protocol
-from orchestrator.extensions.page.daemon_side.page_access import NEEDED
+from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS
 from orchestrator.extensions.selftest.attacks.attack_world import SEVERAL, Attack, AttackWorld
 from orchestrator.extensions.selftest.attacks.raw_page import (
     OUT,
@@ -31,7 +31,7 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
 
 GUARD = "requests of the page come from the page"
 DESK = "the supervisor decides what a session does"
-METHODS = (*NEEDED, OUT)  # logging out is last: it ends the session
+METHODS = (*REQUIRED_RIGHTS, OUT)  # logging out is last: it ends the session
 _SEE_OTHER = 303  # the answer to a form that had its effect
 _EVIL = "https://evil.example"
 _FORM = "application/x-www-form-urlencoded"
@@ -248,7 +248,7 @@ ATTACKS = (
     Attack(
         "a form without its id",
         SEVERAL,
-        partial(_try_methods, trick=_post_without_id, methods=(*NEEDED,)),
+        partial(_try_methods, trick=_post_without_id, methods=(*REQUIRED_RIGHTS,)),
     ),
     Attack("a form is repeated", DESK, partial(_repeat_form, at_once=False)),
     Attack("a form is sent four times at once", DESK, partial(_repeat_form, at_once=True)),

@@ -8,7 +8,7 @@ from http import HTTPStatus
 import anyio
 import apsw
 
-from orchestrator.extensions.page.login import COOKIE, SECURE_COOKIE, WRONG
+from orchestrator.extensions.page.login import COOKIE, MAX_WRONG_CODES, SECURE_COOKIE
 from orchestrator.extensions.selftest.attacks.attack_world import (
     PERSON,
     PROXIED,
@@ -100,7 +100,9 @@ async def _use_expired_access(world: AttackWorld, table: str) -> str:
 
 async def _guess_codes(world: AttackWorld) -> str:
     """Guess many codes in a short time."""
-    statuses = [(await enter_code(world, f"{number:032x}")).status for number in range(WRONG + 5)]
+    statuses = [
+        (await enter_code(world, f"{number:032x}")).status for number in range(MAX_WRONG_CODES + 5)
+    ]
     slowed = HTTPStatus.TOO_MANY_REQUESTS in statuses
     return "" if slowed else f"{len(statuses)} codes were tried without a wait"
 
@@ -108,7 +110,7 @@ async def _guess_codes(world: AttackWorld) -> str:
 async def _lock_out_operator(world: AttackWorld) -> str:
     """Guess so often that the operator's own code might be refused."""
     code = await open_page(world)
-    for number in range(WRONG + 5):
+    for number in range(MAX_WRONG_CODES + 5):
         await enter_code(world, f"{number:032x}")
     answer = await enter_code(world, code)
     return "" if parse_token(answer) else f"the operator was answered {answer.status}"

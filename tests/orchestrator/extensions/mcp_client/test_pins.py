@@ -54,12 +54,12 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
     pins.set_servers({"files": (tool("a"),)}, {"files"})
     assert not pins.is_compared("files")
     assert pins.list_usable_tools("files") == ()
-    assert await pins.compare_new()
+    assert await pins.compare_new_lists()
     assert pins.list_usable_tools("files") == (tool("a"),)
     pins.set_tools("files", (tool("x"), tool("b", "write")))
     assert pins.list_withheld_tools() == {}
-    assert await pins.compare_new()
-    assert not await pins.compare_new()
+    assert await pins.compare_new_lists()
+    assert not await pins.compare_new_lists()
     assert pins.list_usable_tools("files") == (tool("b", "write"),)
     assert pins.list_withheld_tools() == {"files_read": "files/read"}
     assert told == ["told"]
@@ -69,7 +69,7 @@ async def test_changed_tool_is_withheld_and_its_agents_chat_hears_of_it_once(sto
 
     await store.transact(tool_pins.approve_tools, "files/read", "operator", 0)
     pins.recheck_withheld()
-    assert await pins.compare_new()
+    assert await pins.compare_new_lists()
     assert pins.list_usable_tools("files") == (tool("x"), tool("b", "write"))
     assert told == ["told"]
 
@@ -79,7 +79,7 @@ async def test_list_that_is_being_compared_withholds_nothing(store: Store) -> No
     pins = ToolPins(store, agents, lambda: 0, lambda: None)
     pins.set_servers({"files": (tool("a"),)}, {"files"})
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(pins.compare_new)
+        tasks.start_soon(pins.compare_new_lists)
         await anyio.lowlevel.checkpoint()
         assert not pins.is_compared("files")
         assert pins.list_withheld_tools() == {}
@@ -91,9 +91,9 @@ async def test_second_tool_of_one_name_does_not_vouch_for_the_first(store: Store
     """The catalogue takes the first, so the first is compared."""
     pins = silent_pins(store)
     pins.set_servers({"files": (tool("a"),)}, {"files"})
-    await pins.compare_new()
+    await pins.compare_new_lists()
     pins.set_tools("files", (tool("x"), tool("a")))
-    await pins.compare_new()
+    await pins.compare_new_lists()
     assert pins.list_usable_tools("files") == ()
     assert pins.list_withheld_tools() == {"files_read": "files/read"}
 
@@ -111,11 +111,11 @@ async def test_withheld_tools_are_found_without_comparing_whole_tools(store: Sto
     """A server with 500 changed tools would hold the event loop for longer each time."""
     pins = silent_pins(store)
     pins.set_servers({"files": (tool("a"),)}, {"files"})
-    await pins.compare_new()
+    await pins.compare_new_lists()
     listed = (
         Uncomparable(name=name, description="", parameters={}, digest=name)
         for name in ("write", "read")
     )
     pins.set_tools("files", tuple(listed))
-    await pins.compare_new()
+    await pins.compare_new_lists()
     assert pins.list_withheld_tools() == {"files_read": "files/read"}

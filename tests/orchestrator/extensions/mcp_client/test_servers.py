@@ -312,14 +312,14 @@ async def test_change_while_pins_are_compared_is_told_at_once(
     """Not with the next change."""
     both = {name: McpServer.model_validate(entry(tmp_path, name)) for name in "st"}
     async with running(tmp_path, Clock()) as servers:
-        compare = servers.pins.compare_new
+        compare = servers.pins.compare_new_lists
 
         async def compared() -> bool:
             found = await compare()
             await servers.define_servers(both)
             return found
 
-        monkeypatch.setattr(servers.pins, "compare_new", compared)
+        monkeypatch.setattr(servers.pins, "compare_new_lists", compared)
         servers._changes.wake()
         await until(servers, lambda: "t_echo" in servers.tools)
 

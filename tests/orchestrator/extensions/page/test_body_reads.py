@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from orchestrator.extensions.page.body_reads import (
-    AT_ONCE,
     MAX_BODY,
+    MAX_CONCURRENT,
     MAX_FILES_BODY,
     BodyReads,
     Form,
@@ -113,7 +113,7 @@ async def test_of_too_many_slow_forms_the_oldest_is_given_up() -> None:
     with time_limit():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(slow, -1, "other")
-            for number in range(AT_ONCE):
+            for number in range(MAX_CONCURRENT):
                 tasks.start_soon(slow, number, "one")
             await anyio.wait_all_tasks_blocked()
             assert given_up == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.extensions.page.forwarded import Forwarded, parse_forwarded
+from orchestrator.extensions.page.forwarded import ForwardedClient, parse_forwarded
 from orchestrator.extensions.page.page_wire import PageEntrance
 
 NAME = "page.example"
@@ -38,7 +38,7 @@ def came(
     entrance: PageEntrance = ENTRANCE,
     name: str = NAME,
     client: tuple[str, int] | None = ("127.0.0.1", 1),
-) -> Forwarded:
+) -> ForwardedClient:
     """What is known of a request."""
     pairs = headers.items() if isinstance(headers, dict) else headers
     raw = [(key.encode(), value.encode()) for key, value in pairs]
@@ -49,7 +49,7 @@ def came(
 def test_proxy_of_this_machine_says_how_a_browser_came(client: tuple[str, int] | None) -> None:
     """By the port or by the unix socket, which has no addresses."""
     found = came(NGINX, client=client)
-    assert found == Forwarded("", https=True, client="192.0.2.9", person="me@example.org")
+    assert found == ForwardedClient("", https=True, client="192.0.2.9", person="me@example.org")
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_other_proxies_are_understood(
 
 def test_nothing_counts_without_the_setting() -> None:
     """Nor from another machine."""
-    assert came(NGINX, PageEntrance(path="/agents")) == Forwarded("/agents")
-    assert came(NGINX, client=("192.0.2.9", 1)) == Forwarded()
+    assert came(NGINX, PageEntrance(path="/agents")) == ForwardedClient("/agents")
+    assert came(NGINX, client=("192.0.2.9", 1)) == ForwardedClient()
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "other.example", ""])

@@ -9,11 +9,11 @@ from httpx import AsyncClient, Response
 from orchestrator.control import protocol
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_protocol import PageAddress
-from orchestrator.extensions.page.login import WRONG
+from orchestrator.extensions.page.login import MAX_WRONG_CODES
 from orchestrator.extensions.page.page_app import build_csrf_value
 from orchestrator.extensions.page.page_settings import PageIdentity, PageSettings
 from orchestrator.extensions.page.reads import web_sessions
-from orchestrator.extensions.page.reads.web_sessions import MOST_OF_ONE, WebSession
+from orchestrator.extensions.page.reads.web_sessions import MAX_IDENTITY_LOGINS, WebSession
 
 NAME = "page.example"
 PROXIED = {"host": NAME, "x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.9"}
@@ -174,10 +174,10 @@ async def test_browser_that_keeps_no_cookie_has_few_logins(tmp_path: Path) -> No
         bench.web = listed(ann="viewer", bob="viewer")
         browser = bench.browser()
         await entered(browser, "bob")
-        for _ in range(MOST_OF_ONE + 3):
+        for _ in range(MAX_IDENTITY_LOGINS + 3):
             newest = await entered(browser, "ann")
         found = [session.user for session in await sessions(bench)]
-        assert found.count("ann@example.org") == MOST_OF_ONE
+        assert found.count("ann@example.org") == MAX_IDENTITY_LOGINS
         assert found.count("bob@example.org") == 1
         assert (await browser.get("/", headers={**PROXIED, **cookie(newest)})).status_code == 200
 
@@ -253,7 +253,7 @@ async def test_right_code_is_taken_after_many_wrong_ones(tmp_path: Path) -> None
     async with page_bench(tmp_path) as bench:
         browser, headers = bench.browser(), {"origin": "http://localhost:8485"}
         code = await link(bench)
-        for _ in range(WRONG):
+        for _ in range(MAX_WRONG_CODES):
             answer = await browser.post("/in", data={"code": "x"}, headers=headers)
             assert answer.status_code == 401
         again = await browser.post("/in", data={"code": "x"}, headers=headers)

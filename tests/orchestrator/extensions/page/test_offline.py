@@ -13,7 +13,7 @@ from httpx import ASGITransport, AsyncClient
 
 from orchestrator.errors import JournalError
 from orchestrator.extensions.page.live import LiveFeed
-from orchestrator.extensions.page.offline import Unattended, open_journal_reads
+from orchestrator.extensions.page.offline import AbsentSupervisor, open_journal_reads
 from orchestrator.extensions.page.page_app import PageApp
 from orchestrator.extensions.page.page_guard import PageGuard
 from orchestrator.extensions.page.screens import SCREENS
@@ -27,7 +27,7 @@ async def test_every_screen_shows_the_journal_and_offers_no_action(tmp_path: Pat
         receive(db, update(1, "what was said"))
         next_turn(db, "t1")
     with open_journal_reads(address_of(tmp_path)) as reads:
-        daemon = Unattended("c0de")
+        daemon = AbsentSupervisor("c0de")
         app = PageApp(
             reads,
             daemon,

@@ -10,12 +10,12 @@ from fakes.time_limit import time_limit
 from orchestrator.control import protocol
 from orchestrator.control.roles import ROLES
 from orchestrator.extensions.page.daemon_side import page_protocol
-from orchestrator.extensions.page.daemon_side.page_access import NEEDED, can_call_method
+from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS, can_call_method
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
 from orchestrator.extensions.page.form_methods import FIELDS
-from orchestrator.extensions.page.login import WRONG
+from orchestrator.extensions.page.login import MAX_WRONG_CODES
 from orchestrator.extensions.page.reads import web_sessions
-from orchestrator.extensions.page.reads.web_sessions import IDLE, LONGEST
+from orchestrator.extensions.page.reads.web_sessions import MAX_AGE_MS, MAX_IDLE_MS
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.journal.db import audit
 
@@ -66,7 +66,7 @@ async def test_wrong_codes_have_to_wait_after_thirty(tmp_path: Path) -> None:
     """The thirty-first in a minute is not even looked at."""
     async with page_bench(tmp_path) as bench:
         browser, headers = bench.browser(), {"origin": ORIGIN}
-        for _ in range(WRONG):
+        for _ in range(MAX_WRONG_CODES):
             assert (
                 await browser.post("/in", data={"code": "x"}, headers=headers)
             ).status_code == 401
@@ -110,7 +110,7 @@ async def test_each_role_may_do_what_its_rights_say(tmp_path: Path, role: str) -
 
 def test_every_form_is_of_a_method_that_a_role_may_call() -> None:
     """A form without a right would always be refused."""
-    assert set(FIELDS) <= set(NEEDED)
+    assert set(FIELDS) <= set(REQUIRED_RIGHTS)
 
 
 async def test_form_without_the_value_of_its_session_does_nothing(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ async def test_reading_writes_nothing(tmp_path: Path) -> None:
         assert bench.app.journal.read_version() == before
 
 
-@pytest.mark.parametrize("later", [IDLE + 1, LONGEST + 1])
+@pytest.mark.parametrize("later", [MAX_IDLE_MS + 1, MAX_AGE_MS + 1])
 async def test_login_ends_by_itself(tmp_path: Path, later: int) -> None:
     """After twelve idle hours, and after thirty days."""
     async with page_bench(tmp_path) as bench:
@@ -234,7 +234,7 @@ async def test_use_keeps_a_login_alive(tmp_path: Path) -> None:
     async with page_bench(tmp_path) as bench:
         person = await bench.login()
         for _ in range(3):
-            bench.now += IDLE - 1
+            bench.now += MAX_IDLE_MS - 1
             assert (await person.get("/")).status_code == 200
 
 

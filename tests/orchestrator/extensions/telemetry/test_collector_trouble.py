@@ -6,7 +6,11 @@ from collections.abc import Awaitable, Callable
 import anyio
 from structlog.testing import capture_logs
 
-from orchestrator.extensions.telemetry.collector_trouble import LONGEST, PATIENCE, CollectorTrouble
+from orchestrator.extensions.telemetry.collector_trouble import (
+    HINT_AFTER_SECONDS,
+    MAX_WAIT_SECONDS,
+    CollectorTrouble,
+)
 from orchestrator.testing.virtual_loop import VirtualLoop
 
 
@@ -27,7 +31,7 @@ def test_waits_grow_to_a_limit_and_honor_the_collector() -> None:
     async def course(trouble: CollectorTrouble) -> None:
         waits = [trouble.record_failure("status 503") for _ in range(12)]
         assert waits[:4] == [0.5, 1.0, 2.0, 4.0]
-        assert waits[-3:] == [LONGEST / 2] * 3
+        assert waits[-3:] == [MAX_WAIT_SECONDS / 2] * 3
         assert trouble.record_failure("status 503", 3600.0) == 3600.0
         trouble.record_success()
         assert trouble.record_failure("status 503", 0.1) == 0.5
@@ -41,7 +45,7 @@ def test_operator_is_told_of_trouble_that_lasts() -> None:
     async def course(trouble: CollectorTrouble) -> None:
         assert trouble.list_hints() == ()
         trouble.record_failure("status 503")
-        await anyio.sleep(PATIENCE - 1)
+        await anyio.sleep(HINT_AFTER_SECONDS - 1)
         trouble.record_failure("status 401, who are you?")
         assert trouble.list_hints() == ()
         await anyio.sleep(61)

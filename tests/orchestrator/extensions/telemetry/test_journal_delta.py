@@ -121,8 +121,8 @@ def test_call_without_an_answer_is_lost_after_a_while(tmp_path: Path) -> None:
             usage.delete_lost_reservation(db, found.id, 0)
             usage.record_usage(db, "work", found.id, "m", Usage(prompt=8), None, 4)
         assert looking.calls() == [("answered", 8)]
-        assert looking.calls(4 + journal_delta.LOST) == [("lost", 0)]
-        assert looking.calls(9 + journal_delta.LOST) == []
+        assert looking.calls(4 + journal_delta.LOST_AFTER_MS) == [("lost", 0)]
+        assert looking.calls(9 + journal_delta.LOST_AFTER_MS) == []
 
 
 def test_erasure_takes_no_later_turn_along(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_long_way_is_gone_in_parts(tmp_path: Path) -> None:
             db.execute(
                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
                 " INSERT INTO transition(at, kind, number, state) SELECT 1, 'turn', 0, 'x' FROM n",
-                (journal_delta.MOST,),
+                (journal_delta.MAX_ROWS,),
             )
         lived(db, 1)
         first, second = looking.on(), looking.on()

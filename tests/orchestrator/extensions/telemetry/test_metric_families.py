@@ -1,8 +1,8 @@
 """Families of series in memory."""
 
 from orchestrator.extensions.telemetry.metric_families import (
-    LONGEST,
-    MOST_VALUES,
+    MAX_CHARACTERS,
+    MAX_VALUES,
     OTHER,
     CounterFamily,
     Family,
@@ -34,13 +34,13 @@ def test_histograms_add_up_by_bucket() -> None:
 def test_made_up_names_do_not_fill_the_memory() -> None:
     """Further values of a label count as one; those that are known go on, and other labels too."""
     calls = CounterFamily[float](CALLS)
-    for number in range(MOST_VALUES + 10):
+    for number in range(MAX_VALUES + 10):
         calls.add(("a", f"tool {number}"), 1)
     calls.add(("b", "tool 0"), 1)
     calls.add(("a", "x" * 10_000), 1)
     series = calls.build_readings().series
-    assert len(series) == MOST_VALUES + 2
+    assert len(series) == MAX_VALUES + 2
     assert (series["a", OTHER], series["a", "tool 0"], series["b", "tool 0"]) == (11, 1, 1)
     short = CounterFamily[float](CALLS)
     short.add(("a", "x" * 10_000), 1)
-    assert list(short.build_readings().series) == [("a", "x" * LONGEST)]
+    assert list(short.build_readings().series) == [("a", "x" * MAX_CHARACTERS)]

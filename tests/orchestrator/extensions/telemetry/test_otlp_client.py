@@ -4,7 +4,7 @@ import pytest
 from fakes.otlp_collector import OtlpCollector, Told
 from fakes.time_limit import time_limit
 
-from orchestrator.extensions.telemetry.otlp_client import LONGEST_WAIT, OtlpClient, Posted
+from orchestrator.extensions.telemetry.otlp_client import MAX_WAIT_SECONDS, OtlpClient, PostResult
 
 NOW = 1_700_000_000.0
 EMPTY = b'{"resourceSpans":[]}'
@@ -12,7 +12,7 @@ REJECTED = b'{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}'
 NOTED = b'{"partialSuccess":{"errorMessage":"please batch"}}'
 
 
-async def posted(told: Told, *, compressed: bool = False) -> Posted:
+async def posted(told: Told, *, compressed: bool = False) -> PostResult:
     """What became of a request to which the collector said this."""
     async with OtlpCollector() as collector:
         collector.script.append(told)
@@ -29,43 +29,43 @@ async def posted(told: Told, *, compressed: bool = False) -> Posted:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (Told(), Posted("taken")),
-        (Told(202, b""), Posted("taken")),
-        (Told(200, b"thank you"), Posted("taken")),
-        (Told(200, b'{"partialSuccess":{"rejectedSpans":"many"}}'), Posted("taken")),
-        (Told(200, b"x" * 100_000), Posted("taken")),
-        (Told(200, REJECTED), Posted("taken", "too old", 3)),
-        (Told(200, NOTED), Posted("taken", "please batch")),
+        (Told(), PostResult("taken")),
+        (Told(202, b""), PostResult("taken")),
+        (Told(200, b"thank you"), PostResult("taken")),
+        (Told(200, b'{"partialSuccess":{"rejectedSpans":"many"}}'), PostResult("taken")),
+        (Told(200, b"x" * 100_000), PostResult("taken")),
+        (Told(200, REJECTED), PostResult("taken", "too old", 3)),
+        (Told(200, NOTED), PostResult("taken", "please batch")),
         (
             Told(400, b'{"message":"bad\n span"}'),
-            Posted("refused", 'status 400, {"message":"bad span"}'),
+            PostResult("refused", 'status 400, {"message":"bad span"}'),
         ),
-        (Told(400, b"\x1b[2J\xff"), Posted("refused", "status 400, \ufffd[2J\ufffd")),
-        (Told(413, b""), Posted("refused", "status 413")),
-        (Told(422, b""), Posted("refused", "status 422")),
-        (Told(401, b""), Posted("later", "status 401")),
-        (Told(404, b""), Posted("later", "status 404")),
-        (Told(302, b""), Posted("later", "status 302")),
-        (Told(500, b""), Posted("later", "status 500")),
-        (Told(503, b"", {"retry-after": "7"}), Posted("later", "status 503", wait=7.0)),
+        (Told(400, b"\x1b[2J\xff"), PostResult("refused", "status 400, \ufffd[2J\ufffd")),
+        (Told(413, b""), PostResult("refused", "status 413")),
+        (Told(422, b""), PostResult("refused", "status 422")),
+        (Told(401, b""), PostResult("later", "status 401")),
+        (Told(404, b""), PostResult("later", "status 404")),
+        (Told(302, b""), PostResult("later", "status 302")),
+        (Told(500, b""), PostResult("later", "status 500")),
+        (Told(503, b"", {"retry-after": "7"}), PostResult("later", "status 503", wait=7.0)),
         (
             Told(429, b"", {"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}),
-            Posted("later", "status 429", wait=10.0),
+            PostResult("later", "status 429", wait=10.0),
         ),
         (
             Told(429, b"", {"retry-after": "99999"}),
-            Posted("later", "status 429", wait=LONGEST_WAIT),
+            PostResult("later", "status 429", wait=MAX_WAIT_SECONDS),
         ),
     ],
 )
-async def test_answer_says_what_becomes_of_a_request(told: Told, expected: Posted) -> None:
+async def test_answer_says_what_becomes_of_a_request(told: Told, expected: PostResult) -> None:
     """Only wrong data are refused for ever; all else may pass."""
     assert await posted(told) == expected
 
 
 async def test_compressed_request_is_read_too() -> None:
     """The collector unpacks it."""
-    assert await posted(Told(), compressed=True) == Posted("taken")
+    assert await posted(Told(), compressed=True) == PostResult("taken")
 
 
 async def test_collector_without_an_answer_is_tried_later() -> None:
@@ -89,7 +89,7 @@ async def test_slow_collector_is_given_up_in_time() -> None:
         collector.silent = True
         client = OtlpClient(f"{collector.url}/v1/traces", {}, 0.05, compressed=False)
         with time_limit():
-            assert await client.post_body(EMPTY, NOW) == Posted(
+            assert await client.post_body(EMPTY, NOW) == PostResult(
                 "later", "no answer in 0.05 seconds"
             )
 

@@ -50,7 +50,7 @@ def test_batch_is_the_same_until_the_mark_moves(tmp_path: Path) -> None:
         assert (end.ends, end.requests, end.mark.id) == (0, [], rest.mark.id)
 
 
-@pytest.mark.parametrize(("limit", "value"), [("MOST_SPANS", 3), ("MOST_BYTES", 2500)])
+@pytest.mark.parametrize(("limit", "value"), [("MAX_SPANS", 3), ("MAX_BYTES", 2500)])
 def test_large_turn_is_sent_in_several_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
@@ -66,7 +66,7 @@ def test_large_turn_is_sent_in_several_requests(
     assert len(batch.requests) > 3
     every = [span for group in ids(batch) for span in group]
     assert len(every) == len(set(every)) == 13
-    if limit == "MOST_SPANS":
+    if limit == "MAX_SPANS":
         assert max(request.spans for request in batch.requests) == value
     else:
         largest = max(len(request.body) for request in batch.requests)

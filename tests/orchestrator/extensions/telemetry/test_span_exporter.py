@@ -210,7 +210,7 @@ async def test_long_turn_is_sent_whole_or_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In several requests, of which the second fails once."""
-    monkeypatch.setattr(span_batch, "MOST_SPANS", 4)
+    monkeypatch.setattr(span_batch, "MAX_SPANS", 4)
     async with sending(tmp_path, OtlpCollector()) as world:
         async with world.on():
             pass

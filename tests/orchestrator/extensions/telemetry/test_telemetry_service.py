@@ -20,7 +20,7 @@ def test_fault_of_an_exporter_does_not_end_the_daemon() -> None:
         raise ZeroDivisionError
 
     async def main() -> None:
-        with anyio.move_on_after(10 * telemetry_service.AGAIN):
+        with anyio.move_on_after(10 * telemetry_service.RETRY_SECONDS):
             await telemetry_service._keep_running(run, trouble)
         (hint,) = trouble.list_hints()
         assert "an internal fault" in hint
@@ -29,7 +29,7 @@ def test_fault_of_an_exporter_does_not_end_the_daemon() -> None:
     with capture_logs() as lines:
         loop.run(main())
     assert loop.problems == []
-    assert runs[:3] == [0.0, telemetry_service.AGAIN, 2 * telemetry_service.AGAIN]
+    assert runs[:3] == [0.0, telemetry_service.RETRY_SECONDS, 2 * telemetry_service.RETRY_SECONDS]
     broke = [line for line in lines if line["event"] == "collector_broke"]
     assert len(broke) == len(runs)
     assert broke[0]["exc_info"]

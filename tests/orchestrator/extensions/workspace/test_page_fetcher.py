@@ -200,12 +200,12 @@ def test_time_is_limited_also_for_a_server_that_drips(site: tuple[int, list[str]
 def test_canceled_fetch_ends(site: tuple[int, list[str]]) -> None:
     """While it reads."""
     port, asked = site
-    canceled = threading.Event()
+    cancelled = threading.Event()
     problems: list[str] = []
 
     def run() -> None:
         try:
-            allowed("localhost").fetch_page(f"http://localhost:{port}/drip", canceled)
+            allowed("localhost").fetch_page(f"http://localhost:{port}/drip", cancelled)
         except CallFailure as failure:
             problems.append(str(failure))
 
@@ -213,9 +213,9 @@ def test_canceled_fetch_ends(site: tuple[int, list[str]]) -> None:
     thread.start()
     while not asked:
         thread.join(0.01)
-    canceled.set()
+    cancelled.set()
     thread.join()
-    assert "it was canceled" in problems[0]
+    assert "it was cancelled" in problems[0]
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_canceled_command_is_killed(client: ServerClient) -> None:
     assert client.call("search_files", glob="begun", path=".") is not None
     client.cancel(number)
     (block,) = client.receive()["result"]["content"]
-    assert "it was canceled" in block["text"]
+    assert "it was cancelled" in block["text"]
     assert list_descendants(client.process.pid) == []
 
 

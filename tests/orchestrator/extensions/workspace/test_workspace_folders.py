@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.extensions.workspace import system_folders
 from orchestrator.extensions.workspace.workspace_folders import (
-    OLD,
+    MAX_AGE_SECONDS,
     link_python,
     link_skills,
     prepare_temporary_folder,
@@ -44,7 +44,7 @@ def test_temporary_files_go_when_nothing_changed_them_for_a_day(tmp_path: Path) 
     (folder / "link").symlink_to(kept)
     assert prepare_temporary_folder(tmp_path, time.time()) == folder
     assert {path.name for path in folder.iterdir()} == {"b.txt", "deep", "link"}
-    prepare_temporary_folder(tmp_path, time.time() + OLD + 60)
+    prepare_temporary_folder(tmp_path, time.time() + MAX_AGE_SECONDS + 60)
     assert list(folder.iterdir()) == []
     assert kept.exists()
 

@@ -11,5 +11,5 @@ def test_newest_lines_are_read_whole(tmp_path: Path) -> None:
     assert log_tail.read_tail(path) == ()
     path.write_text("one\ntwo\n")
     assert log_tail.read_tail(path) == ("one", "two")
-    path.write_bytes(b"x" * log_tail.TAIL + b"\nlast\n")
+    path.write_bytes(b"x" * log_tail.MAX_BYTES + b"\nlast\n")
     assert log_tail.read_tail(path) == ("last",)

@@ -4,10 +4,10 @@ import pytest
 
 from orchestrator.control import protocol
 from orchestrator.control.roles import ROLES, Right
-from orchestrator.extensions.page.daemon_side.page_access import NEEDED, can_call_method
+from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS, can_call_method
 
 
-@pytest.mark.parametrize("method", NEEDED)
+@pytest.mark.parametrize("method", REQUIRED_RIGHTS)
 def test_an_operator_may_do_all_that_the_page_offers(method: str) -> None:
     """Nothing that has a button is out of reach for the owner."""
     assert can_call_method("operator", method)

@@ -4,7 +4,7 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator.control import protocol
-from orchestrator.extensions.page.daemon_side.shared_status import FRESH, SharedStatus
+from orchestrator.extensions.page.daemon_side.shared_status import FRESH_SECONDS, SharedStatus
 from thinker.protocol.peer import Params
 
 
@@ -29,7 +29,7 @@ async def test_many_windows_ask_once() -> None:
             tasks.start_soon(look)
     assert len(asked) == 1
     assert await ask(None) == {"number": 1}
-    now = FRESH
+    now = FRESH_SECONDS
     assert await ask(None) == {"number": 2}
     looks.forget_answers()
     assert await looks.share_handlers({protocol.STATUS: status})[protocol.STATUS](None) == {

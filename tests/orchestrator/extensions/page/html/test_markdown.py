@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
 
 from orchestrator.extensions.page.html.markdown import (
-    MOST,
+    MAX_CHARACTERS,
     render_growing_markdown,
     render_markdown,
 )
@@ -75,7 +75,7 @@ def test_link_names_its_host_where_the_text_does_not() -> None:
 
 def test_long_text_is_cut_and_counted() -> None:
     """A page stays small."""
-    assert "and 5 characters more" in render_markdown("x" * (MOST + 5))
+    assert "and 5 characters more" in render_markdown("x" * (MAX_CHARACTERS + 5))
 
 
 def test_growing_text_shows_all_of_it() -> None:

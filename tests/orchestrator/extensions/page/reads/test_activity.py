@@ -5,7 +5,7 @@ from pathlib import Path
 from fakes.journal import booted, job, next_turn, planned, receive, update
 
 from orchestrator.extensions.page.reads import activity
-from orchestrator.extensions.page.reads.activity import SpentLately
+from orchestrator.extensions.page.reads.activity import RecentSpending
 from orchestrator.journal.turns import steps, turns, usage
 from thinker.protocol.messages import Usage
 
@@ -23,7 +23,7 @@ def test_spending_says_which_calls_have_no_price(tmp_path: Path) -> None:
     with booted(tmp_path) as db:
         for at in (1, 5):
             usage.record_usage(db, "home", None, "m", Usage(prompt=5, completion=2), None, at)
-        assert activity.sum_agent_spending(db, 2) == {"home": SpentLately(7, 0.0, 1)}
+        assert activity.sum_agent_spending(db, 2) == {"home": RecentSpending(7, 0.0, 1)}
 
 
 def test_open_turns_say_what_they_do_and_since_when(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from fakes.journal import booted, job, next_turn, planned, receive, update
 
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.page.reads import call_verdicts
-from orchestrator.extensions.page.reads.call_verdicts import LATELY, CallOutcome
+from orchestrator.extensions.page.reads.call_verdicts import VERDICT_MS, CallOutcome
 from orchestrator.extensions.upkeep import retention
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
@@ -49,7 +49,7 @@ def test_old_call_does_not_wait_for_ever(tmp_path: Path) -> None:
     """After a week its outcome helps no one."""
     with booted(tmp_path) as db:
         cut_off(db)
-        assert call_verdicts.list_unconfirmed_calls(db, CUT + LATELY, 10) == []
+        assert call_verdicts.list_unconfirmed_calls(db, CUT + VERDICT_MS, 10) == []
 
 
 def test_call_that_ended_has_no_verdict(tmp_path: Path) -> None:

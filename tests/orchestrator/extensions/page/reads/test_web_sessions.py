@@ -8,10 +8,10 @@ from fakes.journal import opened
 
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import (
-    IDLE,
-    INVITED,
-    LONGEST,
-    SEEN_EVERY,
+    INVITATION_MS,
+    MAX_AGE_MS,
+    MAX_IDLE_MS,
+    USE_INTERVAL_MS,
     WebGuest,
 )
 from orchestrator.journal.db.database import Database
@@ -39,13 +39,13 @@ def test_login_is_found_by_the_digest_of_its_token(db: Database) -> None:
 def test_login_ends_when_it_is_not_used_or_too_old(db: Database) -> None:
     """Use is noted once a minute."""
     digest = web_sessions.create_session(db, "t", ANN, "", 0).digest
-    assert web_sessions.find_session(db, digest, IDLE) is None
-    web_sessions.mark_session_used(db, digest, SEEN_EVERY - 1)
-    assert web_sessions.find_session(db, digest, IDLE) is None
-    for at in range(0, LONGEST, IDLE - 1):
+    assert web_sessions.find_session(db, digest, MAX_IDLE_MS) is None
+    web_sessions.mark_session_used(db, digest, USE_INTERVAL_MS - 1)
+    assert web_sessions.find_session(db, digest, MAX_IDLE_MS) is None
+    for at in range(0, MAX_AGE_MS, MAX_IDLE_MS - 1):
         web_sessions.mark_session_used(db, digest, at)
-    assert web_sessions.find_session(db, digest, LONGEST - 1) is not None
-    assert web_sessions.find_session(db, digest, LONGEST) is None
+    assert web_sessions.find_session(db, digest, MAX_AGE_MS - 1) is not None
+    assert web_sessions.find_session(db, digest, MAX_AGE_MS) is None
 
 
 def test_invitation_lets_in_once_and_for_a_day(db: Database) -> None:
@@ -55,7 +55,7 @@ def test_invitation_lets_in_once_and_for_a_day(db: Database) -> None:
     assert web_sessions.redeem_invitation(db, "wrong", 1) is None
     assert web_sessions.redeem_invitation(db, "code", 1) == ANN
     assert web_sessions.redeem_invitation(db, "code", 1) is None
-    assert web_sessions.redeem_invitation(db, "late", INVITED) is None
+    assert web_sessions.redeem_invitation(db, "late", INVITATION_MS) is None
 
 
 def test_logins_end_by_user_or_by_the_beginning_of_an_id(db: Database) -> None:

@@ -4,12 +4,12 @@ from datetime import date
 
 from fakes.screens import html, request
 
-from orchestrator.extensions.page.reads.spending_days import SlotSpent
+from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screens import expenses
 
 DAY = 86_400_000
-SLOT = SlotSpent(0, "home", "big", "turn", 2, 1000, 500, 10, 0.5, 0, 0)
-OTHER = SlotSpent(DAY, "work", "small", "facts", 1, 100, 0, 5, 0.0, 1, 1)
+SLOT = SpendingSlot(0, "home", "big", "turn", 2, 1000, 500, 10, 0.5, 0, 0)
+OTHER = SpendingSlot(DAY, "work", "small", "facts", 1, 100, 0, 5, 0.0, 1, 1)
 
 
 def test_sums_are_by_day_and_by_what_was_asked_for() -> None:

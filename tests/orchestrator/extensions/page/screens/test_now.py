@@ -4,7 +4,7 @@ from fakes.control_server import STATUS
 from fakes.screens import html, request
 
 from orchestrator.control.protocol import AgentReport
-from orchestrator.extensions.page.reads.activity import SpentLately
+from orchestrator.extensions.page.reads.activity import RecentSpending
 from orchestrator.extensions.page.screens import now
 
 DEMO = AgentReport(
@@ -13,7 +13,7 @@ DEMO = AgentReport(
 PAUSED = DEMO.model_copy(
     update={"agent_id": "work", "provider": "groq", "paused": "<script>budget</script>"}
 )
-LATELY = now.RecentActivity([0, 2, 1], {"work": SpentLately(41_000, 0.12, 1)}, 2)
+LATELY = now.RecentActivity([0, 2, 1], {"work": RecentSpending(41_000, 0.12, 1)}, 2)
 
 
 def test_new_home_is_shown_the_first_steps() -> None:

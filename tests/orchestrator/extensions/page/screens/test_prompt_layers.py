@@ -4,7 +4,7 @@ from fakes.screens import html, request
 
 from orchestrator.extensions.page.reads.prompt_comparison import (
     HistoryMessage,
-    SentBeside,
+    PromptComparison,
     SentHistory,
 )
 from orchestrator.extensions.page.reads.turn_timeline import ModelCost
@@ -29,7 +29,7 @@ USED = ModelCost("m", 1000, 0, 200, 0.01)
 def test_first_part_that_changed_is_what_broke_the_cache() -> None:
     """With what was sent anew, and its price."""
     shown = prompt_layers.describe_cache_break(
-        SentBeside(NEW, OLD, USED, []), list(prompt_layers.compare_prompts(NEW, OLD))
+        PromptComparison(NEW, OLD, USED, []), list(prompt_layers.compare_prompts(NEW, OLD))
     )
     assert shown == (
         "“base” is changed: all after it was new to a cache. 800 tokens were not cached,"
@@ -47,7 +47,9 @@ def test_parts_are_new_gone_changed_or_the_same() -> None:
 
 def test_lines_that_changed_are_marked_and_nothing_of_them_runs() -> None:
     """A line for each turn shows where it broke."""
-    page = html(prompt_layers.render_prompt(request(), SentBeside(NEW, OLD, None, [OLD, NEW])))
+    page = html(
+        prompt_layers.render_prompt(request(), PromptComparison(NEW, OLD, None, [OLD, NEW]))
+    )
     assert "<del>Be kind.\n</del>" in page
     assert "<ins>Be exact.\n</ins>" in page
     assert "<script>" not in page
@@ -60,7 +62,7 @@ def test_definitions_of_tools_and_the_history_are_parts_with_sizes() -> None:
     tool = ToolSpec(name="read", description="Read a file", parameters={"type": "object"})
     history = SentHistory([HistoryMessage(7, "user", "hello", 40)], 3, 120)
     prompt = NEW.model_copy(update={"history": (5, 7)})
-    found = SentBeside(prompt, None, None, [], tools={"read": tool}, history=history)
+    found = PromptComparison(prompt, None, None, [], tools={"read": tool}, history=history)
     tools, past = (
         next(part for part in prompt_layers.compare_sent_prompts(found) if part.name == name)
         for name in ("tools", "history")
@@ -83,14 +85,14 @@ def test_history_that_grows_breaks_no_cache() -> None:
         new = OLD.model_copy(update={"turn_id": "t3", "history": (first, 6)})
         parts = list(prompt_layers.compare_prompts(new, old))
         assert {part.name: part.change for part in parts}["history"] == change
-        said = prompt_layers.describe_cache_break(SentBeside(new, old, None, []), parts)
+        said = prompt_layers.describe_cache_break(PromptComparison(new, old, None, []), parts)
         assert ("Nothing before the newest message changed" in said) is (change == "grew")
 
 
 def test_name_that_no_turn_has_is_answered_with_a_sentence() -> None:
     """It is beside the turn before."""
     page = html(
-        prompt_layers.render_prompt(request(), SentBeside(NEW, OLD, None, [], unknown="<b>"))
+        prompt_layers.render_prompt(request(), PromptComparison(NEW, OLD, None, [], unknown="<b>"))
     )
     assert "No turn with a prompt has the id “&lt;b&gt;”" in page
     assert "beside turn" in page

@@ -5,7 +5,7 @@ from itertools import islice
 
 from fakes.screens import NOW, html, request
 
-from orchestrator.extensions.page.reads.task_week import TaskPast, TaskWeek
+from orchestrator.extensions.page.reads.task_week import TaskHistory, TaskWeek
 from orchestrator.extensions.page.screens import task_calendar
 from orchestrator.journal.schedule.task_runs import TaskRun
 from orchestrator.journal.schedule.tasks import Task
@@ -34,10 +34,10 @@ def test_week_shows_what_was_missed_and_what_is_due() -> None:
 
 def test_one_task_says_when_it_comes_next_and_what_it_does() -> None:
     """The instructions are for those who may read."""
-    page = html(task_calendar.render_task(request(), TaskPast(TASK, [RUN])))
+    page = html(task_calendar.render_task(request(), TaskHistory(TASK, [RUN])))
     assert "Write." in page
     assert "no daemon was running" in page
-    assert "Write." not in html(task_calendar.render_task(request("viewer"), TaskPast(TASK, [])))
+    assert "Write." not in html(task_calendar.render_task(request("viewer"), TaskHistory(TASK, [])))
     assert list(islice(task_calendar.list_next_instants(TASK, NOW), 2)) == [
         NOW + HOUR,
         NOW + 2 * HOUR,
