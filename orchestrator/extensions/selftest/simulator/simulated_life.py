@@ -16,12 +16,12 @@ from orchestrator.extensions.selftest.simulator.lossy_disk import LossyDisk
 from orchestrator.extensions.selftest.simulator.simulated_home import SimulatedHome
 from orchestrator.extensions.selftest.simulator.simulated_machine import Killed, SimulatedMachine
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
+from orchestrator.extensions.selftest.simulator.virtual_loop import VirtualLoop
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.settings import Settings
-from orchestrator.testing.virtual_loop import VirtualLoop
 
 PERIOD = 2.0  # seconds between two checks whether all work is done
 MAX_HISTORY_SECONDS = 7200.0  # from the beginning of the history

@@ -17,13 +17,13 @@ from orchestrator.extensions.selftest.simulator.scripted_tool_host import Script
 from orchestrator.extensions.selftest.simulator.scripted_worker import ScriptedWorker
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
 from orchestrator.extensions.selftest.simulator.unreliable_platform import UnreliablePlatform
+from orchestrator.extensions.selftest.simulator.virtual_loop import VirtualLoop
 from orchestrator.journal.db.writer import MAX_GROUP, GroupCommit, Job, resolve_futures
 from orchestrator.machine import Machine
 from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.processes.launch import Endpoint
 from orchestrator.settings import Settings
 from orchestrator.testing.memory_wire import MemoryProcess
-from orchestrator.testing.virtual_loop import VirtualLoop
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import Peer
 

@@ -22,10 +22,10 @@ from orchestrator.extensions.selftest.simulator.simulated_machine import (
     VirtualWriter,
 )
 from orchestrator.extensions.selftest.simulator.simulated_world import EPOCH, SimulatedWorld
+from orchestrator.extensions.selftest.simulator.virtual_loop import StuckError, VirtualLoop
 from orchestrator.journal.db.sqlite_storage import SqliteStorage, open_database
 from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
-from orchestrator.testing.virtual_loop import StuckError, VirtualLoop
 
 FRESH = 10  # one in this number of seeds begins without a journal, the others with an empty one
 DOWN = 1.0  # seconds from an end to the next start

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 import anyio
 from structlog.testing import capture_logs
 
+from orchestrator.extensions.selftest.simulator.virtual_loop import VirtualLoop
 from orchestrator.extensions.telemetry.collector_trouble import (
     HINT_AFTER_SECONDS,
     MAX_WAIT_SECONDS,
     CollectorTrouble,
 )
-from orchestrator.testing.virtual_loop import VirtualLoop
 
 
 def in_virtual_time(course: Callable[[CollectorTrouble], Awaitable[None]]) -> None:

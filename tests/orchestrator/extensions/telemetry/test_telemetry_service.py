@@ -5,9 +5,9 @@ import itertools
 import anyio
 from structlog.testing import capture_logs
 
+from orchestrator.extensions.selftest.simulator.virtual_loop import VirtualLoop
 from orchestrator.extensions.telemetry import telemetry_service
 from orchestrator.extensions.telemetry.collector_trouble import CollectorTrouble
-from orchestrator.testing.virtual_loop import VirtualLoop
 
 
 def test_fault_of_an_exporter_does_not_end_the_daemon() -> None:

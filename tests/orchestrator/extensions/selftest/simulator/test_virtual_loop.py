@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from orchestrator.testing.virtual_loop import StuckError, VirtualLoop
+from orchestrator.extensions.selftest.simulator.virtual_loop import StuckError, VirtualLoop
 
 
 def test_an_hour_passes_at_once() -> None:
