@@ -14,7 +14,7 @@ FIELDS = {"name": "p", "toolDescription": "d", "model": "inherit", "prompt": "x"
     [
         ({"type": "strin"}, "type 'strin' is unknown; use one of string, number, integer"),
         ({"type": ["string", "nil"]}, "type 'nil' is unknown"),
-        ({"type": "string", "required": True}, "required must be a list of names, beside prop"),
+        ({"type": "string", "required": True}, "required must be a list of names, next to prop"),
         ({"type": "array", "items": {"enum": "a"}}, "items.enum must be a list of values"),
         ({"anyOf": [{}, {"minimum": "1"}]}, "anyOf[1].minimum must be a number"),
         ({"type": "string", "minLength": 1.5}, "minLength must be a whole number"),

@@ -41,8 +41,8 @@ def read(folder: Path, slots: str) -> DefinitionFile:
             "8 prompt.slots.output.rows[0].a: 3 is not a schema; write {$type: str",
         ),
         ("output:\n  a:", "7 prompt.slots.output.a: nothing is not a schema; write {$type: str"),
-        ("output:\n  a: {$typ: str}", "7 prompt.slots.output.a: has no $type; write $type, $desc"),
-        ("output:\n  a: {$type: str, desc: x}", "output.a: has 'desc' besides $type; write $type"),
+        ("output:\n  a: {$typ: str}", "7 prompt.slots.output.a: has no $type; write only $type"),
+        ("output:\n  a: {$type: str, desc: x}", "output.a: has 'desc' besides $type; write only"),
         (
             "output:\n  a: {$type: strr}",
             "7 prompt.slots.output.a.$type: $type 'strr' is not a type",
