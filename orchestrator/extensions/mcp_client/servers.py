@@ -225,7 +225,7 @@ class McpServers(LoopBound):
 
         Raises:
             ToolUnavailableError: the tool did not run.
-            ToolLostError: nobody knows whether the tool ran.
+            ToolLostError: the tool may or may not have run.
             StorageFailedError: another daemon has the journal; the tool did not run.
         """
         child = await self._wait_for_server(tool.server, tell)

@@ -111,7 +111,7 @@ class ToolRequest(Frozen):
 
 
 class CallCancel(Frozen):
-    """The key of a call to end, whose answer nobody waits for."""
+    """The key of a call to end; its answer is no longer needed."""
 
     key: str
 
