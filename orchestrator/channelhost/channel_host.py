@@ -61,12 +61,12 @@ class ChannelHost:
         return wire.ChannelCursor.model_validate(found).cursor
 
     async def store_cursor(self, cursor: str) -> None:
-        await self._ask_supervisor(wire.BEGIN, wire.ChannelCursor(cursor=cursor))
+        await self.store_messages((), cursor)
 
     async def store_messages(self, messages: Sequence[wire.ReceivedMessage], cursor: str) -> None:
         """Store messages in as many batches as needed; the last one moves the cursor."""
         before = await self.load_cursor() if len(messages) > wire.MAX_BATCH else ""
-        for start in range(0, len(messages), wire.MAX_BATCH):
+        for start in range(0, len(messages) or 1, wire.MAX_BATCH):
             batch = tuple(messages[start : start + wire.MAX_BATCH])
             last = start + wire.MAX_BATCH >= len(messages)
             params = wire.ReceivedBatch(messages=batch, cursor=cursor if last else before)

@@ -231,6 +231,16 @@ async def test_what_no_agent_can_read_is_told() -> None:
     assert "I read up to 100,000 characters" in str(intake.stored[1].notice)
 
 
+async def test_cursor_moves_past_what_brings_no_message() -> None:
+    """After a restart nothing of it comes again, as it would when an own message is the last."""
+    intake = MemoryIntake()
+    scripted = ScriptedChannel(batches=[[HELLO], []], failures=[ValueError("cut off")])
+    async with running(scripted, intake):
+        with time_limit():
+            await scripted.failed.wait()
+    assert await intake.load_cursor("", "") == "2"
+
+
 async def test_more_messages_than_a_batch_takes_are_stored_in_order() -> None:
     """The cursor moves with the last of them."""
     intake = MemoryIntake()
