@@ -59,7 +59,6 @@ def make_operations(
     hosted: HostedChannels,
 ) -> DaemonOperations:
     def announce_change(old: AgentsFile, new: AgentsFile) -> None:
-        hosted.adopt_configuration(old, new)
         for part in view.parts:
             part.adopt_configuration(old, new)
 
