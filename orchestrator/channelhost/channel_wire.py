@@ -74,7 +74,7 @@ class ChannelCursor(Frozen):
 
 
 class ChannelState(Frozen):
-    """Whether messages are received, and the problem if not."""
+    """Whether messages are received, and the problem if not; while starting, that which ends it."""
 
     state: Literal["starting", "ok", "degraded"]
     detail: str = ""

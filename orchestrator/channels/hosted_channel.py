@@ -188,6 +188,8 @@ class HostedChannel:
 
     def on_child_ended(self, kind: ExitKind, reason: str) -> None:
         """Report that no messages are received."""
+        if self.status.state == "starting":  # it may have said why it cannot start
+            reason = self.status.detail or reason
         log.log(kind.log_level, "channel_host_ended", channel=self.name, kind=kind, reason=reason)
         if self.is_needed:
             self.status.state, self.status.detail = "degraded", reason

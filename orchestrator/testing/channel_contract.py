@@ -229,13 +229,15 @@ class ChannelContract:
         """Nothing is acknowledged before it is in the journal."""
         intake = MemoryIntake()
         async with self.receiving(world, intake):
+            await world.say(world.private, "before")
+            await intake.wait_for_message("before")
             intake.full = True
             await world.say(world.private, "first")
             await intake.wait_for_refusals(1)
             await world.say(world.private, "second")
             intake.full = False
             await intake.wait_for_message("second")
-        assert intake.list_texts(world.private) == ["first", "second"]
+        assert intake.list_texts(world.private) == ["before", "first", "second"]
 
     async def test_an_edit_is_an_edit_of_its_message(self, world: ChannelWorld) -> None:
         """It has the id of the message, and a date."""

@@ -25,6 +25,7 @@ from orchestrator.channel_api import (
 from orchestrator.channelhost.channel_wire import (
     MAX_SENT_FILE,
     MAX_TEXT,
+    STATE,
     MessageName,
     OutgoingMessage,
     ReceivedFile,
@@ -33,6 +34,7 @@ from orchestrator.channelhost.channel_wire import (
 from orchestrator.channelhost.foreign_channel import ChannelInbox
 from orchestrator.channels.hosted_channel import HostedChannel
 from orchestrator.loop_bound import mark_journal_job
+from orchestrator.processes.restarts import ExitKind
 from orchestrator.testing.channel_contract import MemoryIntake
 from orchestrator.testing.hosted_adapter import agents_with, hosted_channel
 
@@ -304,6 +306,19 @@ async def test_an_edit_of_the_configuration_replaces_the_process() -> None:
         assert (channel.status.state, channel.status.detail) == ("off", "")
     assert [found["user"] for found in made] == ["@bot:m.example", *["@other:m.example"] * 2]
     assert made[-1]["PIGEON_TOKEN"] == "new"
+
+
+async def test_process_that_cannot_start_is_shown_with_its_own_reason() -> None:
+    """That of its end would only name an exit code."""
+    async with running(ScriptedChannel()) as channel:
+        assert channel.child is not None
+        report = {"state": "starting", "detail": "SyntaxError: invalid syntax"}
+        channel.child.peer.notifications[STATE](report)
+        channel.on_child_ended(ExitKind.CRASH, "ended with exit code 1")
+        assert channel.status.state == "degraded"
+        assert channel.status.detail == "SyntaxError: invalid syntax"
+        channel.on_child_ended(ExitKind.CRASH, "ended with exit code 9")
+        assert channel.status.detail == "ended with exit code 9"
 
 
 async def test_a_channel_that_loses_its_library_says_what_to_type(
