@@ -6,14 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from orchestrator import installed
@@ -33,7 +26,7 @@ def _require_pattern(pattern: str) -> str:
 
 
 Pattern: TypeAlias = Annotated[str, AfterValidator(_require_pattern)]
-ModuleName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
+ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 
 
 class OptionKind(Frozen):

@@ -11,8 +11,8 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -41,38 +41,24 @@ class _LibraryLog(logging.Handler):
         log.debug("channel_library", logger=record.name, text=record.getMessage())
 
 
-@contextmanager
-def _report_fault(wire_socket: socket.socket) -> Iterator[None]:
-    """Tell the supervisor why the channel cannot start, before the process ends."""
-    try:
-        yield
-    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
-        detail = f"{type(error).__name__}: {error}"[:1000]
-        report = wire.ChannelState(state="starting", detail=detail).model_dump()
-        frame = {"jsonrpc": "2.0", "method": wire.STATE, "params": report}
-        wire_socket.sendall(orjson.dumps(frame) + b"\n")
-        raise
-
-
-def _load_channel(name: str) -> tuple[Connect, Mapping[str, str]]:
-    module = importlib.import_module(find_channel_module(name))
-    connect: Connect | None = getattr(module, "connect", None)
-    if connect is None:
-        raise ImportError(f"{module.__name__} has no `connect`")
-    return connect, {key: os.environ[key] for key in load_channel_kinds()[name].secrets}
-
-
 async def _serve_channel(
-    connect: Connect,
-    secrets: Mapping[str, str],
-    sandbox: SandboxReport,
-    wire_socket: socket.socket,
+    connect: Connect, secrets: Mapping[str, str], sandbox: SandboxReport, wire_socket: socket.socket
 ) -> None:
     options = orjson.loads(os.environ.get(wire.OPTIONS_VARIABLE, "{}"))
-    with _report_fault(wire_socket):
-        host = ChannelHost(connect(options, secrets), sandbox)
+    host = ChannelHost(connect(options, secrets), sandbox)
     async with connect_peer(wire_socket, host.requests) as peer:
         await host.serve_peer(peer)
+
+
+def _run_channel(name: str, wire_socket: socket.socket) -> None:
+    module = importlib.import_module(find_channel_module(name))
+    if not hasattr(module, "connect"):
+        raise ImportError(f"{module.__name__} has no `connect`")
+    secrets = {secret: os.environ[secret] for secret in load_channel_kinds()[name].secrets}
+    tls_context()  # before its files are out of reach
+    jail = prepare_jail(network=True, files=None).close_jail((), Path.cwd())
+    gc.freeze()  # what is there now stays
+    anyio.run(_serve_channel, module.connect, secrets, jail.report, wire_socket)
 
 
 def main(name: str) -> None:
@@ -83,12 +69,14 @@ def main(name: str) -> None:
     kernel.die_with_parent(os.getppid())
     structlog.contextvars.bind_contextvars(channel=name)
     wire_socket = socket.socket(fileno=int(os.environ[wire.FD_VARIABLE]))
-    with _report_fault(wire_socket):
-        connect, secrets = _load_channel(name)
-    tls_context()  # before its files are out of reach
-    jail = prepare_jail(network=True, files=None).close_jail((), Path.cwd())
-    gc.freeze()  # what is there now stays
-    anyio.run(_serve_channel, connect, secrets, jail.report, wire_socket)
+    try:
+        _run_channel(name, wire_socket)
+    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+        why = wire.ChannelState(state="starting", detail=f"{type(error).__name__}: {error}"[:1000])
+        frame = {"jsonrpc": "2.0", "method": wire.STATE, "params": why.model_dump()}
+        with suppress(OSError):  # the socket is closed if it began to work
+            wire_socket.sendall(orjson.dumps(frame) + b"\n")
+        raise
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Make every channel: the console, those of the channel host, and those of extensions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
@@ -8,26 +8,15 @@ from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
 from orchestrator.control.console import Console
 from orchestrator.extension import DaemonView
 from orchestrator.processes import restarts
-from orchestrator.processes.child_process import ChildProcess
 
 
-class HostedChannels:
-    """The channels of the channel host; each follows its own settings and secrets."""
-
-    def __init__(self, channels: Sequence[HostedChannel]) -> None:
-        self.channels = channels
-
-    def start_processes(self, view: DaemonView) -> None:
-        """Keep their processes running; the last replies still leave through them."""
-        for channel in self.channels:
-            view.tasks.start_soon(channel.keep_process, view.configuration.wait_for_change)
-
-    def list_children(self) -> Mapping[str, ChildProcess | None]:
-        """List their running processes by their names in `orchestrator status`."""
-        return {f"channel {channel.name}": channel.child for channel in self.channels}
+def keep_processes(view: DaemonView, hosted: Iterable[HostedChannel]) -> None:
+    """Keep their processes running; the last replies still leave through them."""
+    for channel in hosted:
+        view.tasks.start_soon(channel.keep_process, view.configuration.wait_for_change)
 
 
-async def make_channels(view: DaemonView) -> tuple[Console, HostedChannels]:
+async def make_channels(view: DaemonView) -> tuple[Console, tuple[HostedChannel, ...]]:
     """Add all adapters to ``view``; return the console and the hosted channels."""
     console, machine = Console(view.store), view.machine
     view.adapters[console.name] = console
@@ -46,4 +35,4 @@ async def make_channels(view: DaemonView) -> tuple[Console, HostedChannels]:
     for channel in hosted:
         channel.apply_settings()
         view.adapters[channel.name] = channel
-    return console, HostedChannels(hosted)
+    return console, hosted

@@ -10,7 +10,7 @@ from fakes.time_limit import time_limit
 from orchestrator.agentsfile.channel_kinds import ChannelKind
 from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
 from orchestrator.configuration import Configuration
-from orchestrator.daemon.channels import HostedChannels
+from orchestrator.daemon.channels import keep_processes
 from orchestrator.extension import DaemonView
 from orchestrator.processes.child_process import Program, Spawned
 from orchestrator.processes.supervisor import Supervisor
@@ -73,7 +73,7 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(tmp_path: Path) ->
 
         with time_limit():
             await configuration.read_at_start()
-            HostedChannels([channel]).start_processes(view)
+            keep_processes(view, [channel])
             for number, token in enumerate(("first", "second"), 1):
                 await edit_keys(f"COO_TOKEN={token}")
                 while len(started) < number or channel.child is None:
