@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import discord
@@ -43,7 +43,7 @@ class DiscordWorld:
     private: str
     group: str
     token: str = TOKEN
-    lacks: frozenset[str] = field(default_factory=frozenset)
+    lacks: frozenset[str] = frozenset({"connections", "nonsense"})
 
     @asynccontextmanager
     async def open_adapter(self) -> AsyncIterator[Adapter]:

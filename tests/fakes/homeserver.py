@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -181,7 +181,7 @@ class MatrixWorld:
     bob: MatrixPerson
     private: str
     group: str
-    lacks: frozenset[str] = field(default_factory=frozenset)
+    lacks: frozenset[str] = frozenset({"connections", "nonsense", "gone"})
 
     @asynccontextmanager
     async def open_adapter(self) -> AsyncIterator[Adapter]:

@@ -94,7 +94,7 @@ class MailWorld:
     bot: str
     private: str
     group: str
-    lacks: frozenset[str] = frozenset({"edits"})
+    lacks: frozenset[str] = frozenset({"edits", "connections", "nonsense"})
 
     @property
     def options(self) -> dict[str, str]:

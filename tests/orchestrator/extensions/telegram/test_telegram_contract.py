@@ -14,6 +14,7 @@ from orchestrator.extensions.telegram.adapter import Telegram
 from orchestrator.extensions.telegram.bot_api import BotApi
 from orchestrator.testing.channel_contract import ChannelContract
 
+LACKS = frozenset({"threads", "connections", "nonsense"})
 TOKEN = "123456:ABC-DEF"
 
 
@@ -24,7 +25,7 @@ class TelegramWorld:
     server: FakeBotApi
     private: str = "7"
     group: str = "-9"
-    lacks: frozenset[str] = field(default_factory=lambda: frozenset({"threads"}))
+    lacks: frozenset[str] = field(default_factory=lambda: LACKS)
     _gone: int = 70  # a chat that has blocked the bot
 
     @asynccontextmanager
