@@ -38,9 +38,8 @@ class Installed(NamedTuple):
 @cache
 def find_channels() -> Mapping[str, Path]:
     """Return the folders of channels by name, importing none of their modules."""
-    found = {
-        point.name: _find_folder(point) for point in _list_entry_points() if _is_package(point)
-    }
+    points = (point for point in _list_entry_points() if ":" not in point.value)
+    found = {point.name: _find_folder(point) for point in points}
     return MappingProxyType({name: folder for name, folder in found.items() if folder is not None})
 
 
@@ -56,7 +55,7 @@ def find_installed() -> Installed:
     broken: dict[str, str] = {}
     for point in _list_entry_points():
         ours = _is_own(point)
-        if _is_package(point):
+        if ":" not in point.value:  # a package alone, as of a channel
             if point.name not in channels and not ours:
                 broken[point.name] = f"the package {point.value} has no {MANIFEST}"
             continue
@@ -108,11 +107,6 @@ def _is_own(point: EntryPoint) -> bool:
     return point.value.startswith(OWN)
 
 
-def _is_package(point: EntryPoint) -> bool:
-    """Return whether it names a package alone, as that of a channel does."""
-    return ":" not in point.value
-
-
 def _load(point: EntryPoint) -> Loaded:
     """Make an extension; a foreign one gets the name of its entry point.
 
@@ -149,7 +143,7 @@ def list_shipped() -> Mapping[str, bool]:
 
     Deleted folders are included.
     """
-    return {point.name: _is_package(point) for point in _list_entry_points() if _is_own(point)}
+    return {point.name: ":" not in point.value for point in _list_entry_points() if _is_own(point)}
 
 
 def list_names() -> frozenset[str]:

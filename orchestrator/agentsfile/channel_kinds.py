@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from orchestrator import installed
@@ -15,17 +15,6 @@ from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
 
 COMMON_FIELDS = ("enabled", "access", "allowlist", "groups", "variables")  # of every hosted channel
-
-
-def _require_pattern(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"is not a regular expression: {error}") from error
-    return pattern
-
-
-Pattern: TypeAlias = Annotated[str, AfterValidator(_require_pattern)]
 ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 
 
@@ -38,7 +27,7 @@ class OptionKind(Frozen):
     model_config = ConfigDict(extra="forbid")
 
     about: str
-    pattern: Pattern
+    pattern: re.Pattern[str]
     must: str
     default: str | None = None
 
@@ -70,7 +59,7 @@ class ChannelKind(Frozen):
     chat_rate: float = Field(1.0, gt=0)
     chat_burst: int = Field(4, ge=1)
     bot_rate: float = Field(20.0, gt=0)
-    id_pattern: Pattern
+    id_pattern: re.Pattern[str]
     id_example: str
     requires: tuple[ModuleName, ...] = ()
     extra: str = ""
@@ -112,8 +101,8 @@ def _read_kinds(folders: tuple[tuple[str, Path], ...]) -> _Kinds:
             continue
         try:
             usable[name] = ChannelKind.model_validate_json((folder / MANIFEST).read_bytes())
-        except OSError as error:
-            broken[name] = f"{folder / MANIFEST}: {error.strerror}"
+        except (OSError, OverflowError, RecursionError) as error:  # of a file, or of a pattern
+            broken[name] = f"{folder / MANIFEST}: {error}"
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
             broken[name] = f"{folder / MANIFEST}: {'; '.join(map(_describe_fault, details))}"
@@ -124,5 +113,5 @@ def _describe_fault(error: ErrorDetails) -> str:
     place, kind = ".".join(map(str, error["loc"])), error["type"]
     if kind in {"extra_forbidden", "missing"}:
         return f'{"unknown" if kind == "extra_forbidden" else "missing"} field "{place}"'
-    message = error["msg"].removeprefix("Value error, ")
+    message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
     return f"{place}: {message}" if place else message

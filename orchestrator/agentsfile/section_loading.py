@@ -65,8 +65,7 @@ def _warn_of_missing(draft: Draft, place: Literal["channels", "extensions"], nam
 def _describe_unknown_channel(name: str, known: Iterable[str]) -> str:
     if problem := explain_broken_kind(name):
         return f"channel '{name}' cannot be used: {problem}"
-    advice = f"install its package with {find_pip()}"
-    advice += " (then restart the daemon), or remove it"
+    advice = f"install its package with {find_pip()} and restart the daemon, or remove it"
     return f"unknown channel '{name}'" + suggest_name(name, known, advice)
 
 

@@ -97,9 +97,8 @@ class ChannelHost:
             except SendError as error:
                 pause = self._report_failure(str(error), error.retry_after)
             except (RpcError, TimeoutError) as error:
-                pause = self._report_failure(
-                    f"messages cannot be stored: {str(error) or 'no answer'}"
-                )
+                why = str(error) or "no answer"
+                pause = self._report_failure(f"messages cannot be stored: {why}")
             except Exception as error:  # the library may raise anything
                 log.debug("channel_failed", exc_info=True)
                 pause = self._report_failure(f"{type(error).__name__}: {error}")

@@ -64,10 +64,8 @@ def make_operations(
 
     def list_children() -> Mapping[str, ChildProcess | None]:
         """List the children of the core beside those of agents, and those of extensions."""
-        own = {
-            "zygote": view.machine.zygote,
-            **{f"channel {one.name}": one.child for one in hosted},
-        }
+        own: dict[str, ChildProcess | None] = {"zygote": view.machine.zygote}
+        own |= {f"channel {channel.name}": channel.child for channel in hosted}
         return own | dict(chain.from_iterable(part.children().items() for part in view.parts))
 
     return DaemonOperations(

@@ -81,7 +81,7 @@ async def hosted_channel(
     )
     channel = HostedChannel(name, kind, means)
     async with open_tasks() as tasks:
-        tasks.start_soon(channel.keep_process, _never)
+        tasks.start_soon(channel.keep_process, anyio.sleep_forever)
         with time_limit():
             while channel.child is None:
                 await anyio.lowlevel.checkpoint()
@@ -97,7 +97,3 @@ async def hosted_adapter(
     kind = load_channel_kinds()[name]
     async with hosted_channel(kind, name, lambda: agents, secrets, connect) as (channel, _):
         yield channel
-
-
-async def _never() -> None:
-    await anyio.sleep_forever()
