@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from fakes.partial_world import PartialWorld
 from fakes.slack_server import APP_TOKEN, BOT, BOT_TOKEN, Fault, SlackServer, as_seen
 
 from orchestrator.channels.hosted_channel import HostedChannel
@@ -14,7 +15,7 @@ TOKENS = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN}
 
 
 @dataclass
-class SlackWorld:
+class SlackWorld(PartialWorld):
     """A workspace."""
 
     server: SlackServer

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from fakes.agents_file import validate_file
 from fakes.time_limit import time_limit
+from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import ChannelKind
@@ -312,7 +313,7 @@ async def test_process_that_cannot_start_is_shown_with_its_own_reason() -> None:
     """That of its end would only name an exit code."""
     async with running(ScriptedChannel()) as channel:
         assert channel.child is not None
-        report = {"state": "starting", "detail": "SyntaxError: invalid syntax"}
+        report: JsonValue = {"state": "starting", "detail": "SyntaxError: invalid syntax"}
         channel.child.peer.notifications[STATE](report)
         channel.on_child_ended(ExitKind.CRASH, "ended with exit code 1")
         assert channel.status.state == "degraded"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fakes.bot_api import BLOCKED, LOST_ANSWER, FakeBotApi, too_many
 from fakes.own_task import in_own_task
+from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
 from orchestrator.extensions.telegram.adapter import Telegram
@@ -19,7 +20,7 @@ TOKEN = "123456:ABC-DEF"
 
 
 @dataclass
-class TelegramWorld:
+class TelegramWorld(PartialWorld):
     """A `ChannelWorld` on the fake Bot API."""
 
     server: FakeBotApi
