@@ -192,7 +192,7 @@ class Intake(Protocol):
         """Store updates and the channel's next offset or cursor in one transaction (T1).
 
         Returns after the commit: only then may the adapter acknowledge. Returns the answer to each
-        new `PRESS`, by its message id, for the person who pressed.
+        new `PRESS`, by its message id, for the person who pressed. No updates store no offset.
         """
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:

@@ -12,13 +12,14 @@ DISTRIBUTION = "orchestrator-daemon"
 def explain_missing(modules: Iterable[str], extra: str) -> str:
     """Return a message that names a missing module and how to install it, or an empty string.
 
-    Nothing is imported. Without an ``extra``, the module is installed by its own name.
+    Nothing is imported.
     """
     missing = next((name for name in modules if find_spec(name) is None), None)
     if missing is None:
         return ""
-    wanted = f"'{DISTRIBUTION}[{extra}]'" if extra else missing
-    return f"{missing} is not installed; run: {_find_pip()} install {wanted}"
+    if not extra:  # a module and what brings it may differ in their names
+        return f"{missing} is not installed; install what brings it with {find_pip()}"
+    return f"{missing} is not installed; run: {find_pip()} install '{DISTRIBUTION}[{extra}]'"
 
 
 def explain_missing_extension(name: str) -> str:
@@ -36,10 +37,10 @@ def format_extension_install(name: str) -> str:
     except PackageNotFoundError:  # a copy of the source that nothing has installed
         extras = ()
     wanted = f"'{DISTRIBUTION}[{name}]'" if name in extras else f"--force-reinstall {DISTRIBUTION}"
-    return f"{_find_pip()} install {wanted}"
+    return f"{find_pip()} install {wanted}"
 
 
-def _find_pip() -> str:
+def find_pip() -> str:
     """Return the pip of this environment, by its path if it has one."""
     path = Path(sys.executable).with_name("pip")
     return str(path) if sys.prefix != sys.base_prefix and path.exists() else "pip"

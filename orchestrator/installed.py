@@ -39,7 +39,8 @@ class InstalledExtensions(NamedTuple):
 @cache
 def find_channels() -> Mapping[str, Path]:
     """Return the folders of channels, keyed by name, importing none of their modules."""
-    found = {point.name: _find_folder(point) for point in _list_entry_points() if not point.attr}
+    points = (point for point in _list_entry_points() if ":" not in point.value)
+    found = {point.name: _find_folder(point) for point in points}
     return MappingProxyType({name: folder for name, folder in found.items() if folder is not None})
 
 
@@ -55,9 +56,9 @@ def find_installed() -> InstalledExtensions:
     broken: dict[str, str] = {}
     for point in _list_entry_points():
         ours = _is_own(point)
-        if not point.attr:
+        if ":" not in point.value:  # a package alone, as of a channel
             if point.name not in channels and not ours:
-                broken[point.name] = f"the package {point.module} has no {MANIFEST}"
+                broken[point.name] = f"the package {point.value} has no {MANIFEST}"
             continue
         try:
             found = _load(point)
@@ -65,7 +66,7 @@ def find_installed() -> InstalledExtensions:
             if ours and (error.name or "").startswith(OWN):
                 continue
             broken[point.name] = str(error)
-        except Exception as error:  # noqa: BLE001 - a third-party module may fail in any way
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a third-party module may fail in any way
             broken[point.name] = f"{type(error).__name__}: {error}"
         else:
             (own if ours else foreign)[point.name] = found
@@ -84,9 +85,15 @@ def find_extension(name: str) -> Loaded | None:
 
 
 def find_channel_module(name: str) -> str:
-    """Return the name of the module for a chat system: ``<package>.<name>_channel``."""
-    package = next(point.module for point in _list_entry_points() if point.name == name)
-    return f"{package}.{name}_channel"
+    """Return the name of the module for a chat system: ``<package>.<name>_channel``.
+
+    Raises:
+        ModuleNotFoundError: its package is not installed any more.
+    """
+    for point in _list_entry_points():
+        if point.name == name:
+            return f"{point.module}.{name}_channel"
+    raise ModuleNotFoundError(f"the package of channel {name!r} is no longer installed")
 
 
 @cache  # finding them reads the metadata of every distribution: 15 ms
@@ -129,11 +136,14 @@ def list_unknown_methods(kind: type, base: type) -> list[str]:
 
 def _find_folder(point: EntryPoint) -> Path | None:
     """Return the folder of a channel's package without importing it."""
-    parent, _, _ = point.module.rpartition(".")
+    parent, _, _ = point.value.rpartition(".")
     if parent.startswith(OWN.rstrip(".")):
-        folder = Path(__file__).parent.joinpath(*point.module.split(".")[1:])
+        folder = Path(__file__).parent.joinpath(*point.value.split(".")[1:])
         return folder if (folder / MANIFEST).is_file() else None
-    spec = find_spec(point.module)
+    try:
+        spec = find_spec(point.module)
+    except (Exception, SystemExit):  # noqa: BLE001 - packages above it are imported
+        return None
     for place in (spec.submodule_search_locations or ()) if spec is not None else ():
         if (Path(place) / MANIFEST).is_file():
             return Path(place)
@@ -145,7 +155,7 @@ def list_shipped() -> Mapping[str, bool]:
 
     Deleted folders are included.
     """
-    return {point.name: not point.attr for point in _list_entry_points() if _is_own(point)}
+    return {point.name: ":" not in point.value for point in _list_entry_points() if _is_own(point)}
 
 
 def list_names() -> frozenset[str]:

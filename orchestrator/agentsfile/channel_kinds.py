@@ -1,16 +1,21 @@
 """The chat systems of the channel host, as the `channel.json` in each folder describes them."""
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from orchestrator import installed
 from orchestrator.agentsfile.missing_extensions import list_reserved_channels
 from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
+
+COMMON_FIELDS = ("enabled", "access", "allowlist", "groups", "variables")  # of every hosted channel
+ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 
 
 class OptionKind(Frozen):
@@ -19,10 +24,18 @@ class OptionKind(Frozen):
     ``must`` completes the sentence "must be …" for values that do not match ``pattern``.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     about: str
-    pattern: str
+    pattern: re.Pattern[str]
     must: str
     default: str | None = None
+
+    @model_validator(mode="after")
+    def _check_default(self) -> Self:
+        if self.default is not None and not re.fullmatch(self.pattern, self.default):
+            raise ValueError("its default does not match its pattern")
+        return self
 
 
 class ChannelKind(Frozen):
@@ -47,10 +60,18 @@ class ChannelKind(Frozen):
     chat_rate: float = Field(1.0, gt=0)
     chat_burst: int = Field(4, ge=1)
     bot_rate: float = Field(20.0, gt=0)
-    id_pattern: str
+    id_pattern: re.Pattern[str]
     id_example: str
-    requires: tuple[str, ...] = ()
+    requires: tuple[ModuleName, ...] = ()
     extra: str = ""
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        if taken := sorted(self.options.keys() & {*COMMON_FIELDS}):
+            raise ValueError(f"options: every channel has a field {taken[0]!r}; rename the option")
+        if not re.fullmatch(self.id_pattern, self.id_example):
+            raise ValueError("id_example does not match id_pattern")
+        return self
 
 
 class _Kinds(NamedTuple):
@@ -67,7 +88,8 @@ def load_channel_kinds() -> Mapping[str, ChannelKind]:
 
 def explain_broken_kind(name: str) -> str:
     """Return the reason why an installed channel cannot be used; empty for any other channel."""
-    return _read_kinds(tuple(installed.find_channels().items())).broken.get(name, "")
+    broken = _read_kinds(tuple(installed.find_channels().items())).broken
+    return broken.get(name) or installed.find_installed().broken.get(name, "")
 
 
 @lru_cache(maxsize=8)
@@ -80,10 +102,17 @@ def _read_kinds(folders: tuple[tuple[str, Path], ...]) -> _Kinds:
             continue
         try:
             usable[name] = ChannelKind.model_validate_json((folder / MANIFEST).read_bytes())
-        except OSError as error:
-            broken[name] = f"{folder / MANIFEST}: {error.strerror}"
+        except (OSError, OverflowError, RecursionError) as error:  # of a file, or of a pattern
+            broken[name] = f"{folder / MANIFEST}: {error}"
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
-            faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in details)
-            broken[name] = f"{folder / MANIFEST}: {'; '.join(faults)}"
+            broken[name] = f"{folder / MANIFEST}: {'; '.join(map(_describe_fault, details))}"
     return _Kinds(usable, broken)
+
+
+def _describe_fault(error: ErrorDetails) -> str:
+    place, kind = ".".join(map(str, error["loc"])), error["type"]
+    if kind in {"extra_forbidden", "missing"}:
+        return f'{"unknown" if kind == "extra_forbidden" else "missing"} field "{place}"'
+    message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    return f"{place}: {message}" if place else message

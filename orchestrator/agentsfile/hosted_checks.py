@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from orchestrator.agentsfile.channel_kinds import ChannelKind, load_channel_kinds
+from orchestrator.agentsfile.channel_kinds import COMMON_FIELDS, ChannelKind, load_channel_kinds
 from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.problems import suggest_place
@@ -44,8 +44,7 @@ def _check_options(draft: Draft, name: str, kind: ChannelKind, section: HostedSe
     given = section.format_options(kind)
     for option in section.__pydantic_extra__:
         if option not in kind.options:
-            known = (*kind.options, *("enabled", "access", "allowlist", "groups", "variables"))
-            advice = suggest_place(option, known)
+            advice = suggest_place(option, (*kind.options, *COMMON_FIELDS))
             draft.add_error(
                 ("channels", name, option), f"channel '{name}': unknown field \"{option}\"{advice}"
             )

@@ -18,6 +18,7 @@ from orchestrator.agentsfile.mounting import MountedModels, load_models
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.agentsfile.valid_parts import load_section, read_object_at
+from orchestrator.extras import find_pip
 from thinker.protocol.messages import JsonObject
 
 
@@ -64,7 +65,8 @@ def _warn_about_missing(draft: Draft, place: Literal["channels", "extensions"], 
 def _describe_unknown_channel(name: str, known: Iterable[str]) -> str:
     if problem := explain_broken_kind(name):
         return f"channel '{name}' cannot be used: {problem}"
-    return f"unknown channel '{name}'" + suggest_name(name, known)
+    advice = f"install its package with {find_pip()} and restart the daemon, or remove it"
+    return f"unknown channel '{name}'" + suggest_name(name, known, advice)
 
 
 def load_extensions(draft: Draft, value: JsonObject) -> None:

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -41,13 +42,23 @@ class _LibraryLog(logging.Handler):
 
 
 async def _serve_channel(
-    connect: Connect, secrets: Mapping[str, str], sandbox: SandboxReport
+    connect: Connect, secrets: Mapping[str, str], sandbox: SandboxReport, wire_socket: socket.socket
 ) -> None:
     options = orjson.loads(os.environ.get(wire.OPTIONS_VARIABLE, "{}"))
     host = ChannelHost(connect(options, secrets), sandbox)
-    wire_socket = socket.socket(fileno=int(os.environ[wire.FD_VARIABLE]))
     async with connect_peer(wire_socket, host.requests) as peer:
         await host.serve_peer(peer)
+
+
+def _run_channel(name: str, wire_socket: socket.socket) -> None:
+    module = importlib.import_module(find_channel_module(name))
+    if not hasattr(module, "connect"):
+        raise ImportError(f"{module.__name__} has no `connect`")
+    secrets = {secret: os.environ[secret] for secret in load_channel_kinds()[name].secrets}
+    tls_context()  # before its files are out of reach
+    jail = prepare_jail(network=True, files=None).close_jail((), Path.cwd())
+    gc.freeze()  # what is there now stays
+    anyio.run(_serve_channel, module.connect, secrets, jail.report, wire_socket)
 
 
 def main(name: str) -> None:
@@ -56,13 +67,16 @@ def main(name: str) -> None:
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.INFO)
     logging.captureWarnings(capture=True)
     kernel.die_with_parent(os.getppid())
-    module = importlib.import_module(find_channel_module(name))
-    connect: Connect = module.connect
-    secrets = {secret: os.environ[secret] for secret in load_channel_kinds()[name].secrets}
-    tls_context()  # before its files are out of reach
-    jail = prepare_jail(network=True, files=None).close_jail((), Path.cwd())
-    gc.freeze()  # what is there now stays
-    anyio.run(_serve_channel, connect, secrets, jail.report)
+    structlog.contextvars.bind_contextvars(channel=name)
+    wire_socket = socket.socket(fileno=int(os.environ[wire.FD_VARIABLE]))
+    try:
+        _run_channel(name, wire_socket)
+    except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+        why = wire.ChannelState(state="starting", detail=f"{type(error).__name__}: {error}"[:1000])
+        frame = {"jsonrpc": "2.0", "method": wire.STATE, "params": why.model_dump()}
+        with suppress(OSError):  # the socket is closed if it began to work
+            wire_socket.sendall(orjson.dumps(frame) + b"\n")
+        raise
 
 
 if __name__ == "__main__":

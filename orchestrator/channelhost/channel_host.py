@@ -4,10 +4,11 @@ import base64
 import os
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import anyio
 import structlog
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from orchestrator.channel_api import SendError, SendOutcome
 from orchestrator.channelhost import channel_wire as wire
@@ -21,6 +22,8 @@ CALL_SECONDS = 50.0  # seconds for one call; the supervisor gives up after 60
 CLOSE_SECONDS = 1.0  # seconds for connections to be closed in order
 STORE_SECONDS = 60.0  # seconds for the supervisor to store messages
 FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0  # seconds before the channel is restarted
+UNKNOWN = SendOutcome.UNKNOWN
+M = TypeVar("M", bound=BaseModel)
 log = structlog.get_logger()
 
 
@@ -34,11 +37,11 @@ class ChannelHost:
         self._state = wire.ChannelState(state="starting")
         self._failures = 0
         self.requests: dict[str, RequestHandler] = {
-            wire.SEND: self._send_message,
-            wire.EDIT: self._edit_message,
-            wire.REMOVE: self._remove_message,
-            wire.TYPING: self._show_typing,
-            wire.DOWNLOAD: self._download_file,
+            wire.SEND: _handle(wire.OutgoingMessage, self._send_message),
+            wire.EDIT: _handle(wire.OutgoingMessage, channel.edit),
+            wire.REMOVE: _handle(wire.MessageName, channel.remove),
+            wire.TYPING: _handle(wire.MessageName, channel.show_typing),
+            wire.DOWNLOAD: _handle(wire.FileName, self._download_file),
         }
 
     async def serve_peer(self, peer: Peer) -> None:
@@ -61,12 +64,12 @@ class ChannelHost:
         return wire.ChannelCursor.model_validate(found).cursor
 
     async def store_cursor(self, cursor: str) -> None:
-        await self._call_supervisor(wire.BEGIN, wire.ChannelCursor(cursor=cursor))
+        await self.store_messages((), cursor)
 
     async def store_messages(self, messages: Sequence[wire.ReceivedMessage], cursor: str) -> None:
         """Store messages in as many batches as needed; the last one moves the cursor."""
         before = await self.load_cursor() if len(messages) > wire.MAX_BATCH else ""
-        for start in range(0, len(messages), wire.MAX_BATCH):
+        for start in range(0, len(messages) or 1, wire.MAX_BATCH):
             batch = tuple(messages[start : start + wire.MAX_BATCH])
             last = start + wire.MAX_BATCH >= len(messages)
             params = wire.ReceivedBatch(messages=batch, cursor=cursor if last else before)
@@ -94,9 +97,8 @@ class ChannelHost:
             except SendError as error:
                 pause = self._report_failure(str(error), error.retry_after)
             except (RpcError, TimeoutError) as error:
-                pause = self._report_failure(
-                    f"messages cannot be stored: {str(error) or 'no answer'}"
-                )
+                why = str(error) or "no answer"
+                pause = self._report_failure(f"messages cannot be stored: {why}")
             except Exception as error:  # the library may raise anything
                 log.debug("channel_failed", exc_info=True)
                 pause = self._report_failure(f"{type(error).__name__}: {error}")
@@ -112,57 +114,34 @@ class ChannelHost:
 
     # --- requests of the supervisor ---------------------------------------------------------------
 
-    async def _send_message(self, params: JsonValue) -> wire.CallReport:
-        message = wire.OutgoingMessage.model_validate(params)
+    async def _send_message(self, message: wire.OutgoingMessage) -> wire.CallReport:
+        return wire.CallReport(message_id=await self._channel.send(message))
 
-        async def send_message() -> wire.CallReport:
-            return wire.CallReport(message_id=await self._channel.send(message))
-
-        return await call_library(send_message)
-
-    async def _edit_message(self, params: JsonValue) -> wire.CallReport:
-        message = wire.OutgoingMessage.model_validate(params)
-        return await call_library(lambda: run_without_result(self._channel.edit(message)))
-
-    async def _remove_message(self, params: JsonValue) -> wire.CallReport:
-        message = wire.MessageName.model_validate(params)
-        return await call_library(lambda: run_without_result(self._channel.remove(message)))
-
-    async def _show_typing(self, params: JsonValue) -> wire.CallReport:
-        chat = wire.MessageName.model_validate(params)
-        return await call_library(lambda: run_without_result(self._channel.show_typing(chat)))
-
-    async def _download_file(self, params: JsonValue) -> wire.CallReport:
-        file = wire.FileName.model_validate(params)
-
-        async def download_file() -> wire.CallReport:
-            limit = min(file.limit, wire.MAX_SENT_FILE)
-            data = await self._channel.download(file.handle, limit)
-            if len(data) > limit:
-                raise SendError(f"the file is over {limit} bytes", SendOutcome.PERMANENT)
-            return wire.CallReport(data=base64.b64encode(data).decode())
-
-        return await call_library(download_file)
+    async def _download_file(self, file: wire.FileName) -> wire.CallReport:
+        limit = min(file.limit, wire.MAX_SENT_FILE)
+        data = await self._channel.download(file.handle, limit)
+        if len(data) > limit:
+            raise SendError(f"the file is over {limit} bytes", SendOutcome.PERMANENT)
+        return wire.CallReport(data=base64.b64encode(data).decode())
 
 
-async def run_without_result(work: Awaitable[None]) -> wire.CallReport:
-    await work
-    return wire.CallReport()
+def _handle(
+    model: type[M], call: Callable[[M], Awaitable[wire.CallReport | None]]
+) -> RequestHandler:
+    """Return a handler that calls the foreign library, and reports its result or failure."""
 
+    async def call_library(params: JsonValue) -> wire.CallReport:
+        message = model.model_validate(params)
+        try:
+            with anyio.fail_after(CALL_SECONDS):
+                return await call(message) or wire.CallReport()
+        except SendError as error:
+            outcome, problem, retry_after = error.outcome, str(error), error.retry_after
+        except TimeoutError:
+            outcome, problem, retry_after = UNKNOWN, "the platform did not answer", None
+        except Exception as error:  # as in `_keep_receiving`
+            log.debug("call_failed", exc_info=True)
+            outcome, problem, retry_after = UNKNOWN, f"{type(error).__name__}: {error}"[:1000], None
+        return wire.CallReport(outcome=outcome, problem=problem, retry_after=retry_after)
 
-async def call_library(call: Callable[[], Awaitable[wire.CallReport]]) -> wire.CallReport:
-    """Call the foreign library; return its result, or the meaning of its failure."""
-    try:
-        with anyio.fail_after(CALL_SECONDS):
-            return await call()
-    except SendError as error:
-        return wire.CallReport(
-            outcome=error.outcome, problem=str(error), retry_after=error.retry_after
-        )
-    except TimeoutError:
-        problem = "the platform did not answer"
-        return wire.CallReport(outcome=SendOutcome.UNKNOWN, problem=problem)
-    except Exception as error:  # as in `_keep_receiving`
-        log.debug("call_failed", exc_info=True)
-        problem = f"{type(error).__name__}: {error}"[:1000]
-        return wire.CallReport(outcome=SendOutcome.UNKNOWN, problem=problem)
+    return call_library

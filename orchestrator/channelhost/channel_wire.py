@@ -2,8 +2,7 @@
 
 Supervisor to channel host: ``message/send``, ``message/edit``, ``message/remove``, ``typing/show``,
 ``file/download`` and, as to every child process, ``ping`` (requests). Channel host to supervisor:
-``channel/cursor``, ``channel/begin``, ``messages/accept`` (requests); ``ready``, ``channel/state``
-(notifications).
+``channel/cursor``, ``messages/accept`` (requests); ``ready``, ``channel/state`` (notifications).
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -19,7 +18,6 @@ REMOVE = "message/remove"  # MessageName → CallReport
 TYPING = "typing/show"  # MessageName → CallReport
 DOWNLOAD = "file/download"  # FileName → CallReport
 CURSOR = "channel/cursor"  # → ChannelCursor
-BEGIN = "channel/begin"  # ChannelCursor → null
 ACCEPT = "messages/accept"  # ReceivedBatch → null
 STATE = "channel/state"  # notification ChannelState
 
@@ -63,7 +61,7 @@ class ReceivedMessage(Frozen):
 
 
 class ReceivedBatch(Frozen):
-    """Messages in order, and the channel's cursor once they are stored."""
+    """Messages in order, maybe none, and the channel's cursor once they are stored."""
 
     messages: Annotated[tuple[ReceivedMessage, ...], Field(max_length=MAX_BATCH)]
     cursor: str
@@ -76,7 +74,7 @@ class ChannelCursor(Frozen):
 
 
 class ChannelState(Frozen):
-    """Whether messages are received, and the problem if not."""
+    """Whether messages are received, and the problem if not; while starting, that which ends it."""
 
     state: Literal["starting", "ok", "degraded"]
     detail: str = ""

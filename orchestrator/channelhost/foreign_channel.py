@@ -21,7 +21,7 @@ class ChannelInbox(Protocol):
         """Store the cursor without a message: earlier messages are not answered."""
 
     async def store_messages(self, messages: Sequence[ReceivedMessage], cursor: str) -> None:
-        """Store messages together with the cursor.
+        """Store messages, or none, together with the cursor.
 
         Returns after the commit: only then may they be acknowledged. A message that comes again is
         known by its chat, id and edit date, and ignored.

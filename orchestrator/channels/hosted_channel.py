@@ -172,7 +172,6 @@ class HostedChannel:
         program = Program(name, argv, env, settings.home, wire.FD_VARIABLE)
         handlers: dict[str, RequestHandler] = {
             wire.CURSOR: self._load_cursor,
-            wire.BEGIN: self._store_cursor,
             wire.ACCEPT: self._store_messages,
         }
         make = partial(_HostProcess, handlers=handlers, report=self._record_state)
@@ -189,6 +188,8 @@ class HostedChannel:
 
     def on_child_ended(self, kind: ExitKind, reason: str) -> None:
         """Report that no messages are received."""
+        if self.status.state == "starting":  # it may have said why it cannot start
+            reason = self.status.detail or reason
         log.log(kind.log_level, "channel_host_ended", channel=self.name, kind=kind, reason=reason)
         if self.is_needed:
             self.status.state, self.status.detail = "degraded", reason
@@ -207,17 +208,16 @@ class HostedChannel:
         intake = self._require_intake()
         return wire.ChannelCursor(cursor=await intake.load_cursor(self.name, self.bot_id))
 
-    async def _store_cursor(self, params: JsonValue) -> None:
-        begin = wire.ChannelCursor.model_validate(params)
-        await self._require_intake().store_cursor(self.name, self.bot_id, begin.cursor)
-
     async def _store_messages(self, params: JsonValue) -> None:
         batch = wire.ReceivedBatch.model_validate(params)
         messages = [self._build_inbound_message(message) for message in batch.messages]
         intake = self._require_intake()
         failpoint("poll:after")
         try:
-            await intake.accept(messages, batch.cursor)
+            if messages:
+                await intake.accept(messages, batch.cursor)
+            else:
+                await intake.store_cursor(self.name, self.bot_id, batch.cursor)
         except JournalError as error:
             raise RpcError(FAILED, str(error)) from error
 

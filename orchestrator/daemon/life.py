@@ -19,7 +19,7 @@ from orchestrator import failpoints
 from orchestrator.configuration import Configuration
 from orchestrator.control import status
 from orchestrator.control.control_server import ControlServer
-from orchestrator.daemon.channels import make_channels
+from orchestrator.daemon.channels import keep_processes, make_channels
 from orchestrator.daemon.control import (
     make_control,
     make_intake,
@@ -112,7 +112,7 @@ class Daemon:
             await part.open()
             work.services.completion.listeners.extend(part.list_reply_listeners())
         self._start(view.tasks, listener, processes, work)
-        hosted.start_processes(view)
+        keep_processes(view, hosted)
         return processes, work
 
     def _start(

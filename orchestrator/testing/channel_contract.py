@@ -20,6 +20,7 @@ from orchestrator.channel_api import (
     SendOutcome,
 )
 from orchestrator.errors import JournalError
+from orchestrator.testing.hosted_adapter import open_tasks
 
 STEP_SECONDS = 60.0  # seconds for each step of a test; a starved machine needs a few
 PICTURE = bytes.fromhex(
@@ -56,6 +57,7 @@ class MemoryIntake:
     async def store_cursor(self, channel: str, bot_id: str, cursor: str) -> None:
         """Store the cursor."""
         del channel, bot_id
+        self._refuse_if_full()
         self._next = cursor
         self._begun.set()
 
@@ -71,11 +73,10 @@ class MemoryIntake:
     async def accept(
         self, messages: Sequence[InboundMessage], offset: int | str | None = None
     ) -> Mapping[str, str]:
-        """Store new messages, or refuse the whole batch."""
-        if self.full:
-            self.refused += 1
-            self._wake()
-            raise JournalError("storage full; free space")
+        """Store new messages, or refuse the whole batch; an empty one moves no offset."""
+        if not messages:
+            return {}
+        self._refuse_if_full()
         for message in messages:
             name = (message.chat_id, message.message_id, message.edit_date)
             if name not in self._seen:
@@ -84,6 +85,12 @@ class MemoryIntake:
         self._next = self._next if offset is None else offset
         self._wake()
         return {}
+
+    def _refuse_if_full(self) -> None:
+        if self.full:
+            self.refused += 1
+            self._wake()
+            raise JournalError("storage full; free space")
 
     def _wake(self) -> None:
         self._changed.set()
@@ -126,9 +133,8 @@ class MemoryIntake:
 class ChannelWorld(Protocol):
     """A platform as people see it: a private chat and a group with the bot in both.
 
-    ``lacks`` names missing features, whose tests are skipped. ``history``: messages
-    written while the bot is away; ``files``; ``groups``; ``answers`` to a certain message;
-    ``edits``; ``threads``; ``bots`` that differ from people; ``flood``: a limit that can be tried.
+    ``lacks`` names missing features, whose tests are skipped; `orchestrator help extensions`
+    explains each.
     """
 
     lacks: frozenset[str]
@@ -149,6 +155,9 @@ class ChannelWorld(Protocol):
     async def say_as_bot(self, chat: str, text: str) -> None:
         """Let another bot write."""
 
+    async def say_nonsense(self, chat: str) -> None:
+        """Let a message arrive that no code can read."""
+
     async def hand_in_file(self, chat: str, name: str, data: bytes) -> None:
         """Let the person send a file."""
 
@@ -161,11 +170,20 @@ class ChannelWorld(Protocol):
     def lose_answers(self) -> AbstractAsyncContextManager[None]:
         """Deliver messages for a while without answering their sender."""
 
+    def cut_off(self) -> AbstractAsyncContextManager[None]:
+        """End all connections, and refuse others for a while."""
+
     def flood(self) -> AbstractAsyncContextManager[None]:
         """Refuse messages for a while, and say for how long."""
 
     async def leave(self) -> str:
         """Return a chat that the bot can no longer write to."""
+
+
+def _need(world: ChannelWorld, *features: str) -> None:
+    """Skip the test if the platform lacks one of them."""
+    if missing := world.lacks.intersection(features):
+        pytest.skip(f"the platform lacks {', '.join(sorted(missing))}")
 
 
 async def _send_many(adapter: Adapter, chat: str) -> None:
@@ -179,11 +197,10 @@ class ChannelContract:
     @asynccontextmanager
     async def receiving(self, world: ChannelWorld, intake: MemoryIntake) -> AsyncIterator[Adapter]:
         """Run an adapter until it receives."""
-        async with world.open_adapter() as adapter, anyio.create_task_group() as tasks:
+        async with world.open_adapter() as adapter, open_tasks() as tasks:
             tasks.start_soon(adapter.run, intake)
             await intake.wait_until_begun()
             yield adapter
-            tasks.cancel_scope.cancel()
 
     async def test_a_message_is_received_with_all_that_routing_needs(
         self, world: ChannelWorld
@@ -204,13 +221,13 @@ class ChannelContract:
     async def test_messages_of_a_pause_are_received_once_in_order(
         self, world: ChannelWorld
     ) -> None:
-        """A restart goes on where the journal ends."""
-        if "history" in world.lacks:
-            pytest.skip("the platform keeps nothing for those who are away")
+        """A restart goes on where the journal ends; the bot's own words come as no one's."""
+        _need(world, "history")
         intake = MemoryIntake()
-        async with self.receiving(world, intake):
+        async with self.receiving(world, intake) as adapter:
             await world.say(world.private, "one")
             await intake.wait_for_message("one")
+            await adapter.send(OutboundPart(world.private, "my last words", key="last"))
         for text in ("two", "three", "four"):
             await world.say(world.private, text)
         async with self.receiving(world, intake):
@@ -222,18 +239,41 @@ class ChannelContract:
         """Nothing is acknowledged before it is in the journal."""
         intake = MemoryIntake()
         async with self.receiving(world, intake):
+            await world.say(world.private, "before")
+            await intake.wait_for_message("before")
             intake.full = True
             await world.say(world.private, "first")
             await intake.wait_for_refusals(1)
             await world.say(world.private, "second")
             intake.full = False
             await intake.wait_for_message("second")
-        assert intake.list_texts(world.private) == ["first", "second"]
+        assert intake.list_texts(world.private) == ["before", "first", "second"]
+
+    async def test_what_cannot_be_read_stops_nothing(self, world: ChannelWorld) -> None:
+        """It is left out, and the next message arrives."""
+        _need(world, "nonsense")
+        intake = MemoryIntake()
+        async with self.receiving(world, intake):
+            await world.say_nonsense(world.private)
+            await world.say(world.private, "sense")
+            await intake.wait_for_message("sense")
+        assert intake.list_texts(world.private) == ["sense"]
+
+    async def test_a_lost_connection_is_opened_again(self, world: ChannelWorld) -> None:
+        """Without one nothing is sent; what is said before the next one arrives with it."""
+        _need(world, "connections", "history")
+        intake = MemoryIntake()
+        async with self.receiving(world, intake) as adapter:
+            async with world.cut_off():
+                with pytest.raises(SendError) as caught:
+                    await adapter.send(OutboundPart(world.private, "lost", key="lost"))
+            await world.say(world.private, "back again")
+            await intake.wait_for_message("back again")
+        assert caught.value.outcome is SendOutcome.NOT_SENT
 
     async def test_an_edit_is_an_edit_of_its_message(self, world: ChannelWorld) -> None:
         """It has the id of the message, and a date."""
-        if "edits" in world.lacks:
-            pytest.skip("the platform has no edits")
+        _need(world, "edits")
         intake = MemoryIntake()
         async with self.receiving(world, intake):
             message_id = await world.say(world.private, "helo")
@@ -245,8 +285,7 @@ class ChannelContract:
 
     async def test_a_group_tells_whom_a_message_is_for(self, world: ChannelWorld) -> None:
         """The adapter reports facts: the group's rules decide."""
-        if "groups" in world.lacks:
-            pytest.skip("the platform has no groups")
+        _need(world, "groups")
         intake = MemoryIntake()
         async with self.receiving(world, intake) as adapter:
             sent = await adapter.send(OutboundPart(world.group, "I am here", key="here"))
@@ -264,8 +303,7 @@ class ChannelContract:
 
     async def test_another_bot_is_known_as_one(self, world: ChannelWorld) -> None:
         """What it says is no instruction."""
-        if "bots" in world.lacks:
-            pytest.skip("the platform does not tell bots from people")
+        _need(world, "bots")
         intake = MemoryIntake()
         async with self.receiving(world, intake):
             await world.say_as_bot(world.group, "beep")
@@ -275,8 +313,7 @@ class ChannelContract:
 
     async def test_an_answer_stays_in_its_thread(self, world: ChannelWorld) -> None:
         """The thread's id comes with the message and goes with the answer."""
-        if "threads" in world.lacks:
-            pytest.skip("the platform has no threads")
+        _need(world, "threads")
         intake = MemoryIntake()
         async with self.receiving(world, intake) as adapter:
             root = await world.say(world.group, "a topic", mention=True)
@@ -289,8 +326,7 @@ class ChannelContract:
 
     async def test_a_file_is_received_and_sent(self, world: ChannelWorld) -> None:
         """Its bytes are the same on both ways."""
-        if "files" in world.lacks:
-            pytest.skip("the platform has no files")
+        _need(world, "files")
         intake = MemoryIntake()
         async with self.receiving(world, intake) as adapter:
             await world.hand_in_file(world.private, "notes.txt", b"some notes")
@@ -334,8 +370,7 @@ class ChannelContract:
 
     async def test_a_flooded_platform_says_when_to_go_on(self, world: ChannelWorld) -> None:
         """It reports the wait; the message was certainly not sent."""
-        if "flood" in world.lacks:
-            pytest.skip("the platform has no limit that can be tried")
+        _need(world, "flood")
         async with world.open_adapter() as adapter, world.flood():
             with pytest.raises(SendError) as caught:
                 await _send_many(adapter, world.private)
@@ -352,14 +387,17 @@ class ChannelContract:
 
     async def test_a_sent_message_is_changed_and_removed(self, world: ChannelWorld) -> None:
         """An edit that changes nothing succeeds."""
-        if "edits" in world.lacks:
-            pytest.skip("the platform has no edits")
+        _need(world, "edits")
         async with world.open_adapter() as adapter:
             message_id = await adapter.send(OutboundPart(world.private, "draft", key="draft"))
             for key in ("final", "again"):
                 await adapter.edit(OutboundPart(world.private, "final", key=key), message_id)
             assert await world.list_shown_texts(world.private) == ["final"]
             await adapter.remove(world.private, message_id)
+            if "gone" not in world.lacks:
+                with pytest.raises(SendError) as caught:
+                    await adapter.edit(OutboundPart(world.private, "late", key="l"), message_id)
+                assert caught.value.outcome is SendOutcome.GONE
         assert await world.list_shown_texts(world.private) == []
 
     async def test_typing_is_shown(self, world: ChannelWorld) -> None:
@@ -371,6 +409,7 @@ class ChannelContract:
         self, world: ChannelWorld
     ) -> None:
         """Nothing else is raised, whatever the chat is called."""
+        _need(world, "chats")
         async with world.open_adapter() as adapter:
             with pytest.raises(SendError):
                 await adapter.send(OutboundPart("no such chat", "hello", key="nowhere"))

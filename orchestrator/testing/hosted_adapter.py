@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskGroup
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import ChannelKind, load_channel_kinds
@@ -23,6 +24,19 @@ from thinker.protocol.peer import Peer
 from thinker.protocol.sandbox import SandboxReport
 
 UNJAILED = SandboxReport("off", "it is a part of the tests")
+
+
+@asynccontextmanager
+async def open_tasks() -> AsyncIterator[TaskGroup]:
+    """Open a task group that is cancelled at its end; a single fault is raised as itself."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield tasks
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) > 1:
+            raise
+        raise group.exceptions[0] from None
 
 
 def build_agents(name: str, options: Mapping[str, str]) -> AgentsFile:
@@ -66,13 +80,12 @@ async def hosted_channel(
         spawn=spawn,
     )
     channel = HostedChannel(name, kind, means)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(channel.keep_process, _never)
+    async with open_tasks() as tasks:
+        tasks.start_soon(channel.keep_process, anyio.sleep_forever)
         with time_limit():
             while channel.child is None:
                 await anyio.lowlevel.checkpoint()
         yield channel, channel.apply_settings
-        tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager
@@ -84,7 +97,3 @@ async def hosted_adapter(
     kind = load_channel_kinds()[name]
     async with hosted_channel(kind, name, lambda: agents, secrets, connect) as (channel, _):
         yield channel
-
-
-async def _never() -> None:
-    await anyio.sleep_forever()

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import discord
@@ -12,6 +12,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from fakes.discord_server import ANN, BOT, DM, ROBOT, TEXT, THREAD, TOKEN, DiscordServer
 from fakes.fault_proxy import LOST_ANSWER, FaultProxy
+from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
 from orchestrator.extensions.discord.discord_channel import connect
@@ -35,7 +36,7 @@ def instead_of_discord(api: str, gateway: str) -> Iterator[None]:
 
 
 @dataclass
-class DiscordWorld:
+class DiscordWorld(PartialWorld):
     """A `ChannelWorld`: Ann's private chat, and a channel with all three."""
 
     server: DiscordServer
@@ -43,7 +44,7 @@ class DiscordWorld:
     private: str
     group: str
     token: str = TOKEN
-    lacks: frozenset[str] = field(default_factory=frozenset)
+    lacks: frozenset[str] = frozenset({"connections", "nonsense"})
 
     @asynccontextmanager
     async def open_adapter(self) -> AsyncIterator[Adapter]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 from fakes.fault_proxy import LOST_ANSWER, FaultProxy
+from fakes.partial_world import PartialWorld
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import Adapter
@@ -172,7 +173,7 @@ async def account(http: httpx.AsyncClient, name: str, *, admin: bool = False) ->
 
 
 @dataclass
-class MatrixWorld:
+class MatrixWorld(PartialWorld):
     """A `ChannelWorld`: ann and the bot in a room, and ann, bob and the bot in another."""
 
     proxy: FaultProxy
@@ -181,7 +182,7 @@ class MatrixWorld:
     bob: MatrixPerson
     private: str
     group: str
-    lacks: frozenset[str] = field(default_factory=frozenset)
+    lacks: frozenset[str] = frozenset({"connections", "nonsense", "gone"})
 
     @asynccontextmanager
     async def open_adapter(self) -> AsyncIterator[Adapter]:

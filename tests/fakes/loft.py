@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from anyio.abc import SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import SocketAttribute, SocketStream, TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 TOKEN = "pigeon-secret"
@@ -26,6 +26,8 @@ class Loft:
     losing: bool = False
     port: int = 0
     _grown: anyio.Event = field(default_factory=anyio.Event)
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    _closed: anyio.Event = field(default_factory=anyio.Event)
 
     @property
     def address(self) -> str:
@@ -101,15 +103,33 @@ class Loft:
         found["burnt"] |= "burn" in question
         return found
 
+    async def listen(self, *, task_status: TaskStatus[None]) -> None:
+        """Take connections until `cut_off`."""
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self.port)
+        self._closed = anyio.Event()
+        with self._scope:
+            async with listener:
+                self.port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - anyio's, not of Django
+                task_status.started()
+                await listener.serve(self.serve)
+        self._closed.set()
+
+    @asynccontextmanager
+    async def cut_off(self) -> AsyncIterator[None]:
+        """End all connections, and take none while the block runs."""
+        self._scope.cancel()
+        await self._closed.wait()
+        yield
+        self._scope = anyio.CancelScope()
+        await self.tasks.start(self.listen)
+
 
 @asynccontextmanager
 async def open_loft() -> AsyncIterator[Loft]:
     """Serve a loft while the block runs."""
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    async with listener, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         loft = Loft(tasks)
-        loft.port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - anyio's, not of Django
-        tasks.start_soon(listener.serve, loft.serve)
+        await tasks.start(loft.listen)
         yield loft
         tasks.cancel_scope.cancel()
 

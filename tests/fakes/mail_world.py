@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from fakes.dovecot import PASSWORD, MailHost, mail_host
+from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
 from orchestrator.extensions.email.email_channel import connect
@@ -86,7 +87,7 @@ class SubmissionServer(LoopbackServer):
 
 
 @dataclass
-class MailWorld:
+class MailWorld(PartialWorld):
     """A `ChannelWorld`: Ann writes to the bot alone, Bob to a circle of which the bot is one."""
 
     host: MailHost
@@ -94,7 +95,7 @@ class MailWorld:
     bot: str
     private: str
     group: str
-    lacks: frozenset[str] = frozenset({"edits"})
+    lacks: frozenset[str] = frozenset({"edits", "connections", "nonsense"})
 
     @property
     def options(self) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from fakes.partial_world import PartialWorld
 from fakes.slack_server import APP_TOKEN, BOT, BOT_TOKEN, Fault, SlackServer, as_seen
 
 from orchestrator.channels.hosted_channel import HostedChannel
@@ -14,13 +15,13 @@ TOKENS = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN}
 
 
 @dataclass
-class SlackWorld:
+class SlackWorld(PartialWorld):
     """A workspace."""
 
     server: SlackServer
     private: str = "D00000001"
     group: str = "C00000001"
-    lacks: frozenset[str] = field(default_factory=frozenset)
+    lacks: frozenset[str] = frozenset({"connections"})
 
     @asynccontextmanager
     async def open_adapter(self) -> AsyncIterator[HostedChannel]:
@@ -40,6 +41,9 @@ class SlackWorld:
     async def say_as_bot(self, chat: str, text: str) -> None:
         other = {"subtype": "bot_message", "bot_id": "BOTHER001", "username": "alerts"}
         await self.server.write(chat, text, user="", **other)
+
+    async def say_nonsense(self, chat: str) -> None:
+        await self.server.write(chat, "x", user=["nobody"])
 
     async def hand_in_file(self, chat: str, name: str, data: bytes) -> None:
         file = self.server.keep(name, data, "text/plain")

@@ -22,11 +22,13 @@ def test_first_missing_library_is_named_with_its_extra(monkeypatch: pytest.Monke
     )
 
 
-def test_library_without_an_extra_is_installed_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a channel that others publish may name what it needs."""
+def test_library_without_an_extra_has_no_distribution_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A channel that others publish names modules, such as yaml, and not what brings them."""
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     found = explain_missing(("no_such_a",), "")
-    assert found == "no_such_a is not installed; run: pip install no_such_a"
+    assert found == "no_such_a is not installed; install what brings it with pip"
 
 
 def test_pip_of_an_environment_is_named_by_its_path(
@@ -35,7 +37,7 @@ def test_pip_of_an_environment_is_named_by_its_path(
     """Another one would install where the daemon does not look; an environment may have none."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert "run: pip install" in explain_missing(("no_such_a",), "")
+    assert "run: pip install" in explain_missing(("no_such_a",), "matrix")
     (tmp_path / "pip").touch()
     assert f"run: {tmp_path}/pip install 'orch" in explain_missing(("no_such_a",), "matrix")
 

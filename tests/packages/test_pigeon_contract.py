@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import resources
 
 import orchestrator_pigeon
@@ -71,6 +71,14 @@ class PigeonWorld:
         self._loft.losing = True
         yield
         self._loft.losing = False
+
+    async def say_nonsense(self, chat: str) -> None:
+        """A letter whose text is none."""
+        self._loft.post(chat, chat, "x")["text"] = None
+
+    def cut_off(self) -> AbstractAsyncContextManager[None]:
+        """Close the loft for a while."""
+        return self._loft.cut_off()
 
     @asynccontextmanager
     async def flood(self) -> AsyncIterator[None]:

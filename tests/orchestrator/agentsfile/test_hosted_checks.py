@@ -4,17 +4,19 @@ The chat system is an invented one: each of the real ones could be deleted.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.installed_extensions import install_extensions
-from fakes.pigeon import write_pigeon_folder
+from fakes.pigeon import KIND, write_pigeon_folder
 
 from orchestrator.agentsfile import AgentsFileError, hosted_checks, load_agents_file
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 
 SECTION = {"loft": "https://m.example", "ring": "bot-1"}
+LOFT = {"about": "Its loft.", "pattern": "loft", "must": "a loft"}
 KEYS = {"PIGEON_TOKEN": "t"}
 
 
@@ -107,6 +109,42 @@ def test_a_binding_without_its_channel_is_a_warning(tmp_path: Path) -> None:
     """No message would ever come by it."""
     (found,) = problems(tmp_path, None, {}, "pigeon")
     assert "Pigeon is off: agents.json has no channels.pigeon" in found
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"id_pattern": "("}, "id_pattern: must be a valid regular expression"),
+        ({"id_example": "Ann"}, "channel.json: id_example does not match id_pattern"),
+        ({"options": {"o": {**LOFT, "pattern": "["}}}, "options.o.pattern: must be a valid"),
+        ({"options": {"o": {**LOFT, "default": "x"}}}, "options.o: its default does not match"),
+        ({"options": {"o": {**LOFT, "color": "x"}}}, 'unknown field "options.o.color"'),
+        ({"options": {"access": LOFT}}, "every channel has a field 'access'; rename the option"),
+        ({"requires": ["a.b"]}, "requires.0: "),
+    ],
+)
+def test_fault_of_a_manifest_costs_its_channel_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], said: str
+) -> None:
+    """Its author is told where it is; nothing is raised where the file is read."""
+    folder = write_pigeon_folder(tmp_path / "broken")
+    (folder / "channel.json").write_text(json.dumps({**KIND, **fault}))
+    install_extensions(monkeypatch, channels={"pigeon": folder})
+    (found,) = problems(tmp_path, {**SECTION, "o": "x"}, KEYS)
+    assert said in found
+
+
+def test_channel_without_a_package_is_told_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been uninstalled, or have lost its manifest."""
+    install_extensions(monkeypatch)
+    (found,) = problems(tmp_path, SECTION, KEYS)
+    assert re.search(r"install its package with .*pip and restart the daemon, or", found)
+    reason = "the package pigeon has no channel.json"
+    install_extensions(monkeypatch, broken={"pigeon": reason})
+    (found,) = problems(tmp_path, SECTION, KEYS)
+    assert f"channel 'pigeon' cannot be used: {reason}" in found
 
 
 def test_a_misspelt_channel_is_named_with_the_nearest(tmp_path: Path) -> None:

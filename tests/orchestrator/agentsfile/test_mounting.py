@@ -353,6 +353,7 @@ def test_channel_is_not_an_extension_of_the_supervisor(
     ("name", "manifest", "reason"),
     [
         ("pigeon", "{}", "channel 'pigeon' cannot be used"),
+        ("pigeon", "{", "channel.json: Invalid JSON"),
         ("web", "{}", "channels.web needs the extension 'page'"),
     ],
 )
@@ -377,7 +378,7 @@ def test_fault_in_a_channels_manifest_is_named_where_the_channel_is_used(
     bound = {"channel": "pigeon", "chatId": "*", "agentId": WORK["agentId"]}
     texts = messages(parsed(WORK, channels={"pigeon": {}}, bindings=[bound]))
     (fault,) = [text for text in texts if "channel 'pigeon' cannot be used" in text]
-    assert "limit: Field required; keyd: Extra inputs are not permitted" in fault
+    assert 'missing field "limit"; unknown field "keyd"' in fault
     (binding,) = [text for text in texts if "binding" in text]
     assert 'names the channel "pigeon", which cannot be used' in binding
 

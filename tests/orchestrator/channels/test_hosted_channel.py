@@ -11,6 +11,7 @@ import anyio
 import pytest
 from fakes.agents_file import validate_file
 from fakes.time_limit import time_limit
+from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import ChannelKind
@@ -25,6 +26,7 @@ from orchestrator.channel_api import (
 from orchestrator.channelhost.channel_wire import (
     MAX_SENT_FILE,
     MAX_TEXT,
+    STATE,
     MessageName,
     OutgoingMessage,
     ReceivedFile,
@@ -33,6 +35,7 @@ from orchestrator.channelhost.channel_wire import (
 from orchestrator.channelhost.foreign_channel import ChannelInbox
 from orchestrator.channels.hosted_channel import HostedChannel
 from orchestrator.loop_bound import mark_journal_job
+from orchestrator.processes.restarts import ExitKind
 from orchestrator.testing.channel_contract import MemoryIntake
 from orchestrator.testing.hosted_adapter import build_agents, hosted_channel
 
@@ -231,6 +234,16 @@ async def test_what_no_agent_can_read_is_told() -> None:
     assert "I read up to 100,000 characters" in str(intake.stored[1].notice)
 
 
+async def test_cursor_moves_past_what_brings_no_message() -> None:
+    """After a restart nothing of it comes again, as it would when an own message is the last."""
+    intake = MemoryIntake()
+    scripted = ScriptedChannel(batches=[[HELLO], []], failures=[ValueError("cut off")])
+    async with running(scripted, intake):
+        with time_limit():
+            await scripted.failed.wait()
+    assert await intake.load_cursor("", "") == "2"
+
+
 async def test_more_messages_than_a_batch_takes_are_stored_in_order() -> None:
     """The cursor moves with the last of them."""
     intake = MemoryIntake()
@@ -294,6 +307,19 @@ async def test_an_edit_of_the_configuration_replaces_the_process() -> None:
         assert (channel.status.state, channel.status.detail) == ("off", "")
     assert [found["user"] for found in made] == ["@bot:m.example", *["@other:m.example"] * 2]
     assert made[-1]["PIGEON_TOKEN"] == "new"
+
+
+async def test_process_that_cannot_start_is_shown_with_its_own_reason() -> None:
+    """That of its end would only name an exit code."""
+    async with running(ScriptedChannel()) as channel:
+        assert channel.child is not None
+        report: JsonValue = {"state": "starting", "detail": "SyntaxError: invalid syntax"}
+        channel.child.peer.notifications[STATE](report)
+        channel.on_child_ended(ExitKind.CRASH, "ended with exit code 1")
+        assert channel.status.state == "degraded"
+        assert channel.status.detail == "SyntaxError: invalid syntax"
+        channel.on_child_ended(ExitKind.CRASH, "ended with exit code 9")
+        assert channel.status.detail == "ended with exit code 9"
 
 
 async def test_a_channel_that_loses_its_library_says_what_to_type(

@@ -25,6 +25,13 @@ async def test_message_that_was_not_stored_is_named_with_those_that_were() -> No
         await intake.wait_for_message("bye")
 
 
+async def test_empty_batch_moves_no_offset() -> None:
+    """The journal's intake moves none either."""
+    intake = MemoryIntake()
+    await intake.accept([], 9)
+    assert await intake.load_offset("pigeon", "1") == 0
+
+
 async def test_channel_that_never_begins_is_told_what_is_missing() -> None:
     """The first cursor, and the batch that a full journal refuses."""
     with pytest.raises(Failed, match="stored no first cursor"):

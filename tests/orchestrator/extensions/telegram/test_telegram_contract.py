@@ -8,23 +8,25 @@ from typing import Any
 import pytest
 from fakes.bot_api import BLOCKED, LOST_ANSWER, FakeBotApi, too_many
 from fakes.own_task import in_own_task
+from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
 from orchestrator.extensions.telegram.adapter import Telegram
 from orchestrator.extensions.telegram.bot_api import BotApi
 from orchestrator.testing.channel_contract import ChannelContract
 
+LACKS = frozenset({"threads", "connections", "nonsense"})
 TOKEN = "123456:ABC-DEF"
 
 
 @dataclass
-class TelegramWorld:
+class TelegramWorld(PartialWorld):
     """A `ChannelWorld` on the fake Bot API."""
 
     server: FakeBotApi
     private: str = "7"
     group: str = "-9"
-    lacks: frozenset[str] = field(default_factory=lambda: frozenset({"threads"}))
+    lacks: frozenset[str] = field(default_factory=lambda: LACKS)
     _gone: int = 70  # a chat that has blocked the bot
 
     @asynccontextmanager
