@@ -168,12 +168,15 @@ async def test_tasks_of_a_part_fail_alone() -> None:
 
 async def test_part_sees_what_the_daemon_got_before_it_is_opened() -> None:
     """Its view is one of its own, because of its tasks."""
-    view, parts = build_view(), []
-    guarded = GuardedPart("lamp", view, lambda own: parts.append(Part(own)) or parts[0])
+    view, views = build_view(), list[Any]()
+
+    def build(own: Any) -> None:
+        views.append(own)
+
+    guarded = GuardedPart("lamp", view, build)
     view.intake = "made later"
     await guarded.open()
-    found: Any = parts[0].daemon
-    assert (found.intake, found.turns) == ("made later", "all of them")
+    assert (views[0].intake, views[0].turns) == ("made later", "all of them")
 
 
 def test_endpoints_and_screens_know_their_extension() -> None:
@@ -183,7 +186,5 @@ def test_endpoints_and_screens_know_their_extension() -> None:
         list_screens=lambda: [Screen("lamp", "Lamp", build_view)],
     )
     guarded = GuardedPart("lamp", build_view(), lambda _: added)
-    assert [one.extension for one in (*guarded.list_routes(), *guarded.list_screens())] == [
-        "lamp",
-        "lamp",
-    ]
+    assert [one.extension for one in guarded.list_routes()] == ["lamp"]
+    assert [one.extension for one in guarded.list_screens()] == ["lamp"]
