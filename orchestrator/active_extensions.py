@@ -7,6 +7,7 @@ import structlog
 
 from orchestrator import installed
 from orchestrator.agentsfile import AgentsFile, Problem
+from orchestrator.errors import FAULTS, describe_fault
 from orchestrator.installed import Loaded
 from orchestrator.settings import Settings
 
@@ -28,7 +29,7 @@ def ask_active(file: AgentsFile, question: Callable[[Loaded], T]) -> Iterator[tu
     for name in sorted(list_active_names(file) & found.foreign.keys()):
         try:
             answer = question(found.foreign[name])
-        except Exception:  # third-party code may fail in any way
+        except FAULTS:
             log.exception("extension_broke", extension=name)
         else:
             yield found.foreign[name], answer
@@ -43,8 +44,8 @@ def list_file_problems(settings: Settings, file: AgentsFile, found: object) -> I
     for name in sorted(list_active_names(file)):
         try:
             yield from tuple((own.get(name) or foreign[name]).check_files(settings, file, found))
-        except Exception as error:
+        except FAULTS as error:
             if name in own:
                 raise
-            text = f"extension '{name}' cannot check files: {type(error).__name__}: {error}"
+            text = f"extension '{name}' cannot check files: {describe_fault(error)}"
             yield Problem("warning", "agents.json", 0, None, text, path="extensions")

@@ -30,6 +30,14 @@ MEANINGS = {
 """The meaning of each exit status; 2 and 130 come from the command line itself."""
 
 
+FAULTS = (Exception, SystemExit)  # of third-party code, none of which may end the process
+
+
+def describe_fault(error: BaseException) -> str:
+    """Return the type and the message of what third-party code raised."""
+    return f"{type(error).__name__}: {error}"
+
+
 class OrchestratorError(Exception):
     """Base of every error that the program raises on purpose; its message says what to do."""
 

@@ -97,6 +97,7 @@ class Route:
     slots: int = 20
     document: "Callable[[ApiProblem], JsonObject] | None" = None
     exposed_headers: tuple[str, ...] = ()
+    extension: str = ""  # filled in for those of other distributions
 
     @property
     def prefix(self) -> str:
@@ -123,6 +124,7 @@ class Screen:
     path: str
     title: str
     render: "Callable[[Mapping[str, str]], Awaitable[str]]"
+    extension: str = ""  # filled in for those of other distributions
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.path):
@@ -170,8 +172,8 @@ class Part:
     and the journal only by ``daemon.store``.
 
     If a method of a bundled part raises, so does what called it: the daemon may stop. What another
-    part raises is logged and shown by `orchestrator status`, and counts as the default answer; the
-    other methods of that part are still called.
+    part raises is logged, shown by `orchestrator status` until that method succeeds, and counts as
+    the default answer. After a fault in `open` the other methods of that part are not called.
     """
 
     def __init__(self, daemon: DaemonView) -> None:
@@ -439,7 +441,8 @@ class Extension:
         """Return a new part for a daemon; None if there is none.
 
         Asked once at each start, on the event loop, if agents.json names the extension; a name that
-        is added later waits for the next start. After a fault, which is logged, there is no part.
+        is added later waits for the next start. After a fault, which is logged and shown by
+        `orchestrator status`, there is no part.
         """
         del daemon
         return None

@@ -1,5 +1,6 @@
 """Run the daemon in this process, with its lock, log and journal."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 
@@ -19,7 +20,20 @@ from orchestrator.system.log_relay import relay_log
 from orchestrator.system.sdnotify import Notifier
 from thinker.protocol import logs
 
+LAST = 5.0  # seconds
 log = structlog.get_logger()
+
+
+class BoundedLoop(asyncio.SelectorEventLoop):
+    """An event loop that a task breaks by `SystemExit`: it is logged, and tasks end within 5 s."""
+
+    def run_forever(self) -> None:
+        try:
+            super().run_forever()
+        except SystemExit as error:
+            log.critical("event_loop_broke", exc_info=error)
+            self.call_later(LAST, self.stop)  # tasks may wait for the one that ended
+            raise RuntimeError(f"a task ended the daemon: {error!r}") from error
 
 
 def run_daemon(settings: Settings, environ: Mapping[str, str]) -> int:
@@ -58,7 +72,8 @@ def _run_with_journal(settings: Settings, environ: Mapping[str, str]) -> int:
             extension.prepare_home(settings)
         offset = store.clock_offset if store.is_shared else None
         machine = Machine(settings, environ, offset)
-        anyio.run(Daemon(settings, dict(environ), store, machine).run)
+        daemon = Daemon(settings, dict(environ), store, machine)
+        anyio.run(daemon.run, backend_options={"loop_factory": BoundedLoop})
     except ExceptionGroup as group:
         raise store.failure or unwrap_cause(group) from None
     except (KeyboardInterrupt, BaseExceptionGroup):

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from orchestrator.errors import FAULTS, describe_fault
+
 GROUP = "orchestrator.extensions"  # of entry points
 BASE = "orchestrator.extension.Extension"
 OWN = "orchestrator.extensions."  # begins the modules of bundled extensions
@@ -66,8 +68,8 @@ def find_installed() -> InstalledExtensions:
             if ours and (error.name or "").startswith(OWN):
                 continue
             broken[point.name] = str(error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a third-party module may fail in any way
-            broken[point.name] = f"{type(error).__name__}: {error}"
+        except FAULTS as error:
+            broken[point.name] = describe_fault(error)
         else:
             (own if ours else foreign)[point.name] = found
     return InstalledExtensions(
@@ -76,12 +78,6 @@ def find_installed() -> InstalledExtensions:
         channels=channels,
         broken=MappingProxyType(broken),
     )
-
-
-def find_extension(name: str) -> Loaded | None:
-    """Return the installed extension of this name."""
-    found = find_installed()
-    return found.own.get(name) or found.foreign.get(name)
 
 
 def find_channel_module(name: str) -> str:
@@ -122,6 +118,10 @@ def _load(point: EntryPoint) -> Loaded:
     if unknown := list_unknown_methods(kind, base):
         advice = "correct its name, or begin it with an underscore"
         raise TypeError(f"{point.value} defines {unknown[0]!r}, which {BASE} has not; {advice}")
+    if getattr(kind, "name", point.name) != point.name:
+        raise TypeError(
+            f"{point.value} is called {kind.name!r}, and its entry point {point.name!r}"
+        )
     made = kind()
     made.name = point.name
     return made

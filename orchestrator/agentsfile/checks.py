@@ -1,6 +1,7 @@
 """Checks across agents.json: duplicate names, unknown names, missing keys."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator import installed
@@ -11,6 +12,7 @@ from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import list_channel_names, load_models
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.agentsfile.provider_addresses import check_addresses
+from orchestrator.errors import FAULTS, describe_fault
 
 
 def run_checks(
@@ -45,13 +47,14 @@ def _run_extension_checks(
         extension.check_agents_file(draft, environ, home)
     for name, extension in found.foreign.items():
         if name in draft.extensions:
+            known = len(draft.problems)
             try:
                 extension.check_agents_file(draft, environ, home)
-            except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
-                problem = f"{type(error).__name__}: {error}"
-                draft.add_warning(
-                    ("extensions", name), f"extension '{name}' cannot check its settings: {problem}"
-                )
+            except FAULTS as error:
+                text = f"its settings cannot be checked: {describe_fault(error)}"
+                draft.add_warning(("extensions", name), text)
+            for at, one in enumerate(draft.problems[known:], known):
+                draft.problems[at] = replace(one, message=f"extension '{name}': {one.message}")
 
 
 def _check_idle_fields(draft: Draft) -> None:

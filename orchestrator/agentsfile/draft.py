@@ -87,6 +87,8 @@ class Draft:
     def _add_problem(
         self, severity: Severity, path: JsonPath, message: str, agent_id: str | None
     ) -> None:
+        if isinstance(path, str):
+            raise TypeError(f"the path of a problem is a tuple such as ({path!r},)")
         line = self.document.find_line(path)
         self.problems.append(
             Problem(severity, self.name, line, agent_id, message, path=format_path(path))

@@ -4,7 +4,7 @@ Fields that an extension declares become fields of a subclass of the core's mode
 validates a part of the file, including all such fields, and is copied and compared as usual.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import GenericAlias, MappingProxyType, new_class
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +16,7 @@ from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import AgentsFile, Channels, ExtensionSettings
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 from orchestrator.agentsfile.field_types import ConfigModel
-from orchestrator.errors import ConfigError
+from orchestrator.errors import FAULTS, ConfigError, describe_fault
 from orchestrator.installed import Loaded
 
 M = TypeVar("M", bound=ConfigModel)
@@ -87,14 +87,11 @@ def _mount_models(own: Named, foreign: Named) -> MountedModels:
     rejected: dict[str, str] = {}
     for name, extension in foreign:
         try:
-            fields, model = (
-                extension.get_agent_model(),
-                extension.get_settings_model() or NoSettings,
-            )
-            _require_models(fields, model)
+            fields = _ask_for_model(extension.get_agent_model)
+            model = _ask_for_model(extension.get_settings_model) or NoSettings
             _require_usable_fields(fields, agents)
-        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
-            rejected[name] = str(error) or type(error).__name__
+        except ConfigError as error:
+            rejected[name] = str(error)
             continue
         settings[name] = model
         agents.append(fields)
@@ -112,10 +109,15 @@ def _list_names(model: type[ConfigModel] | None) -> Iterable[str]:
     return () if model is None else model.model_fields
 
 
-def _require_models(*models: object) -> None:
-    for model in models:
-        if model is not None and not (isinstance(model, type) and issubclass(model, ConfigModel)):
-            raise ConfigError(f"{model!r} is not a subclass of orchestrator.agentsfile.ConfigModel")
+def _ask_for_model(hook: Callable[[], Any]) -> type[ConfigModel] | None:
+    """Return the answer of a foreign extension; raise ConfigError if there is no usable one."""
+    try:
+        model = hook()
+    except FAULTS as error:
+        raise ConfigError(f"{hook.__name__} raised {describe_fault(error)}") from error
+    if model is None or (isinstance(model, type) and issubclass(model, ConfigModel)):
+        return model
+    raise ConfigError(f"{model!r} is not a subclass of orchestrator.agentsfile.ConfigModel")
 
 
 def _require_usable_fields(

@@ -91,6 +91,5 @@ def _describe_unknown_extension(name: str, models: MountedModels) -> str:
         return f"extension '{name}' cannot be used: {problem}; correct or uninstall it"
     if name in found.channels:
         return f"extension '{name}' is a channel; move its settings to channels.{name}"
-    names = ", ".join(sorted(models.settings)) or "none"
-    advice = suggest_name(name, models.settings, f"install it or remove it; there are: {names}")
+    advice = suggest_name(name, models.settings, "install it or remove it")
     return f"extension '{name}' is not installed{advice}"

@@ -23,7 +23,6 @@ from orchestrator.cli.commands import (
     find_command,
     group_commands,
     import_app,
-    list_commands,
 )
 from orchestrator.cli.output import print_text
 from orchestrator.errors import OrchestratorError
@@ -65,7 +64,7 @@ def _render_first_screen() -> Iterator[str]:
             subsequent_indent=" " * column,
         )
     yield ""
-    known = list_commands()
+    known = {name for names in groups.values() for name in names}
     examples = {line: text for line, text in EXAMPLES.items() if line.split()[1] in known}
     column = max(map(len, examples)) + 2
     for line, text in examples.items():

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import typer
 
+from orchestrator.errors import FAULTS, OrchestratorError, describe_fault
 from orchestrator.extension import Command
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -58,7 +59,7 @@ def find_command(name: str) -> Command | None:
     return COMMANDS.get(name) or find_extension_commands().get(name)
 
 
-def find_extension_commands() -> Mapping[str, Command]:
+def find_extension_commands(*, warns: bool = False) -> Mapping[str, Command]:
     """Return the commands of installed extensions, except those named like a bundled one."""
     from orchestrator.installed import find_installed  # noqa: PLC0415 - slow, and seldom needed
 
@@ -66,8 +67,9 @@ def find_extension_commands() -> Mapping[str, Command]:
     for extension in find_installed().every():
         try:
             added = dict(extension.list_commands())
-        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
-            typer.echo(f"extension '{extension.name}' cannot name its commands: {error}", err=True)
+        except FAULTS as error:
+            text = f"extension '{extension.name}' cannot list its commands: {describe_fault(error)}"
+            typer.echo(text, err=True) if warns else None
             continue
         found |= {name: one for name, one in added.items() if name not in found}
     return {name: one for name, one in found.items() if name not in COMMANDS}
@@ -76,7 +78,7 @@ def find_extension_commands() -> Mapping[str, Command]:
 def group_commands() -> Mapping[str, Mapping[str, Command]]:
     """Return all commands, keyed by heading, in the order of the first screen."""
     groups: dict[str, dict[str, Command]] = {title: {} for title in GROUPS}
-    for name, command in (*COMMANDS.items(), *find_extension_commands().items()):
+    for name, command in (*COMMANDS.items(), *find_extension_commands(warns=True).items()):
         groups.setdefault(command.group, {})[name] = command
     return groups
 
@@ -102,6 +104,10 @@ def import_app(command: Command) -> typer.Typer:
     gc.disable()
     try:
         found: typer.Typer = import_module(command.module).app
+    except FAULTS as error:
+        if command.module.startswith("orchestrator."):
+            raise
+        raise OrchestratorError(f"repair {command.module}: {describe_fault(error)}") from error
     finally:
         gc.freeze()
         gc.enable()

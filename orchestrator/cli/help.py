@@ -18,6 +18,7 @@ from orchestrator.cli.commands import (
 )
 from orchestrator.cli.output import fold_page, get_screen_size
 from orchestrator.cli.tables import get_terminal_width, render_table
+from orchestrator.errors import FAULTS, describe_fault
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.installed import find_installed
 
@@ -62,9 +63,9 @@ def load_manual() -> Mapping[str, str]:
     for extension in find_installed().every():
         try:
             added = {file.stem: file.read_text("utf-8") for file in extension.list_manual_pages()}
-        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
-            problem = f"{type(error).__name__}: {error}"
-            typer.echo(f"extension '{extension.name}' has no readable pages: {problem}", err=True)
+        except FAULTS as error:
+            text = f"extension '{extension.name}' has no readable pages: {describe_fault(error)}"
+            typer.echo(text, err=True)
             continue
         pages = {**added, **pages}
     return dict(sorted(pages.items()))

@@ -100,10 +100,8 @@ def check_approval(
         questions.show_outcome(db, question, now)
         return f"not approved: {question.note or 'denied or expired'} ({reason})"
     if fresh:
-        server = tool.server if isinstance(tool, RemoteTool) else None
-        text = question_text.format_question(
-            question, address, server, steps.find_written_call(db, call), fixed
-        )
+        written = steps.find_written_call(db, call)
+        text = question_text.format_question(question, address, tool, written, fixed)
         # An operator must see the question; a code counts once, however often it is shown.
         questions.ask_question(db, question, address, text, REPEATS, now)
     return question

@@ -53,7 +53,7 @@ class ExtensionCalls:
             except ToolFailure as failure:
                 return _build_result(tool, call, str(failure), is_error=True)
             except Exception as error:  # third-party code may fail in any way
-                log.exception("extension_tool_broke", tool=call.name)
+                log.exception("extension_tool_broke", extension=tool.extension, tool=call.name)
                 problem = f"the tool failed: {type(error).__name__}: {error}"
                 return _build_result(tool, call, problem, is_error=True)
             return _build_result(tool, call, text)

@@ -18,6 +18,8 @@ from orchestrator import chat_texts
 from orchestrator.chat_texts import format_on_one_line
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
+from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool
+from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import JsonObject, ToolCall
 
 # Lengths are in UTF-16 code units, in which Telegram counts; the whole fits one message.
@@ -31,21 +33,20 @@ BUILT_IN = "built in"
 def format_question(
     approval: Approval,
     address: Address,
-    server: str | None,
+    tool: HostTool | RemoteTool,
     written: ToolCall | None,
     fixed: Mapping[str, object],
 ) -> str:
     """Return the Markdown of a question.
 
-    ``address`` is the chat of the call, which tools write to unless told otherwise, ``server``
-    the MCP server whose tool is called, if any, ``written`` the call as the model wrote it, and
-    ``fixed`` the arguments that the prompt's definition sets.
+    ``address`` is the chat of the call, which tools write to unless told otherwise,
+    ``written`` the call as the model wrote it, and ``fixed`` the arguments that the prompt's
+    definition sets.
     """
     arguments: JsonObject = json.loads(approval.arguments)
     until = datetime.fromtimestamp(approval.expires / 1000, UTC)
-    where = BUILT_IN if server is None else f"MCP server {format_on_one_line(server)}"
     facts = [
-        f"tool: {format_on_one_line(approval.tool)} ({where})",
+        f"tool: {format_on_one_line(approval.tool)} ({_describe_origin(tool)})",
         f"agent: {format_on_one_line(approval.agent_id)}",
         f"chat: {format_on_one_line(address.name)}",
         *_iter_argument_lines(approval, arguments),
@@ -55,6 +56,13 @@ def format_question(
     ]
     answers = chat_texts.APPROVAL_ANSWERS.format(code=approval.code)
     return chat_texts.APPROVAL.format(facts="\n".join(facts)) + answers
+
+
+def _describe_origin(tool: HostTool | RemoteTool) -> str:
+    if isinstance(tool, RemoteTool):
+        return f"MCP server {format_on_one_line(tool.server)}"
+    name = tool.extension if isinstance(tool, ExtensionTool) else ""
+    return f"extension {format_on_one_line(name)}" if name else BUILT_IN
 
 
 def _iter_argument_lines(approval: Approval, arguments: JsonObject) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The tools that the supervisor itself runs: built-in ones and those of extensions."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import structlog
 
 from orchestrator.active_extensions import list_active_names
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.errors import FAULTS, describe_fault
 from orchestrator.installed import Loaded, find_installed
 from orchestrator.tools.builtin.catalog import SEND_FILE, TOOLS
 from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool, PlainTool
@@ -85,13 +87,12 @@ def _list_foreign_tools(extension: Loaded, problems: list[str]) -> Iterator[Exte
     about = f"the extension {extension.name!r}"
     try:
         tools = tuple(extension.list_tools())
-    except Exception as error:  # third-party code may fail in any way
-        log.exception("extension_broke", extension=extension.name)
-        problems.append(f"{about} could not list its tools: {type(error).__name__}: {error}")
+    except FAULTS as error:
+        problems.append(f"{about} could not list its tools: {describe_fault(error)}")
         return
     for tool in tools:
         if isinstance(tool, ExtensionTool):
-            yield tool
+            yield replace(tool, extension=extension.name)
         else:
             problems.append(f"{about} has a tool {tool!r:.60}, which @define_tool has not made")
 

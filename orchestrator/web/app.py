@@ -39,7 +39,8 @@ def build_app(routes: Sequence[Route], render: Renderer) -> Starlette:
 
     async def answer_unknown_route(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
-        message = f"not found: {request.method} {request.url.path}"
+        phrase = HTTPStatus(status).phrase.lower()  # "not found", "method not allowed"
+        message = f"{phrase}: {request.method} {request.url.path}"
         return render(ApiProblem(HTTPStatus(status), message))
 
     async def answer_disconnected(_: Request, __: Exception) -> Response:

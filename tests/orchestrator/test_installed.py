@@ -43,10 +43,30 @@ def test_extension_is_called_as_its_entry_point(monkeypatch: pytest.MonkeyPatch)
     assert (found.foreign["owl"].name, dict(found.broken)) == ("owl", {})
 
 
+def quit_at_once() -> None:
+    """Raise what would end the command."""
+    raise SystemExit("no tree")
+
+
+class Eagle(Owl):
+    """Has another name than its entry point."""
+
+    name = "eagle"
+
+
+class LostOwl(Owl):
+    """Ends the process that loads it."""
+
+    def __init__(self) -> None:
+        quit_at_once()
+
+
 @pytest.mark.parametrize(
     ("kind", "problem"),
     [
         (BlindOwl, "forest:Kind defines 'list_comands', which orchestrator.extension.Extension"),
+        (Eagle, "forest:Kind is called 'eagle', and its entry point 'owl'"),
+        (LostOwl, "SystemExit: no tree"),
         (dict, "forest:Kind is not a subclass of orchestrator.extension.Extension"),
     ],
 )

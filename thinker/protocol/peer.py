@@ -231,7 +231,7 @@ class Peer:
             self._answer_error(call_id, INVALID_PARAMS, f"{method}: {error}")
         except RpcError as error:
             self._answer_error(call_id, error.code, str(error))
-        except Exception as error:  # one bad request must not end the process
+        except (Exception, SystemExit) as error:  # one bad request must not end the process
             if not (isinstance(error, PeerClosedError) and self.closed.is_set()):
                 log.exception("request_failed", method=method)
             self._answer_error(call_id, INTERNAL, f"{type(error).__name__}: {error}")

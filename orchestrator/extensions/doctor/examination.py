@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -15,10 +16,12 @@ import apsw
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind
+from orchestrator.agentsfile.mounting import load_models
+from orchestrator.cli.commands import COMMANDS, find_extension_commands
 from orchestrator.control.protocol import StatusReport
 from orchestrator.control.status import list_troubles
-from orchestrator.errors import ConfigError
-from orchestrator.extension import Finding
+from orchestrator.errors import FAULTS, ConfigError, describe_fault
+from orchestrator.extension import Extension, Finding
 from orchestrator.findings import ProbeTargets, Verdict
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.installed import InstalledExtensions, find_installed, list_shipped
@@ -199,16 +202,44 @@ def list_extensions(found: InstalledExtensions, file: AgentsFile | None) -> Iter
     missing = sorted(list_shipped().keys() - known)
     if missing:
         yield Finding("extensions", f"not installed: {', '.join(missing)}")
-    for name in found.foreign:
+    rejected = load_models().rejected
+    for name, extension in found.foreign.items():
         used = file is not None and name in file.extensions
-        text = "installed" if used else f"not in use; to use it, name it: {NAMED.format(name)}"
-        yield Finding(f"extension {name}", text)
+        faults = [rejected[name]] if name in rejected else [*_list_command_faults(extension)]
+        for fault in faults:
+            yield Finding(f"extension {name}", f"{fault}; correct or uninstall it", "problem")
+        if file is None:
+            yield Finding(
+                f"extension {name}", "not in use, as agents.json cannot be used", "problem"
+            )
+        elif not faults:
+            text = "installed" if used else f"not in use; to use it, name it: {NAMED.format(name)}"
+            yield Finding(f"extension {name}", text)
     for name, problem in {**unusable, **found.broken}.items():
         if not problem:
             continue
         yield Finding(
             f"extension {name}", f"left out: {problem}; repair or uninstall it", "problem"
         )
+
+
+def _list_command_faults(extension: Extension) -> Iterator[str]:
+    """Yield why commands of a foreign extension cannot be called."""
+    try:
+        added = dict(extension.list_commands())
+    except FAULTS as error:
+        yield f"cannot list its commands: {describe_fault(error)}"
+        return
+    known = find_extension_commands()
+    for name, command in added.items():
+        if name in COMMANDS or known.get(name) != command:
+            yield f"its command {name!r} has a name that is taken; rename it"
+            continue
+        try:
+            if find_spec(command.module) is None:
+                yield f"its command {name!r} has no module {command.module}"
+        except FAULTS as error:
+            yield f"its command {name!r} has no usable module ({describe_fault(error)})"
 
 
 def _collect_extension_findings(
@@ -228,6 +259,6 @@ def _collect_extension_findings(
             for verdict in sorted(unknown):
                 text = f"has the verdict {verdict!r}; write ok, warning or problem"
                 yield Finding(f"extension {name}", text, "problem")
-        except Exception as error:  # noqa: BLE001 - third-party code may fail in any way
-            text = f"cannot say what it finds ({type(error).__name__}: {error}); report it"
+        except FAULTS as error:
+            text = f"cannot say what it finds ({describe_fault(error)}); report it"
             yield Finding(f"extension {name}", text, "problem")

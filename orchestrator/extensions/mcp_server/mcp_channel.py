@@ -53,6 +53,13 @@ def _load_message_state(db: Database, message_id: str, now: int) -> MessageState
     texts = (
         outbox.list_notices_to(db, row.chat_key, message_id)
         if row.turn_id is None
-        else outbox.list_answers_of_turn(db, row.turn_id)
+        else _list_answers_of_turn(db, row.turn_id)
     )
     return MessageState(EndedMessage(row, texts), [])
+
+
+def _list_answers_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
+    """Return a turn's texts like `list_texts_of_turn`, without questions to the operator."""
+    where = "turn_id = ? AND final = 1 AND approval_id IS NULL ORDER BY part"
+    sql = f"SELECT {outbox.TOLD} FROM outbox WHERE {where}"  # noqa: S608 - constants
+    return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))

@@ -144,7 +144,7 @@ class OperatorTools:
         wanted, caller = ChatNote.model_validate(call.arguments), call.caller
         key = _build_chat_key(caller, wanted.chat)
         store, now = self.daemon.store, self.daemon.clock()
-        address = await store.read(inbox.find_chat_address, key)
+        address = await store.read(_find_chat_address, key)
         if address is not None and key.startswith(caller.own_chats):
             raise OrchestratorError(OWN.format(name=wanted.chat))
         adapter = None if address is None else self.daemon.adapters.get(address.channel)
@@ -240,3 +240,11 @@ def _format_time(at: int) -> str:
 
 def _cut_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def _find_chat_address(db: Database, key: str) -> outbox.Address | None:
+    """Return the address for messages to a chat, if any message ever came from it."""
+    parts = (*key.split("/", 2), "", "")[:3]
+    where = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ? ORDER BY id DESC LIMIT 1"
+    row = inbox.INBOX.find_first(db, where, *parts[:2], parts[2].rpartition("/")[0], key)
+    return None if row is None else row.build_address()

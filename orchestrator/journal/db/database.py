@@ -93,17 +93,6 @@ def roll_back_on_failure(db: Database) -> Iterator[None]:
         pass
 
 
-@contextmanager
-def roll_back_always(db: Database) -> Iterator[None]:
-    """Roll back all that the block writes, in any case."""
-    db.execute("SAVEPOINT undone")
-    try:
-        yield
-    finally:
-        db.execute("ROLLBACK TO undone")
-        db.execute("RELEASE undone")
-
-
 NUMBERED = ("turn", "web_session")  # tables whose ids are strings
 T = TypeVar("T")
 

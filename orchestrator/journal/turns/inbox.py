@@ -231,14 +231,6 @@ def make_address(message: InboundMessage) -> outbox.Address:
     return outbox.Address(*chat, private=message.private)
 
 
-def find_chat_address(db: Database, key: str) -> outbox.Address | None:
-    """Return the address for messages to a chat, if any message ever came from it."""
-    parts = (*key.split("/", 2), "", "")[:3]
-    where = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ? ORDER BY id DESC LIMIT 1"
-    row = INBOX.find_first(db, where, *parts[:2], parts[2].rpartition("/")[0], key)
-    return None if row is None else row.build_address()
-
-
 def load_next_offset(db: Database, channel: str, bot_id: str) -> int:
     sql = "SELECT next FROM channel_offset WHERE channel = ? AND bot_id = ?"
     return int(db.execute(sql, (channel, bot_id)).get or 0)

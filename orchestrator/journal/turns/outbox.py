@@ -290,15 +290,6 @@ def pop_unconfirmed(db: Database, chat_key: str, now: int) -> list[str]:
     return [str(body) for _, body in unconfirmed]
 
 
-def list_answers_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
-    """Return a turn's texts like `list_texts_of_turn`, without questions to the operator."""
-    sql = (
-        f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 AND approval_id IS NULL"
-        " ORDER BY part"
-    )
-    return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
-
-
 def list_texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
     """Return the texts of a turn's messages in order, delivered or not; a file by its name."""
     sql = f"SELECT {TOLD} FROM outbox WHERE turn_id = ? AND final = 1 ORDER BY part"

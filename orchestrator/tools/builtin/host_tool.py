@@ -202,6 +202,7 @@ class ExtensionTool:
     carries: bool
     origin: Origin
     seconds: float
+    extension: str = ""  # that brings it, if it is of another distribution
 
 
 def mark_quoted_text(text: str, origins: Iterable[Origin]) -> str:

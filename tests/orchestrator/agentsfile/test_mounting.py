@@ -199,7 +199,7 @@ def test_agent_that_nothing_was_added_to_has_the_defaults() -> None:
         ({}, {"extensions": {"clock": {"x": 1}}}, "extension 'clock' has an unknown field \"x\""),
         ({}, {"extensions": {"weather": {"day": 1}}}, '"day"; did you mean "days"?'),
         ({}, {"extensions": {"wether": {}}}, 'is not installed; did you mean "weather"?'),
-        ({}, {"extensions": {"x": {}}}, "install it or remove it; there are: clock, weather"),
+        ({}, {"extensions": {"x": {}}}, "install it or remove it"),
     ],
 )
 def test_wrong_name_is_answered_with_the_right_one(
@@ -251,7 +251,7 @@ def test_stranger_runs_only_if_it_is_named() -> None:
     assert "weather" in named.file.extensions
     assert named.file.extensions.get_settings(WeatherSettings).days == 5
     assert [text.partition(": ")[2] for text in messages(named)] == [
-        "warning: 5 days were asked for"
+        "warning: extension 'weather': 5 days were asked for"
     ]
     assert "weather" in parsed(WORK, extensions={"weather": {}}).file.extensions
 
@@ -291,7 +291,7 @@ def test_check_of_a_stranger_that_fails_costs_nothing_else(
     monkeypatch.setattr(WeatherExtension, "fails", True)
     found = parsed(WORK, extensions={"weather": {}})
     assert (
-        "extension 'weather' cannot check its settings: RuntimeError: it rains"
+        "extension 'weather': its settings cannot be checked: RuntimeError: it rains"
         in (messages(found)[0])
     )
     assert "weather" in found.file.extensions
@@ -393,3 +393,40 @@ def test_settings_of_our_own_are_in_the_schema(monkeypatch: pytest.MonkeyPatch) 
     assert "clock" in made["$defs"]["Channels"]["properties"]
     install_extensions(monkeypatch, foreign=(WeatherExtension(),))
     assert "umbrella" not in json.dumps(build_schema())
+
+
+@pytest.mark.parametrize(
+    ("hook", "fault", "text"),
+    [
+        (
+            "get_settings_model",
+            ZeroDivisionError("division by zero"),
+            "cannot be used: get_settings_model raised ZeroDivisionError: division by zero",
+        ),
+        ("check_agents_file", SystemExit("fog"), "its settings cannot be checked: SystemExit: fog"),
+    ],
+)
+def test_fault_of_a_stranger_is_told_with_its_place_and_type(
+    monkeypatch: pytest.MonkeyPatch, hook: str, fault: BaseException, text: str
+) -> None:
+    """Also one that would end the command."""
+
+    def fail(*_: object) -> None:
+        raise fault
+
+    fail.__name__ = hook
+    monkeypatch.setattr(WeatherExtension, hook, fail)
+    assert text in messages(parsed(WORK, extensions={"weather": {}}))[0]
+
+
+def test_problem_that_a_stranger_adds_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that is a text is its fault: each letter would count as a name."""
+
+    def check(_: Extension, draft: Draft, *__: object) -> None:
+        draft.add_error(("extensions", "weather"), "no sky")
+        draft.add_error("extensions", "no sea")  # type: ignore[arg-type]  # the fault
+
+    monkeypatch.setattr(WeatherExtension, "check_agents_file", check)
+    sky, sea = messages(parsed(WORK, extensions={"weather": {}}))
+    assert "extension 'weather': no sky" in sky
+    assert "TypeError: the path of a problem is a tuple" in sea

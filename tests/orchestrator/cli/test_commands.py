@@ -122,7 +122,8 @@ def test_stranger_that_fails_costs_its_own_commands_alone(
     changed = find_installed()._replace(foreign={"raven": Raven()})
     monkeypatch.setattr(installed, "find_installed", lambda: changed)
     shown = command(tmp_path, "-h")
-    assert "extension 'raven' cannot name its commands: no feather" in shown.stderr
+    assert "extension 'raven' cannot list its commands: RuntimeError: no feather" in shown.stderr
+    assert shown.stderr.count("raven") == 1
     assert "status" in shown.stdout
 
 

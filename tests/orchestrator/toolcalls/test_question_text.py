@@ -1,6 +1,7 @@
 """A question shows exactly what a call will do, and no argument can forge its layout."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from orchestrator.channels import formatting
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.toolcalls.question_text import REASON, format_question
+from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.builtin.host_tool import ExtensionTool
+from orchestrator.tools.extension_tool import define_tool
+from orchestrator.tools.remote_tools import RemoteTool
 from thinker.jsontext import RepairBudget
 from thinker.models.call_arguments import build_tool_call
 from thinker.protocol.messages import ToolCall
@@ -31,6 +36,7 @@ def asked(
     fixed: dict[str, Any] | None = None,
     reason: str = "policy",
     made: ToolCall | None = None,
+    added: ExtensionTool | None = None,
 ) -> str:
     """The question about a call."""
     text = json.dumps(arguments, sort_keys=True)
@@ -51,7 +57,11 @@ def asked(
     )
     if written is not None:
         made = ToolCall(id="c", name="pay", arguments=written)
-    return format_question(row, Address("telegram", "1", "7"), server, made, fixed or {})
+    tool: Any = TOOLS["get_time"]
+    if server is not None:
+        tool = object.__new__(RemoteTool)
+        object.__setattr__(tool, "server", server)
+    return format_question(row, Address("telegram", "1", "7"), added or tool, made, fixed or {})
 
 
 def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:
@@ -153,3 +163,15 @@ def test_broken_json_that_was_repaired_is_told() -> None:
     assert made.repaired
     assert "\nrepaired: the model wrote broken JSON" in asked({"sum": 3}, made=made)
     assert "repaired" not in asked({"sum": 3}, made=build_tool_call("c", "pay", '{"sum": 3}', None))
+
+
+def test_question_about_a_strangers_tool_names_its_extension() -> None:
+    """Whoever decides trusts it less than a built-in tool."""
+
+    @define_tool()
+    def pay() -> str:
+        """Pay."""
+        return ""
+
+    asks = asked({}, added=replace(pay, extension="bank"))
+    assert 'tool: "pay" (extension "bank")' in asks

@@ -6,10 +6,11 @@ import anyio
 import structlog
 from pydantic import JsonValue
 
+from orchestrator.errors import FAULTS, describe_fault
 from orchestrator.extension import Screen
 from orchestrator.extensions.page.daemon_side.page_protocol import ScreenText, ShownScreen
 from orchestrator.extensions.page.page_wire import ScreenLink
-from thinker.protocol.peer import FAILED, RpcError
+from thinker.protocol.peer import FAILED, INTERNAL, RpcError
 
 RENDER_TIMEOUT = 5.0  # seconds; the page itself waits 10 for an answer
 log = structlog.get_logger()
@@ -42,12 +43,12 @@ class AddedScreens:
         try:
             with anyio.fail_after(RENDER_TIMEOUT):
                 text = await screen.render(asked.query)
-        except Exception as error:  # third-party code may fail in any way
-            log.exception("screen_failed", path=screen.path)
-            problem = f"failed: {type(error).__name__}: {error}"
+        except FAULTS as error:
+            log.exception("screen_failed", extension=screen.extension, path=screen.path)
+            problem = f"failed: {describe_fault(error)}"
             if isinstance(error, TimeoutError):
                 problem = f"took more than {RENDER_TIMEOUT:.0f} seconds"
             self.problems[screen.path] = f"the screen {screen.title!r} {problem}"
-            raise RpcError(FAILED, self.problems[screen.path]) from error
+            raise RpcError(INTERNAL, self.problems[screen.path]) from error
         self.problems.pop(screen.path, None)
         return ScreenText(title=screen.title, text=text)

@@ -1,5 +1,7 @@
 """Screens of other extensions, which the supervisor renders as Markdown."""
 
+from http import HTTPStatus
+
 import htpy as h
 
 from orchestrator.control.roles import Right
@@ -15,15 +17,22 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.web.error_response import ApiProblem
+from thinker.protocol.peer import INTERNAL, RpcError
 
 
 async def _show_added_screen(request: ScreenRequest) -> ScreenResult:
     if request.daemon is None:
         return h.p(class_="empty")["An extension shows this while the daemon runs."]
     if request.path["name"] not in {link.path for link in request.added}:
-        return h.p(class_="empty")["No extension has this screen."]
+        raise ApiProblem(HTTPStatus.NOT_FOUND, "No extension has this screen.")
     asked = ShownScreen(path=request.path["name"], query=dict(request.query))
-    found = await request.daemon.ask_daemon(SCREEN_SHOW, asked, ScreenText)
+    try:
+        found = await request.daemon.ask_daemon(SCREEN_SHOW, asked, ScreenText)
+    except RpcError as error:
+        if error.code != INTERNAL:
+            raise
+        raise ApiProblem(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from error
     return TitledContent(found.title, h.article(class_="manual")[render_markdown(found.text)])
 
 

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from orchestrator import installed as installed_extensions
 from orchestrator.control.protocol import StatusReport
-from orchestrator.extension import Extension, Finding
+from orchestrator.extension import Command, Extension, Finding
 from orchestrator.extensions.doctor import examination
 from orchestrator.extensions.doctor.examination import (
     build_probe_targets,
@@ -151,3 +151,40 @@ def test_verdict_that_does_not_exist_is_a_problem_of_its_extension(
     assert "sky" not in {line.subject for line in lines}
     problem = "has the verdict 'fine'; write ok, warning or problem"
     assert Finding("extension talkative", problem, "problem") in lines
+
+
+class Raven(Extension):
+    """Adds commands that cannot be called."""
+
+    name = "raven"
+
+    def list_commands(self) -> dict[str, Command]:
+        return {
+            "status": Command("Birds", "Replace one of the core.", "json"),
+            "caw": Command("Birds", "Say caw.", "no_such_forest"),
+            "fly": Command("Birds", "Fly.", "json"),
+        }
+
+
+def test_commands_of_a_stranger_that_cannot_be_called_are_problems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A command by itself is said to be unknown, or ends in a fault."""
+    install_extensions(monkeypatch, foreign=(Raven(),))
+    file = validate_file({"agents": [{"agentId": "work", "llmProvider": "demo"}]})
+    found = Installed(own={}, foreign={"raven": Raven()}, channels={}, broken={})
+    lines = [one for one in list_extensions(found, file) if one.subject == "extension raven"]
+    assert [one.verdict for one in lines] == ["problem", "problem"]
+    assert "its command 'status' has a name that is taken" in lines[0].text
+    assert "its command 'caw' has no module no_such_forest" in lines[1].text
+
+
+def test_stranger_is_a_problem_while_agents_json_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody knows whether it is named."""
+    found = Installed(own={}, foreign={"talkative": Talkative()}, channels={}, broken={})
+    install_extensions(monkeypatch, foreign=(Talkative(),))
+    (line,) = [one for one in list_extensions(found, None) if "talkative" in one.subject]
+    assert line.verdict == "problem"
+    assert "agents.json cannot be used" in line.text

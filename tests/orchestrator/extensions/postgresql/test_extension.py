@@ -14,7 +14,7 @@ from orchestrator.extensions.postgresql.shared_config import (
     pushed_config,
 )
 from orchestrator.extensions.postgresql.shared_config.pushed_config import PushedFile
-from orchestrator.installed import find_extension
+from orchestrator.installed import find_installed
 from orchestrator.journal.opening import open_for_writing, open_journal
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.settings import Settings
@@ -24,7 +24,7 @@ A = PushedFile("agents.json", executable=False, data=b"{}")
 
 def test_extension_is_found_by_its_entry_point() -> None:
     """As that of a stranger would be."""
-    assert isinstance(find_extension("postgresql"), PostgresqlExtension)
+    assert isinstance(find_installed().own["postgresql"], PostgresqlExtension)
 
 
 def test_each_command_has_an_application() -> None:

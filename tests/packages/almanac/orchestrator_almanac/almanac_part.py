@@ -25,7 +25,10 @@ class AlmanacPart(Part):
         return (f"{settings.greeting}: {find_phase(datetime.now(UTC).date())}",)
 
     async def _render_week(self, query: Mapping[str, str]) -> str:
-        first = date.fromisoformat(query.get("from", datetime.now(UTC).date().isoformat()))
+        try:
+            first = date.fromisoformat(query.get("from", datetime.now(UTC).date().isoformat()))
+        except ValueError as error:
+            return str(error)
         days = [first + timedelta(days=number) for number in range(7)]
         rows = [f"| {day} | {find_phase(day)} |" for day in days]
         return "\n".join(["| day | moon |", "|---|---|", *rows])

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.extensions.page.daemon_side.page_protocol import SCREEN_SHOW, ScreenText
 from orchestrator.extensions.page.page_wire import ScreenLink
-from thinker.protocol.peer import FAILED, Params, RpcError
+from thinker.protocol.peer import INTERNAL, Params, RpcError
 
 MOON = ScreenLink(path="moon", title="Moon")
 
@@ -49,12 +49,12 @@ async def test_refusal_is_shown_as_what_it_says(tmp_path: Path) -> None:
     """A fault of the extension is no fault of the page."""
 
     async def answer(_: JsonValue) -> Params:
-        raise RpcError(FAILED, "the screen 'Moon' failed: ValueError: no such day")
+        raise RpcError(INTERNAL, "the screen 'Moon' failed: ValueError: no such day")
 
     async with page_bench(tmp_path) as bench:
         bench.answers[SCREEN_SHOW], bench.app.added = answer, (MOON,)
         shown = await (await bench.login()).get("/x/moon")
-        assert shown.status_code == 409
+        assert shown.status_code == 500
         assert "no such day" in shown.text
 
 
@@ -73,5 +73,5 @@ async def test_screen_that_no_extension_has_is_a_page_that_says_so(tmp_path: Pat
     """The supervisor is not asked."""
     async with page_bench(tmp_path) as bench:
         shown = await (await bench.login()).get("/x/moon")
-        assert (shown.status_code, "No extension has this screen." in shown.text) == (200, True)
+        assert (shown.status_code, "No extension has this screen." in shown.text) == (404, True)
         assert SCREEN_SHOW not in {method for _, method, _ in bench.acts}
