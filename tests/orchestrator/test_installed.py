@@ -78,6 +78,7 @@ def test_unusable_class_is_left_out(
     assert not found.foreign
     assert problem in found.broken["owl"]
 
+
 CACHED = (installed._list_entry_points, installed.find_channels, installed.find_installed)
 
 

@@ -8,11 +8,11 @@ import anyio
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
-from orchestrator.channels.hosted_channel import HostedChannel, HostMeans
+from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.configuration import Configuration
 from orchestrator.daemon.channels import keep_processes
 from orchestrator.extension import DaemonView
-from orchestrator.processes.child_process import Program, Spawned
+from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
 from orchestrator.testing.memory_wire import MemoryProcess
@@ -40,7 +40,7 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(tmp_path: Path) ->
     nothing: Any = None
     started: list[str] = []
 
-    async def spawn(program: Program) -> Spawned:
+    async def spawn(program: Program) -> SpawnedChild:
         started.append(program.env["COO_TOKEN"])
         return MemoryProcess(program.name, serve, 1)
 
@@ -48,7 +48,7 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(tmp_path: Path) ->
     settings.paths.create_directories()
     (tmp_path / "agents.json").write_text(FILE % MATRIX)
     configuration = Configuration(settings, environ)
-    means = HostMeans(
+    means = HostResources(
         settings, environ, lambda: configuration.file, lambda: 0.0, lambda: 1.0, spawn
     )
     channel = HostedChannel("matrix", KIND, means)

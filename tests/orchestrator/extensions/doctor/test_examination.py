@@ -172,7 +172,7 @@ def test_commands_of_a_stranger_that_cannot_be_called_are_problems(
     """A command by itself is said to be unknown, or ends in a fault."""
     install_extensions(monkeypatch, foreign=(Raven(),))
     file = validate_file({"agents": [{"agentId": "work", "llmProvider": "demo"}]})
-    found = Installed(own={}, foreign={"raven": Raven()}, channels={}, broken={})
+    found = InstalledExtensions(own={}, foreign={"raven": Raven()}, channels={}, broken={})
     lines = [one for one in list_extensions(found, file) if one.subject == "extension raven"]
     assert [one.verdict for one in lines] == ["problem", "problem"]
     assert "its command 'status' has a name that is taken" in lines[0].text
@@ -183,7 +183,7 @@ def test_stranger_is_a_problem_while_agents_json_cannot_be_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nobody knows whether it is named."""
-    found = Installed(own={}, foreign={"talkative": Talkative()}, channels={}, broken={})
+    found = InstalledExtensions(own={}, foreign={"talkative": Talkative()}, channels={}, broken={})
     install_extensions(monkeypatch, foreign=(Talkative(),))
     (line,) = [one for one in list_extensions(found, None) if "talkative" in one.subject]
     assert line.verdict == "problem"
