@@ -81,12 +81,11 @@ class Command(NamedTuple):
 class Route:
     """An HTTP endpoint, on the port of the HTTP API.
 
-    ``handle`` runs on the daemon's event loop. The token of the API is asked for, unless
-    ``own_check`` says that ``handle`` checks requests itself, such as by a signature. Such a path
-    is open to strangers, so it takes at most ``slots`` requests at a time, and ``opens_port`` says
-    whether it is a reason to listen while there is no token. ``document`` makes the JSON of a
-    refusal, where clients expect another one than OpenAI's. Scripts of other sites may read
-    ``exposed_headers`` of the responses.
+    ``handle`` runs on the daemon's event loop. Requests need the token of the API, unless
+    ``own_check`` says that ``handle`` checks them itself: such a path takes at most ``slots``
+    requests at a time, and ``opens_port`` makes it a reason to listen without a token. ``document``
+    makes the JSON of a refusal, if clients expect another one than OpenAI's. Scripts of other sites
+    may read ``exposed_headers`` of the responses.
     """
 
     path: str
@@ -136,7 +135,7 @@ class DaemonView:
     """A part's view of its daemon; attributes without a value are set before `Part.open`.
 
     ``environ`` has the keys of the home as well, and changes with them. ``get_agents_file`` returns
-    the agents.json in force. Whatever is entered into ``stack`` is closed after the daemon has
+    the current agents.json. Whatever is entered into ``stack`` is closed after the daemon has
     stopped; ``tasks`` are cancelled then. ``stopping`` is set when the stop begins: end model calls
     for which no message waits, because the stop waits for workers.
     """
@@ -180,42 +179,23 @@ class Part:
         self.daemon = daemon
 
     async def list_adapters(self) -> "Sequence[Adapter]":
-        """Return the channels of a bundled part; those of others are left out, with a hint.
-
-        Awaited once during the start, before anything runs and before `open`.
-        """
+        """Return the channels of a bundled part; awaited once, before anything runs."""
         return ()
 
     async def open(self) -> None:
-        """Prepare, once every attribute of ``daemon`` has a value.
-
-        Awaited once during the start, after the part before it, without a limit of time.
-        """
+        """Prepare, once every attribute of ``daemon`` has a value; the start waits for it."""
 
     async def run(self) -> None:
-        """Work until cancelled, at the end of the daemon's stop.
-
-        Runs in a task of its own after `open` of all parts. It may return earlier, and is not
-        started again after a fault.
-        """
+        """Work until cancelled at the end of the stop; not started again after a fault."""
 
     async def close(self) -> None:
-        """Stop accepting work; by now no turn runs, and replies that were ready have gone out.
-
-        Awaited once, with `close` of all other parts; after 5 seconds these are cancelled.
-        """
+        """Stop accepting work, within 5 seconds; by now no turn runs, and replies have left."""
 
     def adopt_configuration(self, old: "AgentsFile", new: "AgentsFile") -> None:
-        """Adopt a changed agents.json, which is in force now; compare the fields that you use.
-
-        Called after each change, whatever it is.
-        """
+        """Adopt a changed agents.json, already current; compare the fields that you use."""
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
-        """Return functions to call with the agent's id after each committed reply.
-
-        Asked once, after `open`. The functions run on the event loop as well, and must not wait.
-        """
+        """Return functions to call with the agent's id after each committed reply, at once."""
         return ()
 
     def list_routes(self) -> Iterable[Route]:
@@ -229,9 +209,8 @@ class Part:
     def list_control_methods(self, peer: "Peer | None") -> "Mapping[str, RequestHandler]":
         """Return methods that commands may call by the control socket, with handlers by name.
 
-        Asked at each connection of a command, its ``peer``, and with None for the page. Handlers
-        run on the event loop; what one raises is the answer to that call. They replace the core's
-        of the same name, so begin each name with that of the extension.
+        Asked at each connection of a command, its ``peer``, and with None for the page. They
+        replace the core's of the same name, so begin each name with that of the extension.
         """
         del peer
         return {}
@@ -245,17 +224,11 @@ class Part:
         return {}
 
     def build_media_service(self) -> "MediaService | None":
-        """Return a new service for speech and pictures; only bundled extensions may bring one.
-
-        Asked once during the start, after `list_adapters`; ``daemon.calls`` has a value.
-        """
+        """Return a new service for speech and pictures; only bundled extensions may bring one."""
         return None
 
     def build_remote_tools(self) -> "RemoteTools | None":
-        """Return a new keeper of MCP servers; only bundled extensions may bring one.
-
-        Asked once during the start, after `build_media_service`; ``daemon.delivery`` has a value.
-        """
+        """Return a new keeper of MCP servers; only bundled extensions may bring one."""
         return None
 
 
@@ -265,23 +238,22 @@ class Extension:
     A class with a further public method is left out, since that may be a misspelled hook; begin the
     names of such methods with an underscore. One object of the class serves all callers.
 
-    Unless a hook's text says otherwise, it is called in any thread of the daemon or of a command,
-    and must answer at once. If a hook of a bundled extension raises, so does what called it. What
-    the texts say of faults, and of agents.json naming the extension, is for all others.
+    Most hooks are called only if agents.json names the extension, in any thread of the daemon or
+    of a command, and must answer at once. If a hook of a bundled extension raises, so does what
+    called it; a fault of another one is logged and costs that hook alone.
     """
 
     name: str
     """The name of the extension: of its entry point, its extra and its settings in agents.json."""
     file_fields: tuple[str, ...] = ()
-    """Fields of agents.json without effect if it is missing; for bundled extensions alone."""
+    """Fields of agents.json that need the extension; only for bundled extensions."""
     file_agent_fields: tuple[str, ...] = ()
     """The same for fields that the core knows of each agent."""
 
     def get_settings_model(self) -> "type[ConfigModel] | None":
         """Return the model of ``extensions.<name>`` in agents.json; all its fields have defaults.
 
-        Asked once in a process, whether agents.json names the extension or not. After a fault,
-        ``extensions.<name>`` is an error of agents.json.
+        After a fault, ``extensions.<name>`` is an error of agents.json.
         """
         return None
 
@@ -293,67 +265,50 @@ class Extension:
         return None
 
     def get_agent_model(self) -> "type[ConfigModel] | None":
-        """Return a model whose fields, with defaults, every agent in agents.json gets.
-
-        Asked together with `get_settings_model`, with the same result of a fault.
-        """
+        """Return a model whose fields, with defaults, every agent in agents.json gets."""
         return None
 
     def check_agents_file(
         self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
     ) -> None:
-        """Add problems of agents.json to ``draft``.
+        """Add problems of agents.json to ``draft``; all extensions have 10 seconds together.
 
-        Called at each reading of an agents.json that names the extension; in a daemon in a thread,
-        where the whole reading has 10 seconds. ``environ`` has the keys, ``home`` is the daemon's
-        folder; None skips checks of either. A fault becomes a warning.
+        ``environ`` has the keys, ``home`` is the daemon's folder; None skips checks of either. A
+        fault becomes a warning.
         """
 
     def check_files(
         self, settings: "Settings", file: "AgentsFile", found: "PromptSet | SkillSet"
     ) -> "Iterable[Problem]":
-        """Return problems of files of the home, and of agents.json together with them.
+        """Return problems of prompts or skills, and of agents.json together with them.
 
-        Called after each reading of the prompts or the skills, with what was ``found``, if
-        agents.json names the extension; in a daemon in a thread, where the whole reading has 10
-        seconds. A fault becomes a warning.
+        Called after each reading of either, with what was ``found``. A fault becomes a warning.
         """
         del settings, file, found
         return ()
 
     def list_commands(self) -> Mapping[str, Command]:
-        """Return commands by name.
-
-        Asked by each command that is not the core's, and by the help, also if agents.json does not
-        name the extension. Names of bundled commands are taken. A fault is printed.
-        """
+        """Return commands, keyed by name, even if agents.json does not name the extension."""
         return {}
 
     def list_tools(self) -> "Sequence[HostTool]":
         """Return tools for every agent, made by `orchestrator.tools.extension_tool.define_tool`.
 
-        Asked if agents.json names the extension, and again after a change of extensions or MCP
-        servers. A taken name is refused, and a fault leaves out all of these tools; both are
-        problems of agents.json. The tools run in threads of the supervisor.
+        They run in threads of the supervisor. A taken name is refused, and a fault leaves out all
+        of these tools; both are problems of agents.json.
         """
         return ()
 
     def list_tool_servers(self, file: "AgentsFile", paths: "Paths") -> "Mapping[str, ToolServer]":
-        """Return MCP servers for single agents, by names that contain ``@``.
+        """Return MCP servers for single agents, keyed by names that contain ``@``.
 
-        Asked after each reading of an agents.json that names the extension; in a daemon in a
-        thread, with 10 seconds. It must change nothing: `orchestrator prompt` asks as well. A fault
-        is logged, and the extension brings no servers then.
+        It must change nothing: `orchestrator prompt` asks as well.
         """
         del file, paths
         return {}
 
     def list_served_tools(self, file: "AgentsFile | None") -> Iterable[str]:
-        """Return the names of the tools that those servers have for agents of ``file``.
-
-        None asks for the tools of any agent. Asked whenever prompts are read or checked, if
-        agents.json names the extension. A fault is logged.
-        """
+        """Return the names of those servers' tools for agents of ``file``; None for any agent."""
         del file
         return ()
 
@@ -369,80 +324,51 @@ class Extension:
         """Return the remote tools that an agent would have, known without a daemon.
 
         ``db`` is a copy that may be changed, ``reserved`` are names that no such tool can have,
-        ``now`` is in milliseconds. Asked by `orchestrator prompt`, of bundled extensions alone.
+        ``now`` is in milliseconds. Only bundled extensions are asked.
         """
         del db, file, paths, agent_id, reserved, now
         return {}
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":
-        """Return the jails of the extension's processes, to be tried from inside.
-
-        Asked by `orchestrator doctor`, of bundled extensions alone.
-        """
+        """Return jails for `orchestrator doctor` to try from inside; of bundled extensions only."""
         return ()
 
     def list_findings(
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterable[Finding]:
-        """Return lines for `orchestrator doctor`, which waits for them without a limit.
+        """Return lines for `orchestrator doctor`; called in the process of that command.
 
-        Asked in the process of that command, if agents.json names the extension. ``file`` is None
-        if agents.json cannot be used, and then only bundled extensions are asked; ``status`` is
-        None while no daemon runs. A fault becomes a line.
+        ``file`` is None if agents.json cannot be used, and then only bundled extensions are asked;
+        ``status`` is None while no daemon runs. A fault becomes a line.
         """
         del settings, file, status
         return ()
 
     def list_manual_pages(self) -> Sequence[Path]:
-        """Return pages of the manual, as Markdown files; a page that is there already wins.
-
-        Asked by `orchestrator help`, also if agents.json does not name it. A fault is printed.
-        """
+        """Return pages of the manual, as Markdown files; a page that is there already wins."""
         return ()
 
     def list_layouts(self) -> "Mapping[str, Callable[[PromptRender], PromptRendered]]":
-        """Return functions that render prompt definitions, by names of layouts.
-
-        Asked by `orchestrator prompt show` and ``diff``, also if agents.json does not name the
-        extension. A fault ends that command.
-        """
+        """Return functions that render prompt definitions, keyed by the name of a layout."""
         return {}
 
     def build_document_reader(self) -> "DocumentReader | None":
-        """Return a new reader of PDF and office files; only bundled extensions may bring one.
-
-        Asked once at each start of a daemon, before the event loop runs.
-        """
+        """Return a new reader of PDF and office files; only bundled extensions may bring one."""
         return None
 
     def build_engine(self, address: "JournalAddress") -> "Engine | None":
-        """Return a new engine for a journal at an address that is not a file; connect to nothing.
-
-        Asked whenever such a journal is opened, of bundled extensions alone.
-        """
+        """Return an engine for a journal that is no file; only bundled extensions are asked."""
         del address
         return None
 
     def list_recipes(self) -> "Mapping[str, type[Recipe]]":
-        """Return how turns of the extension's messages differ from others, by the kind of message.
-
-        Asked by the daemon at the first turn of each kind, of bundled extensions alone.
-        """
+        """Return recipes for turns, keyed by the kind of message, of bundled extensions only."""
         return {}
 
     def prepare_home(self, settings: "Settings") -> None:
-        """Prepare the home, before a daemon that holds its lock and journal reads it.
-
-        Called once at each start, of bundled extensions alone, before the event loop runs: it may
-        wait, and a fault ends the start.
-        """
+        """Prepare the home before the daemon reads it; only bundled extensions are called."""
 
     def build_part(self, daemon: DaemonView) -> "Part | None":
-        """Return a new part for a daemon; None if there is none.
-
-        Asked once at each start, on the event loop, if agents.json names the extension; a name that
-        is added later waits for the next start. After a fault, which is logged and shown by
-        `orchestrator status`, there is no part.
-        """
+        """Return a new part for a daemon at its start, or None if there is none."""
         del daemon
         return None

@@ -91,15 +91,11 @@ class WorkerServer:
             methods.TURN_RUN: self._run_turn,
             methods.PROMPT_PREVIEW: self._preview_prompt,
             methods.PROMPT_RENDER: _render_definition,
-            background.SESSION_COMPACT: _build_metered_handler(
-                CompactionRequest, agent.compact_session
-            ),
-            background.FACTS_EXTRACT: _build_metered_handler(
-                ExtractionRequest, agent.extract_facts
-            ),
-            background.MODEL_TRY: _build_metered_handler(ModelTrialRequest, agent.try_model),
+            background.SESSION_COMPACT: _meter_handler(CompactionRequest, agent.compact_session),
+            background.FACTS_EXTRACT: _meter_handler(ExtractionRequest, agent.extract_facts),
+            background.MODEL_TRY: _meter_handler(ModelTrialRequest, agent.try_model),
             # The provider's text may quote the input.
-            background.TEXTS_EMBED: _build_metered_handler(
+            background.TEXTS_EMBED: _meter_handler(
                 EmbeddingRequest, agent.embed_texts, format_headline
             ),
             **_build_media_handlers(agent),
@@ -160,7 +156,7 @@ class WorkerServer:
         self._draining = True
 
 
-def _build_metered_handler(
+def _meter_handler(
     kind: type[R],
     work: Callable[[R], Awaitable[MeteredResult]],
     problem: Callable[[ModelError], str] = str,
@@ -182,13 +178,11 @@ def _build_media_handlers(agent: Agent) -> dict[str, RequestHandler]:
     from thinker.protocol import media_requests as asked  # noqa: PLC0415 - most agents have none
 
     return {
-        asked.AUDIO_HEAR: _build_metered_handler(
+        asked.AUDIO_HEAR: _meter_handler(
             asked.TranscriptionRequest, found.transcribe_recording, format_headline
         ),
-        asked.AUDIO_SPEAK: _build_metered_handler(
-            asked.SpeechRequest, found.speak_text, format_headline
-        ),
-        asked.PICTURE_DRAW: _build_metered_handler(
+        asked.AUDIO_SPEAK: _meter_handler(asked.SpeechRequest, found.speak_text, format_headline),
+        asked.PICTURE_DRAW: _meter_handler(
             asked.DrawingRequest, found.draw_pictures, format_headline
         ),
     }

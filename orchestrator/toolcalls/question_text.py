@@ -24,7 +24,7 @@ from thinker.protocol.messages import JsonObject, ToolCall
 
 # Lengths are in UTF-16 code units, in which Telegram counts; the whole fits one message.
 MAX_ARGUMENTS = 1_600  # of the arguments
-MAX_CHANGED_VALUE = 100  # of a value that was changed
+MAX_VALUE = 100  # of a value that was changed
 MAX_CHANGES = 5  # changed values that are shown
 REASON = 300
 BUILT_IN = "built in"
@@ -71,7 +71,7 @@ def _iter_argument_lines(approval: Approval, arguments: JsonObject) -> Iterator[
     if _count_units("\n".join(lines)) <= MAX_ARGUMENTS:
         yield from lines
         return
-    share = max(MAX_CHANGED_VALUE, MAX_ARGUMENTS // len(lines))
+    share = max(MAX_VALUE, MAX_ARGUMENTS // len(lines))
     shown = [_cut_line(line, share) for line in lines[: MAX_ARGUMENTS // share]]
     yield from shown
     if len(shown) < len(lines):
@@ -99,15 +99,15 @@ def _iter_changes(
     ]
     for name in names[:MAX_CHANGES]:
         was = (
-            _cut_line(format_on_one_line(written[name]), MAX_CHANGED_VALUE)
+            _cut_line(format_on_one_line(written[name]), MAX_VALUE)
             if name in written
             else "nothing"
         )
         if name not in arguments:
-            yield f"dropped: {_cut_line(format_on_one_line(name), MAX_CHANGED_VALUE)}: {was}"
+            yield f"dropped: {_cut_line(format_on_one_line(name), MAX_VALUE)}: {was}"
         else:
             by = "set by the prompt" if name in fixed else "changed"
-            shown = _cut_line(format_on_one_line(name), MAX_CHANGED_VALUE)
+            shown = _cut_line(format_on_one_line(name), MAX_VALUE)
             yield f"{by}: {shown}; the model wrote {was}"
     if len(names) > MAX_CHANGES:
         yield f"changed: {len(names) - MAX_CHANGES} more arguments"

@@ -86,7 +86,11 @@ def rehearse_turn(
     with _roll_back_always(db):
         message = _build_message(db, asked)
         key = inbox.make_address(message).chat_key
-        turns.set_turn_aside(db, key)
+        db.execute(
+            "UPDATE turn SET state = 'closed'"
+            " WHERE chat_key = ? AND state IN ('running', 'waiting')",
+            (key,),
+        )
         (row_id,) = inbox.ingest(db, [Arrival(message)], None, now)
         row = INBOX.select(db, "id = ?", row_id)[0]
         minutes = definition.limits.turn_minutes

@@ -241,12 +241,6 @@ def split_chat_key(key: str) -> tuple[str, str, str]:
     return channel, bot_id, rest.rpartition("/")[0]
 
 
-def find_open_question(db: Database, code: str, now: int) -> OpenQuestion | None:
-    """Return a question that a person can still answer."""
-    found = list_open_questions(db, "code = ?", code, now)
-    return found[0] if found else None
-
-
 def list_open_questions(db: Database, where: str, value: object, now: int) -> list[OpenQuestion]:
     """Return the matching open questions, the first to expire at the front."""
     rows = db.execute(

@@ -188,11 +188,6 @@ def find_open_turn(db: Database, chat_key: str) -> Turn | None:
     return TURNS.find_first(db, f"chat_key = ? AND {inbox.RUNNING}", chat_key)
 
 
-def set_turn_aside(db: Database, chat_key: str) -> None:
-    """Close the chat's open turn for a rehearsal; the caller rolls that back."""
-    db.execute(f"UPDATE turn SET state = 'closed' WHERE chat_key = ? AND {OPEN}", (chat_key,))
-
-
 def load_stored_turn(
     db: Database, turn_id: str, running: frozenset[int], window: int, now: int, jump: int = 1
 ) -> StoredTurn:

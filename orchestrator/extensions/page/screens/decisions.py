@@ -89,15 +89,17 @@ async def _show_inbox(request: ScreenRequest) -> ScreenResult:
 
 async def _show_question(request: ScreenRequest) -> ScreenResult:
     code = request.path["code"]
-    found = await request.journal(chat_history.find_open_question, code, request.now)
-    if found is None:
+    questions = await request.journal(
+        chat_history.list_open_questions, "code = ?", code, request.now
+    )
+    if not questions:
         return [
             h.p(class_="empty")["This question was answered, withdrawn or has expired."],
             h.p[h.a(href="/inbox")["What waits"]],
         ]
     return [
-        render_question(request, found),
-        h.p[h.a(href=build_link("turns", found.turn_id))["its turn"]],
+        render_question(request, questions[0]),
+        h.p[h.a(href=build_link("turns", questions[0].turn_id))["its turn"]],
     ]
 
 

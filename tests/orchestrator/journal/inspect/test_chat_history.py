@@ -56,9 +56,9 @@ def test_turn_is_shown_with_its_calls_and_the_question_that_waits(tmp_path: Path
         assert [line.tool for line in talk.calls] == ["read", "pay"]
         (asked,) = talk.questions
         assert (asked.code, asked.tool, asked.reason) == ("c0de", "pay", "because")
-        assert asked == chat_history.find_open_question(db, "c0de", 1)
+        assert chat_history.list_open_questions(db, "code = ?", "c0de", 1) == [asked]
         assert asked.args_hash == db.execute("SELECT args_hash FROM approval").get
-        assert chat_history.find_open_question(db, "c0de", asked.expires) is None
+        assert chat_history.list_open_questions(db, "code = ?", "c0de", asked.expires) == []
         db.execute("UPDATE turn SET state = 'running', wait = NULL")
 
 
