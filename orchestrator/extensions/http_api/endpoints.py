@@ -12,20 +12,17 @@ from functools import partial
 from http import HTTPStatus
 from uuid import uuid4
 
-import structlog
 from pydantic import JsonValue
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from orchestrator import extension
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.status_reports import report_health
 from orchestrator.document_text import ReadDocument
-from orchestrator.errors import FAULTS, OrchestratorError
+from orchestrator.extensions.http_api.added_routes import AddedRoute, build_added_routes
 from orchestrator.extensions.http_api.anthropic_formatter import MessagesFormatter
 from orchestrator.extensions.http_api.api_channel import ApiChannel
 from orchestrator.extensions.http_api.conversation_endpoints import ConversationEndpoints
@@ -60,7 +57,6 @@ METHODS = ("GET", "POST", "DELETE")
 PERSON = "x-openwebui-user-id"  # the end user, if one program serves several
 MAX_KEY = 255  # characters of an Idempotency-Key
 Parser = Callable[[JsonObject], ParsedRequest]
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Endpoints:
     daemon: DaemonOperations
     channel: ApiChannel
     document_text: ReadDocument
-    added: Sequence[extension.Route] = ()
+    added: Sequence[AddedRoute] = ()
 
     def build_application(self, token: TokenFile, doors: AllowedOrigins = CLOSED) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
@@ -92,10 +88,7 @@ class Endpoints:
             Route("/v1/messages", messages, methods=["POST"]),
             Route("/v1/embeddings", self.create_embeddings, methods=["POST"]),
         ]
-        routes += [
-            Route(one.path, partial(_answer_added, one), methods=[*one.methods])
-            for one in self.added
-        ]
+        routes += build_added_routes(self.added)
         guarded = Guard(build_app(routes, Refusal), token, doors=doors, routes=self.added)
         if not doors.origins:
             return guarded
@@ -178,15 +171,3 @@ def _build_model(name: str) -> JsonObject:
     openai: JsonObject = {"object": "model", "created": 0, "owned_by": "orchestrator"}
     anthropic: JsonObject = {"type": "model", "display_name": name, "created_at": EPOCH}
     return {"id": name, **openai, **anthropic}
-
-
-async def _answer_added(route: extension.Route, request: Request) -> Response:
-    """Answer by another extension; what it raises is its own fault, and no end of the daemon."""
-    try:
-        return await route.handle(request)
-    except (OrchestratorError, HTTPException, ClientDisconnect):
-        raise
-    except FAULTS as error:
-        log.exception("endpoint_failed", extension=route.extension, path=request.url.path)
-        status = HTTPStatus.INTERNAL_SERVER_ERROR
-        raise ApiProblem(status, "internal error; the daemon's log has the details") from error

@@ -16,7 +16,7 @@ from thinker.protocol.messages import Origin
 
 
 @dataclass(frozen=True)
-class StoredFact:
+class KnownFact:
     """A fact of an agent; ``scope`` is the chat it belongs to, empty for all chats.
 
     ``source`` is what stored it, ``origin`` whose words it has; times in milliseconds.
@@ -56,11 +56,11 @@ class StoredSkill:
     source: str
 
 
-FACTS = Rows(StoredFact, "fact")
+FACTS = Rows(KnownFact, "fact")
 SKILLS = Rows(StoredSkill, "playbook")
 
 
-def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> list[StoredFact]:
+def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> list[KnownFact]:
     """Return the facts of an agent and a chat, or of all, newest first."""
     where = "agent_id = ifnull(?, agent_id) AND scope = ifnull(?, scope) ORDER BY id DESC"
     return FACTS.select(db, where, agent_id, scope)
@@ -68,7 +68,7 @@ def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> 
 
 def search_stored_facts(
     db: Database, text: str, agent_id: str | None, scope: str | None, limit: int
-) -> list[StoredFact]:
+) -> list[KnownFact]:
     """Return the facts that match ``text`` best, best first in each memory."""
     memories = db.execute(
         "SELECT DISTINCT agent_id, scope FROM fact WHERE agent_id = ifnull(?, agent_id)"

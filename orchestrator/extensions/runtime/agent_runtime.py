@@ -203,7 +203,7 @@ class Runtime:
     def _build_request(
         self, agent: AgentSpec, prompt: str, past: tuple[Message, ...]
     ) -> LoopRequest:
-        provider, model = agent.model.resolve_provider()
+        provider, model = agent.model.resolved()
         contract = None
         if agent.role == "planner":
             contract = AnswerContract(_require_plan(agent), max_retries=PLAN_RETRIES)
@@ -303,7 +303,7 @@ def create_runtime(
 def _choose_model(
     agent: AgentSpec, environ: Mapping[str, str], base_urls: Mapping[str, str]
 ) -> Model:
-    provider, model = agent.model.resolve_provider()
+    provider, model = agent.model.resolved()
     settings = ThinkerSettings(
         agent_id=agent.name,
         llm_provider=provider,

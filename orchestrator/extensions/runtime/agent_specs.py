@@ -32,7 +32,7 @@ class ModelSpec(RuntimePart):
     id: str = Field(min_length=1)
     provider: str | None = None
 
-    def resolve_provider(self) -> tuple[str, str]:
+    def resolved(self) -> tuple[str, str]:
         """Return the provider and the provider's name of the model.
 
         Raises:

@@ -151,7 +151,7 @@ class Toolkit:
     id: str
     tools: tuple[DefinedTool, ...]
 
-    def select_tools(self, spec: ToolkitSpec) -> tuple[DefinedTool, ...]:
+    def narrowed(self, spec: ToolkitSpec) -> tuple[DefinedTool, ...]:
         """Return the tools that ``spec`` names, in the toolkit's order.
 
         Raises:

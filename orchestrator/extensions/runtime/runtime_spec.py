@@ -135,7 +135,7 @@ def _list_offered_tools(
                 f"the agent {agent.name!r} uses the toolkit {spec.id!r}; add it to the toolkits of "
                 "define_runtime"
             )
-        found += kits[spec.id].select_tools(spec)
+        found += kits[spec.id].narrowed(spec)
     distinct = {id(tool): tool for tool in (*found, *shared)}  # a tool may be listed twice
     bound = require_tools(f"the agent {agent.name!r}", distinct.values())
     if route := next((tool.name for tool in bound if tool.name in agent.routes), None):

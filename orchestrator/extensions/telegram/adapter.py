@@ -21,7 +21,7 @@ from orchestrator.channel_api import (
 from orchestrator.channels import formatting
 from orchestrator.channels.pacing import Rate, RateLimiter
 from orchestrator.extensions.telegram import command_menu, updates
-from orchestrator.extensions.telegram.bot_api import BotApi, Result, SentMessage
+from orchestrator.extensions.telegram.bot_api import BotApi, PostedMessage, Result
 from orchestrator.extensions.telegram.bot_errors import BotApiError
 from orchestrator.extensions.telegram.reception import GroupMoves, Polling, Reception, UpdateStore
 from orchestrator.extensions.telegram.webhook import NOT_READY, Webhook
@@ -152,7 +152,8 @@ class Telegram:
                 "message_id": _parse_id(number),
                 "allow_sending_without_reply": True,
             }
-        return str((await self._write_message("sendMessage", part, params, SentMessage)).message_id)
+        posted = await self._write_message("sendMessage", part, params, PostedMessage)
+        return str(posted.message_id)
 
     async def edit(self, part: OutboundPart, message_id: str) -> None:
         try:

@@ -65,7 +65,7 @@ class File(BotResult):
     file_path: str = ""
 
 
-class SentMessage(BotResult):
+class PostedMessage(BotResult):
     """A message that was sent."""
 
     message_id: int

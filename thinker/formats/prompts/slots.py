@@ -65,8 +65,8 @@ class AttachmentMessageContent(BaseModel):
     type: str
 
     @model_validator(mode="after")
-    def _fill_missing_payload(self) -> "AttachmentMessageContent":
-        """Set a missing payload to None."""
+    def suffix(self) -> "AttachmentMessageContent":
+        """Set a missing payload to None; the name stands in the places of pydantic's errors."""
         if self.type not in self.model_fields_set:
             setattr(self, self.type, None)
         return self

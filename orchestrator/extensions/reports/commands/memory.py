@@ -26,7 +26,7 @@ from orchestrator.cli.tables import (
 from orchestrator.control.protocol import RowId
 from orchestrator.extensions.reports import memories
 from orchestrator.extensions.reports.known_agents import require_agent
-from orchestrator.extensions.reports.memories import ProfileField, StoredFact
+from orchestrator.extensions.reports.memories import KnownFact, ProfileField
 from orchestrator.extensions.reports.reports_part import FACT_FORGET
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
@@ -117,12 +117,12 @@ def _format_origin(field: ProfileField) -> str:
     return f"{_format_source(field.source)}, {format_minute(field.at / 1000)}"
 
 
-def _describe_row(row: StoredFact | ProfileField) -> dict[str, object]:
+def _describe_row(row: KnownFact | ProfileField) -> dict[str, object]:
     """Return a fact or field for JSON; ``chat`` is empty for all chats, times in ms."""
     return describe_record(row, renamed={"scope": "chat"})
 
 
-def _describe_rows(rows: Iterable[StoredFact | ProfileField]) -> list[dict[str, object]]:
+def _describe_rows(rows: Iterable[KnownFact | ProfileField]) -> list[dict[str, object]]:
     return list(map(_describe_row, rows))
 
 

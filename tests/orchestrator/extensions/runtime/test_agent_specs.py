@@ -94,7 +94,7 @@ def test_routes_and_kits_are_names_or_specifications() -> None:
 )
 def test_model_names_its_provider(model: str | ModelSpec, resolved: tuple[str, str]) -> None:
     """By its beginning, by a prefix, or in so many words."""
-    assert planner(model=model).model.resolve_provider() == resolved
+    assert planner(model=model).model.resolved() == resolved
 
 
 @pytest.mark.parametrize("model", ["qwen3-32b", ModelSpec(id="qwen3-32b", provider="groc")])
@@ -103,7 +103,7 @@ def test_model_of_an_unknown_provider_says_how_to_name_one(model: str | ModelSpe
     with pytest.raises(
         RuntimeSpecError, match=r"write ModelSpec\(id='qwen3-32b', provider=…\) wit"
     ):
-        planner(model=model).model.resolve_provider()
+        planner(model=model).model.resolved()
 
 
 @pytest.mark.parametrize(

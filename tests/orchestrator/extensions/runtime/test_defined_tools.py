@@ -109,12 +109,12 @@ def test_function_must_take_arguments_and_context() -> None:
 def test_kit_is_narrowed_to_the_tools_that_an_agent_names() -> None:
     """In the kit's order; an unknown name lists what there is."""
     kit = define_toolkit("catalog", [defined(name="read"), defined(name="drop")])
-    assert kit.select_tools(ToolkitSpec(id="catalog")) == kit.tools
-    narrowed = kit.select_tools(ToolkitSpec(id="catalog", config={"tools": ["read"]}))
+    assert kit.narrowed(ToolkitSpec(id="catalog")) == kit.tools
+    narrowed = kit.narrowed(ToolkitSpec(id="catalog", config={"tools": ["read"]}))
     assert [tool.name for tool in narrowed] == ["read"]
     wrong = ToolkitSpec(id="catalog", config={"tools": ["write"]})
     with pytest.raises(RuntimeSpecError, match="has no tool 'write'; it has read, drop"):
-        kit.select_tools(wrong)
+        kit.narrowed(wrong)
 
 
 @pytest.mark.parametrize("config", [{"tool": ["read"]}, {"tools": "read"}])

@@ -11,7 +11,7 @@ from fakes.network import AnsweringNetwork, Asked
 
 from orchestrator.channel_api import SendOutcome
 from orchestrator.errors import ConfigError
-from orchestrator.extensions.telegram.bot_api import BotApi, SentMessage, User
+from orchestrator.extensions.telegram.bot_api import BotApi, PostedMessage, User
 from orchestrator.extensions.telegram.bot_errors import BotApiError
 from thinker.http.exchange import (
     BrokenAnswerError,
@@ -53,7 +53,7 @@ async def failure(network: AnsweringNetwork, method: str = "sendMessage") -> Bot
     """The error of a call."""
     async with BotApi(TOKEN, network=network) as api:
         with pytest.raises(BotApiError) as caught:
-            await api.call_method(method, HELLO, SentMessage)
+            await api.call_method(method, HELLO, PostedMessage)
     return caught.value
 
 
@@ -139,7 +139,7 @@ async def test_the_new_number_of_a_group_that_moved_is_passed_on() -> None:
     async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.becomes_supergroup(-1, -1001)
         with pytest.raises(BotApiError) as caught:
-            await api.call_method("sendMessage", HELLO | {"chat_id": -1}, SentMessage)
+            await api.call_method("sendMessage", HELLO | {"chat_id": -1}, PostedMessage)
     assert caught.value.new_chat_id == -1001
 
 
@@ -148,7 +148,7 @@ async def test_retry_after_is_passed_on() -> None:
     async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.break_next("sendMessage", too_many(30))
         with pytest.raises(BotApiError) as caught:
-            await api.call_method("sendMessage", HELLO, SentMessage)
+            await api.call_method("sendMessage", HELLO, PostedMessage)
     assert caught.value.retry_after == 30
 
 
@@ -158,7 +158,7 @@ async def test_a_lost_connection_is_unknown_either_way(fault: Fault, *, arrived:
     async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
         server.break_next("sendMessage", fault)
         with pytest.raises(BotApiError) as caught:
-            await api.call_method("sendMessage", HELLO, SentMessage)
+            await api.call_method("sendMessage", HELLO, PostedMessage)
         assert caught.value.outcome is SendOutcome.UNKNOWN
         assert server.list_texts(7) == (["hello"] if arrived else [])
 
@@ -172,7 +172,7 @@ async def test_a_call_that_hangs_ends_at_its_deadline() -> None:
         server.break_next("sendMessage", HANG)
         server.break_next("getUpdates", HANG)
         with pytest.raises(BotApiError, match="no answer") as caught:
-            await api.call_method("sendMessage", HELLO, SentMessage)
+            await api.call_method("sendMessage", HELLO, PostedMessage)
         assert caught.value.outcome is SendOutcome.UNKNOWN
         with pytest.raises(BotApiError, match="no answer"):
             await api.fetch_updates(0, ("message",))
@@ -184,7 +184,7 @@ async def test_a_refused_connection_is_not_sent() -> None:
         url = server.url
     async with BotApi(TOKEN, url) as api:
         with pytest.raises(BotApiError, match="TELEGRAM_API_URL") as caught:
-            await api.call_method("sendMessage", HELLO, SentMessage)
+            await api.call_method("sendMessage", HELLO, PostedMessage)
     assert caught.value.outcome is SendOutcome.NOT_SENT
 
 
