@@ -71,7 +71,7 @@ def test_move_that_was_interrupted_leaves_one_journal(
     """The machine went down when the file was marked, and the server not yet."""
     url = database_of(tmp_path / "server")
     server = DatabaseServer(url, home / "journal.db")
-    monkeypatch.setattr(pg_schema, "arrive", _interrupted)
+    monkeypatch.setattr(pg_schema, "mark_arrived", _interrupted)
     with pytest.raises(KeyboardInterrupt):
         moving.move_to_server(server)
     with pytest.raises(JournalError, match="was interrupted"):
