@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
+from fakes.installed_extensions import install_extensions
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
@@ -12,6 +14,7 @@ from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.configuration import Configuration
 from orchestrator.daemon.channels import keep_processes
 from orchestrator.extension import DaemonView
+from orchestrator.installed import MANIFEST
 from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
@@ -22,10 +25,9 @@ from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer
 from thinker.protocol.sandbox import SandboxReport
 
-MATRIX = '{"homeserver": "https://m.example", "user": "@bot:m.example"}'
-FILE = '{"agents": [{"agentId": "a", "llmProvider": "demo"}], "channels": {"matrix": %s}}'
+FILE = '{"agents": [{"agentId": "a", "llmProvider": "demo"}], "channels": {"dove": {}}}'
 KIND = ChannelKind(
-    title="Matrix", secrets={"COO_TOKEN": "ask"}, limit=1000, id_pattern=".+", id_example="ann"
+    title="Dove", secrets={"COO_TOKEN": "ask"}, limit=1000, id_pattern=".+", id_example="ann"
 )
 
 
@@ -35,7 +37,9 @@ async def serve(process: MemoryProcess, peer: Peer) -> None:
     await answer_pings(peer, ready)
 
 
-async def test_an_edit_of_the_keys_alone_replaces_the_process(tmp_path: Path) -> None:
+async def test_an_edit_of_the_keys_alone_replaces_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A new secret starts another process, and without the secret there is none."""
     nothing: Any = None
     started: list[str] = []
@@ -44,14 +48,16 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(tmp_path: Path) ->
         started.append(program.env["COO_TOKEN"])
         return MemoryProcess(program.name, serve, 1)
 
+    (tmp_path / MANIFEST).write_text(KIND.model_dump_json())
+    install_extensions(monkeypatch, channels={"dove": tmp_path})
     settings, environ = Settings(home=tmp_path), dict[str, str]()
     settings.paths.create_directories()
-    (tmp_path / "agents.json").write_text(FILE % MATRIX)
+    (tmp_path / "agents.json").write_text(FILE)
     configuration = Configuration(settings, environ)
-    means = HostResources(
+    resources = HostResources(
         settings, environ, lambda: configuration.file, lambda: 0.0, lambda: 1.0, spawn
     )
-    channel = HostedChannel("matrix", KIND, means)
+    channel = HostedChannel("dove", KIND, resources)
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         supervisor = Supervisor(tasks, nothing, nothing, nothing, nothing, nothing)
         view = DaemonView(
