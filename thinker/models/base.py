@@ -7,6 +7,7 @@ from typing import Protocol
 
 from thinker.models.call_meter import CallMeter
 from thinker.protocol import messages
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import AUTO, JsonObject, Message, Reasoning, ToolChoice, ToolSpec
 from thinker.protocol.methods import Finish
 
@@ -64,6 +65,7 @@ class ModelResponse:
 
     ``call_ids`` identify the call for the broker that counted it; empty without a broker.
     ``tool_block`` is the text at the head of the system prompt when tools were offered as text.
+    ``degraded`` lists what the call had to do without.
     """
 
     message: messages.AssistantMessage
@@ -73,6 +75,7 @@ class ModelResponse:
     request_id: str = ""
     call_ids: tuple[str, ...] = ()
     tool_block: str = ""
+    degraded: tuple[Degradation, ...] = ()
 
 
 class Model(Protocol):
