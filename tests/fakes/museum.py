@@ -160,6 +160,8 @@ def _holds(key: str, checks: Condition, path: str, headers: dict[str, str], body
             verdict = len(text) > int(value)
         case "text":
             verdict = value in text
+        case "ends":
+            verdict = value in json.dumps(body.get("messages", [""])[-1], ensure_ascii=False)
         case "path":
             verdict = path.endswith(value)
         case "header":
