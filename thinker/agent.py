@@ -40,7 +40,7 @@ from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
-    from thinker.models.media_models import MediaModels
+    from thinker.protocol.media_requests import MediaModels
 
 CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
 log = structlog.get_logger()
