@@ -25,6 +25,7 @@ from thinker.models.failures import format_headline
 from thinker.protocol import messages, methods
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
+from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, find_choice_problem
@@ -35,23 +36,7 @@ from thinker.worker_errors import AccountError, ContextOverflowError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
 
-# What the chat reads if a turn ends without an answer of its model.
-FALLBACK_TEXTS = {
-    StopReason.MAX_STEPS: "I stopped after the allowed number of steps without finishing. "
-    "Tell me to go on if you want me to.",
-    StopReason.MAX_TOKENS: "I stopped because this answer used up its token limit.",
-    StopReason.DEADLINE: "I ran out of time for this one. Please try again.",
-    StopReason.EMPTY: "I have no answer to that: the model returned nothing.",
-    StopReason.REFUSED: "The model declined to answer this.",
-    StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
-    "Please try again in a moment.",
-    StopReason.OVERFLOW: "This is more than the model can read at once. Please send less of it, or "
-    "begin a new conversation.",
-    StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
-    StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
-}
 NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
-CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
 log = structlog.get_logger()
 
 
@@ -291,9 +276,7 @@ class Loop:
         """Return the turn's result if the response decides it, to be committed together."""
         text = leaked.remove_markup(message.content)
         if finish == "refused" and not message.tool_calls:
-            return self._build_result(
-                StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED]
-            )
+            return self._build_result(StopReason.REFUSED, text or STOP_TEXTS[StopReason.REFUSED])
         undecided = (
             message.tool_calls or self._tool_choice.choice.requires_call or self._request.contract
         )
@@ -326,7 +309,7 @@ class Loop:
         return self._end_unanswered(StopReason.TOOL_CHOICE, error)
 
     def _end_unanswered(self, reason: StopReason, error: str | None = None) -> TurnResult:
-        return self._build_result(reason, FALLBACK_TEXTS[reason], error)
+        return self._build_result(reason, STOP_TEXTS[reason], error)
 
     def _find_stop_reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1
