@@ -7,8 +7,11 @@
     + FatalModelError         401, 402, 404, refused requests: trying again will not help
       - ContextOverflowError  the request is longer than the model's context window
       - AccountError          401, 402: the key is refused or out of credit
+      - FilteredError         the provider's content filter rejected the request
     + CircuitOpenError        the endpoint failed too often and is not called
 """
+
+from thinker.protocol.notices import FailureKind
 
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
 
@@ -24,10 +27,14 @@ class WorkerConfigError(ThinkerError):
 class ModelError(ThinkerError):
     """The provider gave no usable answer.
 
-    ``over_tools`` says whether the request's tools or tool calls may be the cause.
+    ``over_tools`` says whether the request's tools or tool calls may be the cause; ``kind`` is for
+    the person who waits. An ``unexplained`` refusal says nothing that is understood, so that the
+    length of the request may be the cause.
     """
 
     over_tools = False
+    kind: FailureKind | None = None
+    unexplained = False
 
 
 class RetryableModelError(ModelError):
@@ -47,7 +54,32 @@ class FatalModelError(ModelError):
 
 
 class ContextOverflowError(FatalModelError):
-    """The request is longer than the model's context window."""
+    """The request is longer than the model takes, or, if ``suspected``, may be.
+
+    ``allowed`` and ``counted`` are tokens as the provider counts them, if it says so. ``of_rate``:
+    the limit is one of tokens a minute, which another model does not have.
+    """
+
+    kind = FailureKind.TOO_LONG
+
+    def __init__(
+        self,
+        message: str,
+        allowed: int | None = None,
+        counted: int | None = None,
+        *,
+        of_rate: bool = False,
+        suspected: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.allowed, self.counted = allowed, counted
+        self.of_rate, self.suspected = of_rate, suspected
+
+
+class FilteredError(FatalModelError):
+    """The provider's content filter rejected the request; another model is not asked in secret."""
+
+    kind = FailureKind.FILTERED
 
 
 class AccountError(FatalModelError):

@@ -14,7 +14,6 @@ import anyio
 import orjson
 
 from thinker.http.exchange import HttpAnswer, HttpError, Network
-from thinker.http.retry_after import parse_retry_after
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
@@ -23,8 +22,9 @@ from thinker.models.refused_fields import RefusedFields
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject, ToolSpec
+from thinker.protocol.notices import FailureKind
 from thinker.protocol.providers import Provider
-from thinker.worker_errors import RetryableModelError
+from thinker.worker_errors import ModelError, RetryableModelError
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes; the limit of a frame on the wire to the supervisor
 LINGER = 0.25  # seconds to wait for the end of a stream after its end mark
@@ -116,7 +116,10 @@ class ModelEndpoint:
         start = anyio.current_time()
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
-        with self._apply_deadline(first, lambda: collector.finished) as scope:
+        before = meter.got
+        with self._apply_deadline(
+            first, lambda: collector.finished, lambda: meter.got > before
+        ) as scope:
             response = await self.network.send("POST", self.url, self.headers, body)
             meter.status = response.status
             with closing(response):
@@ -132,7 +135,7 @@ class ModelEndpoint:
                     if not collector.finished:
                         raise self._build_unreadable_error(data)
         if not collector.finished:
-            raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
+            raise self._build_cut_error()
         headers = response.headers
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
         return collector.build_response(request_id, response.call_id)
@@ -185,10 +188,10 @@ class ModelEndpoint:
                 body = await self._read_body(response, meter)
         except RetryableModelError:
             body = b""
-        text = body.decode("utf-8", "replace")
-        complaint = failures.parse_stated_error(body) or failures.ProviderError(text)
-        wait = parse_retry_after(response.headers, self.clock())
-        return failures.build_failure(self.account, response.status, complaint, wait)
+        headers = response.headers
+        complaint = failures.parse_refusal(body, headers.get("x-amzn-errortype", ""))
+        now = self.clock()
+        return failures.build_failure(self.account, response.status, complaint, headers, now)
 
     def _feed_data(self, collector: Collector, data: bytes) -> bool:
         complaint = failures.parse_stated_error(data)
@@ -199,9 +202,10 @@ class ModelEndpoint:
         except ValueError as error:
             raise self._build_unreadable_error(data) from error
 
-    def _build_unreadable_error(self, data: bytes) -> RetryableModelError:
+    def _build_unreadable_error(self, data: bytes) -> ModelError:
         name, excerpt = self.account.provider.name, self.account.format_excerpt(data)
-        return RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
+        error = RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
+        return _mark(error, FailureKind.UNREADABLE)
 
     def _check_size(self, size: int) -> int:
         if size > MAX_RESPONSE:
@@ -211,11 +215,15 @@ class ModelEndpoint:
 
     @contextmanager
     def _apply_deadline(
-        self, deadline: float, enough: Callable[[], bool] = lambda: False
+        self,
+        deadline: float,
+        enough: Callable[[], bool] = lambda: False,
+        begun: Callable[[], bool] = lambda: False,
     ) -> Iterator[anyio.CancelScope]:
         """Apply a deadline (event-loop time, which the scope may move) and translate HTTP errors.
 
-        An interruption is not an error if ``enough`` returns that the answer is complete.
+        An interruption is not an error if ``enough`` returns that the answer is complete; ``begun``
+        returns whether a part of it has come.
         """
         provider = self.account.provider
         try:
@@ -224,13 +232,26 @@ class ModelEndpoint:
         except HttpError as error:
             if enough():
                 return
+            if begun():
+                raise self._build_cut_error() from error
             address = urlsplit(self.url)  # whose user and path may be secrets
             host = f"{address.hostname}:{address.port}" if address.port else address.hostname
             hint = "is it running?" if provider.local else "check the network and baseUrl"
             text = f"{provider.name} is unreachable at {host} ({type(error).__name__}); {hint}"
-            raise RetryableModelError(text) from error
+            raise _mark(RetryableModelError(text), FailureKind.UNREACHABLE) from error
         if scope.cancelled_caught and not enough():
-            raise RetryableModelError(f"{provider.name} timed out")
+            what = "timed out in the middle of its answer" if begun() else "timed out"
+            kind = FailureKind.CUT if begun() else FailureKind.TIMEOUT
+            raise _mark(RetryableModelError(f"{provider.name} {what}"), kind)
+
+    def _build_cut_error(self) -> ModelError:
+        error = RetryableModelError(f"{self.account.provider.name} cut its answer short")
+        return _mark(error, FailureKind.CUT)
+
+
+def _mark(error: ModelError, kind: FailureKind) -> ModelError:
+    error.kind = kind
+    return error
 
 
 class ProviderModel(ABC):
