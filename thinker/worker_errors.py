@@ -57,7 +57,8 @@ class ContextOverflowError(FatalModelError):
     """The request is longer than the model takes, or, if ``suspected``, may be.
 
     ``allowed`` and ``counted`` are tokens as the provider counts them, if it says so. ``of_rate``:
-    the limit is one of tokens a minute, which another model does not have.
+    the limit is one of tokens a minute, which another model does not have. ``elsewhere``: a
+    fallback model takes it. ``notice`` tells the person which part does not fit.
     """
 
     kind = FailureKind.TOO_LONG
@@ -74,6 +75,7 @@ class ContextOverflowError(FatalModelError):
         super().__init__(message)
         self.allowed, self.counted = allowed, counted
         self.of_rate, self.suspected = of_rate, suspected
+        self.elsewhere, self.notice = False, ""
 
 
 class FilteredError(FatalModelError):

@@ -3,6 +3,7 @@
 A notice is the daemon's: it is shown to people, and no model ever reads it.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from thinker.protocol.methods import StopReason
@@ -61,6 +62,18 @@ STOP_TEXTS = {
     StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
     StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
 }
+PARTS = {
+    "prompt": "my instructions take",
+    "tools": "my tools",
+    "history": "our conversation",
+    "message": "your message",
+}
+ADVICE = {
+    "prompt": "My operator can shorten the instructions or choose a model that reads more.",
+    "tools": "My operator can allow me fewer tools (allowedTools) or choose a model that reads more.",
+    "history": "Begin a new conversation with /new.",
+    "message": "Please send it in smaller parts.",
+}
 CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
 
 
@@ -72,3 +85,14 @@ def format_failure(kind: FailureKind, wait: float | None = None) -> str:
     elif wait is not None and wait > 1:
         when = f"in {wait:.0f} seconds"
     return FAILURE_TEXTS[kind].format(when=when)
+
+
+def format_overflow(parts: Mapping[str, int], window: int | None) -> str:
+    """Return the notice of a request that does not fit; ``parts`` are estimated tokens.
+
+    The keys are "prompt", "tools", "history" and "message"; the largest one decides the advice.
+    """
+    reads = f"The model reads about {window:,} tokens at once" if window else "The model is full"
+    sizes = ", ".join(f"{PARTS[part]} about {size:,}" for part, size in parts.items() if size)
+    largest = max(parts, key=lambda part: parts[part])
+    return f"This does not fit. {reads}: {sizes}. {ADVICE[largest]}"
