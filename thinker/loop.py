@@ -52,6 +52,8 @@ FALLBACK_TEXTS = {
 }
 NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
 CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
+REPEATED_NOTE = "\n\n(The model began to repeat itself, so its answer was ended here.)"
+CUT_NOTES = {"length": CUT_NOTE, "repeated": REPEATED_NOTE}
 log = structlog.get_logger()
 
 
@@ -299,15 +301,15 @@ class Loop:
         )
         if undecided or not text:
             return None
-        cut = finish == "length"
-        reason = StopReason.LENGTH if cut else self._find_stop_reason()
-        return self._build_result(reason, text + (CUT_NOTE if cut else ""))
+        note = CUT_NOTES.get(finish, "")
+        reason = StopReason.LENGTH if note else self._find_stop_reason()
+        return self._build_result(reason, text + note)
 
     async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End the turn with an answer that meets the contract, or let the model try again."""
-        judge = partial(contract.validate_answer, message.content, whole=finish != "length")
+        judge = partial(contract.validate_answer, message.content, whole=finish not in CUT_NOTES)
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):

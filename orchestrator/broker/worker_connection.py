@@ -27,7 +27,7 @@ from thinker.http.exchange import HttpAnswer, HttpError
 from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
 
-ANSWER_SECONDS = 900.0  # for a whole answer; a worker gives up earlier
+ANSWER_SECONDS = 7200.0  # for a whole answer, as long as a turn; a worker gives up earlier
 REQUEST_SECONDS = 10.0  # for a whole request, from its first byte on
 MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
 MAX_WARNINGS = 20  # of one channel

@@ -119,6 +119,7 @@ def build_launch_spec(
             "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
+            "max_output_tokens": definition.max_output_tokens or 0,
             "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
             "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
             "recent_image_threshold": definition.limits.recent_image_threshold,

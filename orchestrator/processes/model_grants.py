@@ -50,6 +50,7 @@ def _build_grant(used: UsedEndpoint, key: str) -> Grant:
         counts=of_text if use in ("chat", "embeddings") else "stated",
         form=use == "hear",
         pictures=use == "draw",
+        connect=provider.timeouts.get("connect"),
     )
 
 

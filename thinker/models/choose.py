@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
+from thinker.models.answer_limit import limit_answers
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.demo import DemoModel
-from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
+from thinker.models.endpoint import choose_timeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.served_endpoint import ServedModelEndpoint
@@ -172,11 +173,12 @@ def _build_model(
         raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
     key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
     transport = transport or _find_broker(settings)
-    timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
+    timeouts = choose_timeouts(provider, url)
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     if own_url:
         provider = relocate_provider(provider, own_url)
-    found = adapter(provider, model, url, key, transport, timeouts)
+    found: Model = adapter(provider, model, url, key, transport, timeouts)
+    found = limit_answers(found, settings.max_output_tokens, provider, url)
     beside_tools = provider.requests.output_beside_tools
     plain = settings.structured_output == "auto" and not {"schema", "json"} & {*provider.can}
     output = "text" if plain else settings.structured_output

@@ -41,6 +41,8 @@ class ThinkerSettings(BaseModel):
     """Sampling temperature."""
     max_steps: int = 8
     """Model calls in one turn."""
+    max_output_tokens: int = 0
+    """Tokens of one answer; 0: the provider's own limit, or 4096 if it is local."""
     max_tokens_per_turn: int = 0
     """Tokens in one turn; 0: no limit."""
     vision: Literal["auto", "on", "off"] = "auto"

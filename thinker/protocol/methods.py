@@ -37,7 +37,7 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.sandbox import SandboxReport
 from thinker.protocol.vectors import Vector
 
-Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
+Finish: TypeAlias = Literal["done", "length", "refused", "repeated"]  # why a response ended
 
 # The kind of turn, which decides the layers of its prompt.
 Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request", "hook"]

@@ -8,7 +8,9 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import HttpUrl, TypeAdapter
 
+from thinker.protocol.background import LOCAL_CALL_SECONDS, MODEL_CALL_SECONDS
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider, split_reference
 from thinker.protocol.served_models import ServedModel
 
@@ -135,6 +137,13 @@ def list_served_models(settings: ThinkerSettings) -> dict[ServedUse, ServedModel
         "draw": settings.draw,
     }
     return {use: model for use, model in every.items() if model is not None}
+
+
+def find_call_seconds(settings: ThinkerSettings) -> float:
+    """Return the limit for the model call of one request outside turns."""
+    used = list_used_endpoints(settings)
+    local = any(is_local_address(end.url) for end in used if end.use == "chat")
+    return LOCAL_CALL_SECONDS if local else MODEL_CALL_SECONDS
 
 
 def list_used_endpoints(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
