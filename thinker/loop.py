@@ -32,11 +32,14 @@ from thinker.toolcalls.choice import ToolChoiceState, find_choice_problem
 from thinker.toolcalls.execution import execute_calls
 from thinker.toolcalls.plan import limit_values, plan_calls, recover_call
 from thinker.toolcalls.select import list_found_tools
-from thinker.worker_errors import AccountError, ContextOverflowError, ModelError
+from thinker.worker_errors import AccountError, ContextOverflowError, FilteredError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
 
 NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
+REPEATED_NOTE = "\n\n(The model began to repeat itself, so its answer was ended here.)"
+CUT_NOTES = {"length": CUT_NOTE, "repeated": REPEATED_NOTE}
+SPARE = ("playbooks", "skills", "memories")  # layers that are left out first if they do not fit
 log = structlog.get_logger()
 
 
@@ -104,6 +107,9 @@ class Loop:
         self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
         self._system = request.prompt.text
+        self._spare = tuple(
+            layer.text for name in SPARE for layer in request.prompt.layers if layer.name == name
+        )
 
     async def run(self, recorded: Sequence[methods.RecordedStep] = ()) -> TurnResult:
         """Finish the recorded steps, then continue until the model answers or a limit is hit."""
@@ -145,9 +151,8 @@ class Loop:
                 return self._build_result(
                     StopReason.ACCOUNT, format_headline(error), error=str(error)
                 )
-            long = isinstance(error, ContextOverflowError)
             return self._end_unanswered(
-                StopReason.OVERFLOW if long else StopReason.MODEL_ERROR, str(error)
+                _choose_stop_reason(error), str(error), error.format_notice()
             )
         if response is None:
             return self._end_unanswered(StopReason.DEADLINE)
@@ -173,6 +178,7 @@ class Loop:
                 request_id=response.request_id,
                 call_ids=response.call_ids,
                 timing=request.meter.build_timing(),
+                degraded=response.degraded,
                 prompt=self._prompt
                 and self._prompt.prepend_layer("tool_calls", response.tool_block),
                 ends=last,
@@ -205,6 +211,7 @@ class Loop:
             cache_key=self._request.cache_key,
             max_output_tokens=self._settings.max_output_tokens,
             output=self._output,
+            spare=self._spare,
             on_text=self._host.show_partial_answer if self._request.stream else None,
         )
 
@@ -282,15 +289,15 @@ class Loop:
         )
         if undecided or not text:
             return None
-        cut = finish == "length"
-        reason = StopReason.LENGTH if cut else self._find_stop_reason()
-        return self._build_result(reason, text + (CUT_NOTE if cut else ""))
+        note = CUT_NOTES.get(finish, "")
+        reason = StopReason.LENGTH if note else self._find_stop_reason()
+        return self._build_result(reason, text + note)
 
     async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End the turn with an answer that meets the contract, or let the model try again."""
-        judge = partial(contract.validate_answer, message.content, whole=finish != "length")
+        judge = partial(contract.validate_answer, message.content, whole=finish not in CUT_NOTES)
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):
@@ -308,8 +315,10 @@ class Loop:
     ) -> TurnResult:
         return self._end_unanswered(StopReason.TOOL_CHOICE, error)
 
-    def _end_unanswered(self, reason: StopReason, error: str | None = None) -> TurnResult:
-        return self._build_result(reason, STOP_TEXTS[reason], error)
+    def _end_unanswered(
+        self, reason: StopReason, error: str | None = None, notice: str = ""
+    ) -> TurnResult:
+        return self._build_result(reason, notice or STOP_TEXTS[reason], error)
 
     def _find_stop_reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1
@@ -327,3 +336,9 @@ class Loop:
             error=error,
             repaired=repaired,
         )
+
+
+def _choose_stop_reason(error: ModelError) -> StopReason:
+    if isinstance(error, ContextOverflowError):
+        return StopReason.OVERFLOW
+    return StopReason.REFUSED if isinstance(error, FilteredError) else StopReason.MODEL_ERROR

@@ -11,7 +11,7 @@
     + CircuitOpenError        the endpoint failed too often and is not called
 """
 
-from thinker.protocol.notices import FailureKind
+from thinker.protocol.notices import FailureKind, format_failure
 
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
 
@@ -36,9 +36,19 @@ class ModelError(ThinkerError):
     kind: FailureKind | None = None
     unexplained = False
 
+    def format_notice(self) -> str:
+        """Return what the person who waits reads; empty if only the operator can understand it."""
+        wait = getattr(self, "retry_after", None)
+        return format_failure(self.kind, wait) if self.kind else ""
+
 
 class RetryableModelError(ModelError):
-    """Trying again may help; ``retry_after`` is the wait the provider requests, in seconds."""
+    """Trying again may help; ``retry_after`` is the wait the provider requests, in seconds.
+
+    ``is_loading``: the server is about to be ready.
+    """
+
+    is_loading = False
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -76,6 +86,9 @@ class ContextOverflowError(FatalModelError):
         self.allowed, self.counted = allowed, counted
         self.of_rate, self.suspected = of_rate, suspected
         self.elsewhere, self.notice = False, ""
+
+    def format_notice(self) -> str:
+        return self.notice or super().format_notice()
 
 
 class FilteredError(FatalModelError):

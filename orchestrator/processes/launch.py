@@ -16,7 +16,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.agentsfile.media_settings import Voice
-from orchestrator.agentsfile.model_costs import list_models
+from orchestrator.agentsfile.model_costs import list_known_windows, list_models
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
@@ -119,6 +119,9 @@ def build_launch_spec(
             "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
+            "context_tokens": definition.context_tokens or 0,
+            "known_windows": list_known_windows(definition, endpoint.model),
+            "max_output_tokens": definition.max_output_tokens or 0,
             "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
             "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
             "recent_image_threshold": definition.limits.recent_image_threshold,

@@ -16,9 +16,10 @@ from orchestrator.processes import child_process
 from orchestrator.processes.launch import LaunchSpec
 from orchestrator.processes.model_broker import BrokerChannel, CallLedger
 from thinker.protocol import methods
-from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
+from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import NOT_KEPT, SentTurnCache
+from thinker.protocol.model_endpoints import find_call_seconds
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 
 Answer = TypeVar("Answer", bound=Frozen)
@@ -123,7 +124,7 @@ class Worker(child_process.ChildProcess):
         name = f"agent {self.spec.agent_id!r}: {method}"
         try:
             with self._record_work(work):
-                seconds = MODEL_CALL_SECONDS + REQUEST_GRACE
+                seconds = find_call_seconds(self.spec.settings) + REQUEST_GRACE
                 answer = await self.peer.call(method, params, result, timeout=seconds)
                 if self.calls is not None and isinstance(answer, MeteredResult):
                     answer = await self.calls.replace_counts(answer)

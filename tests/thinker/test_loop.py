@@ -17,7 +17,18 @@ from fakes.scripted import (
 from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
+<<<<<<< HEAD
 from thinker.loop import NO_SETTINGS, Loop, LoopRequest
+=======
+from thinker.loop import (
+    CUT_NOTE,
+    FALLBACK_TEXTS,
+    NO_SETTINGS,
+    REPEATED_NOTE,
+    Loop,
+    LoopRequest,
+)
+>>>>>>> part-e
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import (
     AUTO,
@@ -30,8 +41,12 @@ from thinker.protocol.messages import (
     UserMessage,
     cap_result,
 )
+<<<<<<< HEAD
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
+=======
+from thinker.protocol.methods import Finish, StopReason, TurnResult
+>>>>>>> part-e
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import (
     AccountError,
@@ -210,10 +225,11 @@ async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
     assert (result.text, result.stop_reason) == (shown, StopReason.REFUSED)
 
 
-async def test_cut_answer_says_that_it_was_cut() -> None:
+@pytest.mark.parametrize(("finish", "note"), [("length", CUT_NOTE), ("repeated", REPEATED_NOTE)])
+async def test_cut_answer_says_why_it_was_cut(finish: Finish, note: str) -> None:
     """Half an answer is better than none, when it is marked."""
-    result = await run(ScriptedModel(says("Once upon", finish="length")), MemoryHost())
-    assert (result.text, result.stop_reason) == (f"Once upon{CUT_NOTE}", StopReason.LENGTH)
+    result = await run(ScriptedModel(says("Once upon", finish=finish)), MemoryHost())
+    assert (result.text, result.stop_reason) == (f"Once upon{note}", StopReason.LENGTH)
 
 
 async def test_reasoning_is_taken_out_of_the_answer() -> None:

@@ -22,8 +22,8 @@ class ModelRequest:
     ``on_text`` receives the answer's whole text so far while it streams; None requests an answer in
     one piece. ``cache_key`` is equal for calls whose prompts begin alike. ``output`` is the JSON
     Schema of the answer, for providers that enforce one. A ``rehearsed`` request is not sent: the
-    adapter raises `RehearsedRequest`. ``meter`` measures the call. ``spare`` are parts of ``system``
-    that may be left out where it does not fit.
+    adapter raises `RehearsedRequest`. ``meter`` measures the call. ``spare`` are parts of
+    ``system`` that may be left out where it does not fit.
     """
 
     system: str

@@ -5,23 +5,28 @@ Where: is the model for a call chosen, with its fallbacks?
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
+from thinker.models.answer_limit import limit_answers
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.demo import DemoModel
-from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
+from thinker.models.endpoint import choose_timeouts
+from thinker.models.fitting import FittingModel
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.served_endpoint import ServedModelEndpoint
 from thinker.models.structured import StructuredOutput
 from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
+from thinker.models.window_question import ask_window
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.model_endpoints import ServedUse
 from thinker.protocol.providers import Provider, relocate_provider
 from thinker.protocol.served_models import ServedModel
@@ -50,14 +55,18 @@ def choose_model(
     ]
     breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
     alone = len({provider for provider, _ in references}) == 1
-    models = []
+    models: list[FittingModel] = []
     for provider, name in references:
         plain = _build_model(settings, environ, provider, name, transport)
         shown = "images" in _require_provider(settings, provider).can or settings.vision == "on"
         model = VisionFilter(plain, sees=shown and can_see_images(name, settings.vision))
+        retrying = RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
+        own = not models
         models.append(
-            RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
+            _fit_requests(settings, environ, provider, name, retrying, transport, own=own)
         )
+    for at, fitting in enumerate(models):
+        fitting.later = tuple(models[at + 1 :])
     return FallbackModel(models)
 
 
@@ -66,7 +75,8 @@ def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], ow
     if not settings.small_model:
         return own
     reference = model_endpoints.split_model_reference(settings, settings.small_model)
-    return FallbackModel([RetryingModel(_build_model(settings, environ, *reference)), own])
+    retrying = RetryingModel(_build_model(settings, environ, *reference))
+    return FallbackModel([_fit_requests(settings, environ, *reference, retrying), own])
 
 
 def choose_embeddings(
@@ -148,6 +158,33 @@ def _find_served_endpoint(
     return ServedModelEndpoint(provider, url, key, _find_broker(settings))
 
 
+def _fit_requests(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    provider_name: str,
+    model: str,
+    inner: Model,
+    transport: Network | None = None,
+    *,
+    own: bool = False,
+) -> FittingModel:
+    """Return a model whose requests are fitted into its window, which its server may tell."""
+    provider = _require_provider(settings, provider_name)
+    stated = (own and settings.context_tokens) or provider.context_tokens
+    known = dict(model_endpoints.split_known_window(entry) for entry in settings.known_windows)
+    window = known.get(f"{provider_name}/{model}", 0)
+    url = "" if provider.wire == "demo" else model_endpoints.find_base_url(settings, provider)
+    local = is_local_address(url)
+    fitting = FittingModel(inner, stated, window, local)
+    probes = tuple(model_endpoints.list_probes_of_model(provider, url, model))
+    if probes and (local or not window):
+        key = _require_key(settings, provider, environ, needed=False)
+        headers = model_endpoints.build_headers(provider, key)
+        network = transport or _find_broker(settings)
+        fitting.ask = partial(ask_window, fitting.name, model, probes, headers, network)
+    return fitting
+
+
 def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
     """Build an agent's first model without retries and fallbacks; raises like `choose_model`."""
     return _build_model(settings, environ, settings.llm_provider, settings.model)
@@ -172,11 +209,12 @@ def _build_model(
         raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
     key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
     transport = transport or _find_broker(settings)
-    timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
+    timeouts = choose_timeouts(provider, url)
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     if own_url:
         provider = relocate_provider(provider, own_url)
-    found = adapter(provider, model, url, key, transport, timeouts)
+    found: Model = adapter(provider, model, url, key, transport, timeouts)
+    found = limit_answers(found, settings.max_output_tokens, provider, url)
     beside_tools = provider.requests.output_beside_tools
     plain = settings.structured_output == "auto" and not {"schema", "json"} & {*provider.can}
     output = "text" if plain else settings.structured_output

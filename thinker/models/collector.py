@@ -29,6 +29,12 @@ class Collector(ABC):
     _usage: Usage = field(default_factory=Usage)
     _id: str = ""
 
+    def end_repetition(self, start: int) -> None:
+        """End an answer that only repeats itself, with the text before ``start``."""
+        kept, self._content = self.text[:start], TextBuffer()
+        self._content.add(kept.rstrip())
+        self._finish, self.finished = "repeated", True
+
     @property
     def text(self) -> str:
         """The answer's text so far, up to `MAX_TEXT`."""
@@ -44,7 +50,7 @@ class Collector(ABC):
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         """Return the answer so far; the ids come from the headers of provider and broker."""
-        calls = build_finished_calls(self._calls, whole=self._finish != "length")
+        calls = build_finished_calls(self._calls, whole=self._finish in ("done", "refused"))
         reasoning = self._reasoning.text[:MAX_TEXT] or None
         cut = self._finish == "done" and len(self._content.text) > MAX_TEXT
         return ModelResponse(

@@ -19,8 +19,10 @@ from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
 from thinker.models.collector import Collector
 from thinker.models.refused_fields import RefusedFields
+from thinker.models.repetition import RepetitionWatch
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.notices import FailureKind
 from thinker.protocol.providers import Provider
@@ -46,7 +48,15 @@ class ModelTimeouts(NamedTuple):
 
 
 STANDARD_TIMEOUTS = ModelTimeouts()
-LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server may have to load the model first
+# A local server may have to load the model, and a slow board reads 5 to 10 tokens a second.
+LOCAL_TIMEOUTS = ModelTimeouts(first_token=900.0, idle=300.0, total=3600.0)
+
+
+def choose_timeouts(provider: Provider, url: str) -> ModelTimeouts:
+    """Return the deadlines for a provider at this address, with the provider's own settings."""
+    usual = LOCAL_TIMEOUTS if is_local_address(url) else STANDARD_TIMEOUTS
+    chosen = usual._replace(**provider.timeouts)
+    return chosen._replace(total=max(usual.total, 2 * chosen.first_token))
 
 
 @dataclass
@@ -149,7 +159,7 @@ class ModelEndpoint:
         end: float,
     ) -> None:
         reader, meter, on_text = EventReader(), request.meter, request.on_text
-        size, shown, ended = 0, "", False
+        size, shown, ended, watch = 0, "", False, RepetitionWatch()
         async for chunk in response.iter_pieces():
             if ended:
                 continue  # only a connection read to its end can be reused
@@ -164,6 +174,10 @@ class ModelEndpoint:
             # The complete text follows immediately, so a last update would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text
+                start = watch.find_repetition(shown)
+                if start is not None:
+                    collector.end_repetition(start)
+                    return  # the connection is closed, so that the server stops
                 on_text(shown)
         if not ended:
             self._feed_events(collector, reader.close())

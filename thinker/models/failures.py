@@ -207,7 +207,8 @@ def build_failure(
     error = _build_by_status(account, status, meaning, quote)
     if isinstance(error, RetryableModelError):
         error.retry_after = refusal_facts.find_wait(words, headers, now)
-        if error.retry_after is None and meaning == "loading":
+        error.is_loading = meaning == "loading"
+        if error.retry_after is None and error.is_loading:
             error.retry_after = LOADING_SECONDS
     lasting = None if isinstance(error, RetryableModelError) else FailureKind.REFUSED
     error.kind = KINDS.get(meaning) or KINDS.get(status) or lasting

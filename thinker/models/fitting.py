@@ -13,14 +13,13 @@ import anyio
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
-from thinker.models.failures import format_headline
 from thinker.models.shortening import RequestSizes, measure_request, shorten_request
 from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL, SMALL, ContextWindow
 from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.notices import format_overflow
 from thinker.worker_errors import ContextOverflowError, ModelError
 
-FALLING = (0.6, 0.3, 0.12)  # parts of a refused size that are tried in turn
+FIRST, TRIES = 0.6, 3  # the part of a refused size that is tried first, then half of it and so on
 LEAST_SUSPECT = 1500  # estimated tokens, from which an unexplained refusal may be about length
 ROOM, SMALL_ROOM = 0.92, 0.75  # parts of a window that a request may fill; the rest is the answer
 PER_CHARACTER = 0.25  # tokens, until the model has counted some
@@ -110,11 +109,15 @@ class FittingModel(ModelWrapper):
         """Send less and less until it is taken; raise ``cause`` if it was not about the length."""
         words = "" if cause is None else str(cause).partition(": ")[2]
         last: ModelError = cause or ContextOverflowError("the request is longer than the window")
-        for _ in FALLING:
+        tried = sizes.total
+        for _ in range(TRIES):
             shorter = shorten_request(request, round(limit))
             if not shorter.fits and cause is None and not self._can_try(shorter.request, limit):
                 break
             size = measure_request(shorter.request).total
+            if size >= tried:
+                break
+            tried = size
             log.warning("request_shortened", model=self.name, before=sizes.total, after=size)
             try:
                 response = await self.model.complete(shorter.request)
@@ -123,6 +126,7 @@ class FittingModel(ModelWrapper):
                 if refusal is None:
                     raise
                 self._learn_from_refusal(refusal, size)
+                words = words or str(error).partition(": ")[2]
                 last, limit = error, min(limit, size) / 2
                 continue
             if cause is not None and not getattr(cause, "of_rate", False):
@@ -165,7 +169,7 @@ class FittingModel(ModelWrapper):
         limit = self._find_limit(request)
         if refusal.allowed and refusal.allowed / self._scale < size:
             limit = min(limit, refusal.allowed / self._scale * SMALL_ROOM)
-        return limit if limit < size else size * FALLING[0]
+        return limit if limit < size else size * FIRST
 
     def _find_limit(self, request: ModelRequest) -> float:
         """Return the characters that a request may have, as far as that is known."""

@@ -18,9 +18,11 @@ from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
 from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.notices import FailureKind
 
 FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
 MAX_DELAY_SECONDS = 60.0  # give up if a provider requests more
+MORE_ATTEMPTS, MAX_ATTEMPTS = 2, 50  # beyond the usual, for a server that is starting
 Answer = TypeVar("Answer")
 log = structlog.get_logger()
 
@@ -55,14 +57,18 @@ class Retries:
     async def call_with_retries(self, model: str, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Call a model until it answers or a retry is useless; raise the last failure."""
         end = self.clock() + self.patience
-        attempt = 1
+        attempt, extra = 1, 0
         while True:
             try:
                 return await call()
             except worker_errors.RetryableModelError as error:
                 wait = compute_delay(attempt, error.retry_after, self.rng)
                 too_long = (error.retry_after or 0.0) > MAX_DELAY_SECONDS
-                if attempt >= self.attempts or too_long or self.clock() + wait > end:
+                # A server that was answering is starting again; one that loads its model says so.
+                returning = error.kind is FailureKind.CUT or error.is_loading
+                more = MORE_ATTEMPTS if returning or extra else 0
+                extra = max(extra, MAX_ATTEMPTS if error.is_loading else more)
+                if attempt >= self.attempts + extra or too_long or self.clock() + wait > end:
                     raise
                 why = format_headline(error)
                 log.warning(
@@ -92,7 +98,8 @@ class RetryingModel(ModelWrapper):
 class FallbackModel:
     """Calls the first model, and the next one whenever a model fails.
 
-    A request that is too long goes to no other model: it must be shortened. If all fail, the first
+    A request that is too long goes only to a model that takes more, and one that a content filter
+    rejected to none. If all fail, the first
     model whose failure tools may have caused is called once more without tools: an answer in words
     is better than none.
     """
@@ -116,9 +123,11 @@ class FallbackModel:
         for model, following in zip_longest(self.models, self.models[1:]):
             try:
                 return await model.complete(request)
-            except worker_errors.ContextOverflowError:
+            except worker_errors.FilteredError:
                 raise
             except worker_errors.ModelError as error:
+                if isinstance(error, worker_errors.ContextOverflowError) and not error.elsewhere:
+                    raise
                 if error.over_tools and request.tools:
                     over_tools.append(model)
                 if not isinstance(error, worker_errors.AccountError):

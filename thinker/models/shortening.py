@@ -91,7 +91,8 @@ def shorten_request(request: ModelRequest, size: int) -> ShortenedRequest:
         request = _reduce_fixed_part(request, round(FIXED * size), done)
         sizes = measure_request(request)
     room = max(0, size - sizes.system - sizes.tools)
-    request = replace(request, messages=_shorten_messages(request.messages, room, done))
+    messages = tuple(_drop_layers(message, request.spare) for message in request.messages)
+    request = replace(request, messages=_shorten_messages(messages, room, done))
     return ShortenedRequest(request, tuple(done), measure_request(request).total <= size)
 
 
@@ -145,6 +146,14 @@ def _shorten_messages(
     what += [f"{cut} of them shortened"] if cut else []
     done.append(Degradation(kind="history", what=", ".join(what) or "shortened"))
     return shown
+
+
+def _drop_layers(message: Message, spare: tuple[str, ...]) -> Message:
+    """Return the message without the optional parts of the prompt that it carries."""
+    if not isinstance(message, UserMessage) or not message.context:
+        return message
+    kept = tuple(layer for layer in message.context if layer.text not in spare)
+    return message if kept == message.context else message.model_copy(update={"context": kept})
 
 
 def _find_newest(messages: Sequence[Message]) -> int:

@@ -33,6 +33,10 @@ class ThinkerSettings(BaseModel):
     """The model. Its variable is the provider's own, such as GROQ_MODEL."""
     base_url: str = ""
     """Address of the provider's API; empty: its default."""
+    context_tokens: int = 0
+    """Tokens that the model reads at once; 0: as its server or the table says."""
+    known_windows: tuple[str, ...] = ()
+    """Windows that the built-in table knows: `provider/model=tokens`."""
     providers: tuple[Provider, ...] = ()
     """Providers of agents.json that the agent uses, as JSON."""
     fallback_models: tuple[str, ...] = ()
@@ -41,6 +45,8 @@ class ThinkerSettings(BaseModel):
     """Sampling temperature."""
     max_steps: int = 8
     """Model calls in one turn."""
+    max_output_tokens: int = 0
+    """Tokens of one answer; 0: the provider's own limit, or 4096 if it is local."""
     max_tokens_per_turn: int = 0
     """Tokens in one turn; 0: no limit."""
     vision: Literal["auto", "on", "off"] = "auto"

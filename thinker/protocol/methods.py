@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, SkipValidation
 
 from thinker.protocol.call_timing import CallTiming
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AUTO,
@@ -37,7 +38,7 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.sandbox import SandboxReport
 from thinker.protocol.vectors import Vector
 
-Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
+Finish: TypeAlias = Literal["done", "length", "refused", "repeated"]  # why a response ended
 
 # The kind of turn, which decides the layers of its prompt.
 Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request", "hook"]
@@ -277,6 +278,7 @@ class StepCommit(Frozen):
     call_ids: tuple[str, ...] = ()
     timing: CallTiming | None = None
     prompt: PromptRecord | None = None  # sent with the process's first step of the turn
+    degraded: tuple[Degradation, ...] = ()
     ends: TurnResult | None = None
 
 

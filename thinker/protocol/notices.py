@@ -70,7 +70,7 @@ PARTS = {
 }
 ADVICE = {
     "prompt": "My operator can shorten the instructions or choose a model that reads more.",
-    "tools": "My operator can allow me fewer tools (allowedTools) or choose a model that reads more.",
+    "tools": "My operator can allow me fewer tools or choose a model that reads more.",
     "history": "Begin a new conversation with /new.",
     "message": "Please send it in smaller parts.",
 }

@@ -63,6 +63,8 @@ class Provider:
     the key is a bearer token. ``deployments``: the model is part of the address, as is
     ``api_version``. ``vendors`` are names of other providers that may begin names of its models.
     ``priced_as`` is its name in the price table, ``can`` the abilities of its best model.
+    ``context_tokens`` is the window of its models, if the operator states it.
+    ``timeouts`` replace deadlines of `thinker.models.endpoint.ModelTimeouts`, in seconds.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Provider:
     priced_as: str = ""
     can: tuple[Ability, ...] = ("tools", "images", "schema", "embeddings")
     requests: RequestRules = RequestRules()
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    context_tokens: int = 0
 
 
 CUSTOM = "custom"  # provider name of a server that only has an address

@@ -93,7 +93,7 @@ def rehearse_turn(
         )
         (row_id,) = inbox.ingest(db, [Arrival(message)], None, now)
         row = INBOX.select(db, "id = ?", row_id)[0]
-        minutes = definition.limits.turn_minutes
+        minutes = definition.turn_minutes
         admission = TurnAdmission(turns.make_turn_id(now), asked.agent, 0, minutes, __version__)
         turn = turns.admit_message(db, row, admission, now)
         if turn is None:
