@@ -17,18 +17,7 @@ from fakes.scripted import (
 from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
-<<<<<<< HEAD
-from thinker.loop import NO_SETTINGS, Loop, LoopRequest
-=======
-from thinker.loop import (
-    CUT_NOTE,
-    FALLBACK_TEXTS,
-    NO_SETTINGS,
-    REPEATED_NOTE,
-    Loop,
-    LoopRequest,
-)
->>>>>>> part-e
+from thinker.loop import NO_SETTINGS, REPEATED_NOTE, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import (
     AUTO,
@@ -41,12 +30,8 @@ from thinker.protocol.messages import (
     UserMessage,
     cap_result,
 )
-<<<<<<< HEAD
-from thinker.protocol.methods import StopReason, TurnResult
-from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
-=======
 from thinker.protocol.methods import Finish, StopReason, TurnResult
->>>>>>> part-e
+from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import (
     AccountError,

@@ -62,11 +62,14 @@ STATUS_OF = {"no_credit": 402, "bad_key": 401, "model_gone": 404}  # which the a
 
 
 class FieldRefusedError(FatalModelError):
-    """The model rejects a field; the same request without it may succeed."""
+    """The model rejects a field; the same request without it may succeed.
 
-    def __init__(self, text: str, field: str) -> None:
+    ``too_large``: it is the limit of the answer, under either of its names.
+    """
+
+    def __init__(self, text: str, field: str, *, too_large: bool = False) -> None:
         super().__init__(text)
-        self.field = field
+        self.field, self.too_large = field, too_large
 
 
 class ToolsRefusedError(FatalModelError):
@@ -235,8 +238,8 @@ def _build_refusal(
         problem = f"the content filter of {name} rejected the request{quote}"
         return worker_errors.FilteredError(problem)
     if meaning == "output_limit":
-        field = next((known for known in LENGTHS if known in words), "max_tokens")
-        return FieldRefusedError(f"{name} allows {model!r} shorter answers{quote}", field)
+        problem = f"{name} allows {model!r} shorter answers{quote}"
+        return FieldRefusedError(problem, "max_tokens", too_large=True)
     if meaning == "tools":
         return ToolsRefusedError(f"{name} takes no tools for {model!r}{quote}")
     if meaning == "output":

@@ -226,7 +226,7 @@ class FittingModel(ModelWrapper):
 
     def _refresh_window(self) -> None:
         """Ask the server in the background, if it is worth it and has not just been asked."""
-        wanted = self.local or self.window.source == "assumed"
+        wanted = not self.stated and (self.local or self.window.source == "assumed")
         if wanted and self.ask and not self._asking and self._is_due():
             self._asking = asyncio.get_running_loop().create_task(self._ask_once())
 

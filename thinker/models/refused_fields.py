@@ -32,9 +32,10 @@ class RefusedFields:
             try:
                 answer = await post(sent)
             except FieldRefusedError as error:
-                if error.field not in sent:
+                names = {error.field, *([LENGTHS[error.field]] if error.too_large else ())}
+                if not names & sent.keys():
                     raise
-                refused |= {error.field}
+                refused |= names
             else:
                 self._known |= refused
                 return answer

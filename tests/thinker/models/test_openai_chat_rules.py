@@ -171,13 +171,20 @@ async def test_other_words_about_a_field_are_final() -> None:
     """A wrong value is no unknown field."""
     request = replace(PLAIN, max_output_tokens=9)
 
-    def too_many(_: dict[str, Any]) -> str:
-        return "max_tokens must be at most 8"
+    async with StrictApi(mistral, status=422) as api:
+        model = model_of("groq", api)
+        with pytest.raises(FatalModelError, match="not permitted"):
+            await model.complete(replace(request, on_text=lambda _: None))
+        await model.aclose()
+    assert len(api.requests) == 1
 
-    for refuses, status, said in ((too_many, 400, "at most 8"), (mistral, 422, "not permitted")):
-        async with StrictApi(refuses, status=status) as api:
-            model = model_of("groq", api)
-            with pytest.raises(FatalModelError, match=said):
-                await model.complete(replace(request, on_text=lambda _: None))
-            await model.aclose()
-        assert len(api.requests) == 1
+
+async def test_a_limit_that_the_model_does_not_reach_is_left_out() -> None:
+    """The provider's own limit is lower, so the answer is no longer than was asked for."""
+
+    def too_many(body: dict[str, Any]) -> str | None:
+        fields = {"max_tokens", "max_completion_tokens"} & body.keys()
+        return "max_tokens must be at most 8" if fields else None
+
+    *_, last = await bodies("groq", too_many, replace(PLAIN, max_output_tokens=9))
+    assert not {"max_tokens", "max_completion_tokens"} & last.keys()
