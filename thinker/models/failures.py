@@ -6,16 +6,22 @@ quote and is safe to log (`format_headline`).
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
 from thinker import worker_errors
-from thinker.protocol.providers import Provider
+from thinker.models.came_with import format_origin
+from thinker.models.quirks import find_rules
+from thinker.models.refused_parts import RefusedPart, find_refused_part, may_be_history
+from thinker.protocol.providers import Provider, RequestRules
 from thinker.worker_errors import FatalModelError, ModelError, RetryableModelError
 
 EXCERPT = 200  # characters of a provider's text in a message
+LONG = 2000  # and of the words by which a refused part is found
 RETRYABLE = frozenset({408, 409, 425, 429})
 NO_ACCOUNT = frozenset({401, 402})
 # Statuses for tool schemas or calls that a provider does not understand; 500 is Ollama's.
@@ -30,11 +36,13 @@ TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not the tool 
 # Fields that some servers do not know, and the words in which they say so.
 LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 FIELDS = re.compile(
-    r"\b(max_tokens|max_completion_tokens|stream_options|prompt_cache_key|reasoning_effort)\b"
+    r"\b(max_tokens|max_completion_tokens|stream_options|prompt_cache_key|parallel_tool_calls"
+    r"|tool_choice|reasoning_effort|enable_thinking|thinking_budget|chat_template_kwargs"
+    r"|(?<=['\"`])(?:reasoning|thinking)(?=['\"`])|thinking(?=\.)|reasoning(?=\.))\b"
 )
 UNWANTED = re.compile(
     r"unsupported|(not|n't) (currently )?support|unrecognized|unknown|unexpected|extra"
-    r"|not (permitted|allowed)",
+    r"|not (permitted|allowed)|incompatible|not compatible",
     re.IGNORECASE,
 )
 # In this order: Ollama, OpenRouter, vLLM, llama.cpp, OpenAI's older models.
@@ -83,13 +91,29 @@ class ToolsRefusedError(FatalModelError):
     over_tools = True
 
 
-class OutputRefusedError(FatalModelError):
+class PartRefusedError(FatalModelError):
+    """The model rejects a part of the request; ``words`` are the provider's, up to `LONG`."""
+
+    over_tools = True
+
+    def __init__(self, text: str, words: str = "") -> None:
+        super().__init__(text)
+        self.words = words
+
+
+class SchemaRefusedError(PartRefusedError):
+    """The model rejects the schema of a tool; a plainer one may be taken."""
+
+
+class HistoryRefusedError(PartRefusedError):
+    """The model rejects earlier messages; the same in another form may be taken."""
+
+
+class OutputRefusedError(PartRefusedError):
     """The model rejects answer schemas, or this one; the prompt can still describe the schema.
 
     Servers that compile tools to grammars reject tools in the same words.
     """
-
-    over_tools = True
 
 
 @dataclass(frozen=True)
@@ -99,14 +123,29 @@ class Account:
     provider: Provider
     model: str
     api_key: str = field(default="", repr=False)
+    base_url: str = ""  # empty: the provider's own
 
-    def format_excerpt(self, quote: bytes | str) -> str:
+    @property
+    def host(self) -> str:
+        return urlsplit(self.base_url or self.provider.base_url).hostname or ""
+
+    @cached_property
+    def rules(self) -> RequestRules:
+        """How requests to this model differ from those to OpenAI."""
+        return find_rules(self.provider, self.host, self.model)
+
+    @cached_property
+    def origin(self) -> str:
+        """Where fields go back that came with an answer of this model."""
+        return format_origin(self.provider.name, self.host, self.model)
+
+    def format_excerpt(self, quote: bytes | str, limit: int = EXCERPT) -> str:
         """Return the start of the provider's text, on one line, without the key."""
         text = quote.decode("utf-8", "replace") if isinstance(quote, bytes) else quote
         if self.api_key:
             text = text.replace(self.api_key, "[key]")
         text = " ".join(text.split())
-        return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+        return text if len(text) <= limit else text[:limit] + "…"
 
 
 class ProviderError(NamedTuple):
@@ -145,7 +184,7 @@ def parse_stated_error(data: bytes) -> ProviderError | None:
         return None
     if not isinstance(error, dict):
         return ProviderError(str(error))
-    kinds = (error.get("code"), error.get("type"))
+    kinds = (error.get("code"), error.get("type"), error.get("param"))
     return ProviderError(str(error.get("message", "")), tuple(str(kind) for kind in kinds if kind))
 
 
@@ -164,11 +203,11 @@ def build_failure(
     if bad_request and "tool_use_failed" in words:  # Groq cannot parse the model's call
         problem = f"{name} could not read the model's tool call{quote}"
         return _mark_over_tools(RetryableModelError(problem))
-    if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
-        return FieldRefusedError(f"{name} takes no {field} for {account.model!r}{quote}", field)
-    if status in REFUSING and (refused := _find_refusal(account, words, quote)) is not None:
+    if (refused := _find_refusal(account, status, words, quote)) is not None:
         return refused
     status = _correct_status(status, words)
+    if may_be_history(status, words):
+        return _build_refusal(account, "history", words, quote)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{quote}", retry_after)
     else:
@@ -185,14 +224,32 @@ def _find_unwanted_field(words: str, *, bad_request: bool) -> str:
     return found[0] if found else ""
 
 
-def _find_refusal(account: Account, words: str, quote: str) -> FatalModelError | None:
-    name = account.provider.name
-    if TOOLS.search(words):
-        return ToolsRefusedError(f"{name} takes no tools for {account.model!r}{quote}")
-    if OUTPUT.search(words):
-        problem = f"{name} does not take the schema of the answer for {account.model!r}{quote}"
-        return OutputRefusedError(problem)
+def _find_refusal(account: Account, status: int, words: str, quote: str) -> FatalModelError | None:
+    """Return the error for a request that another form, or one without a part, may replace."""
+    name, model, bad_request = (
+        account.provider.name,
+        account.model,
+        status == HTTPStatus.BAD_REQUEST,
+    )
+    if (part := find_refused_part(status, words)) is not None:
+        return _build_refusal(account, part, words, quote)
+    if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
+        return FieldRefusedError(f"{name} takes no {field} for {model!r}{quote}", field)
+    if status in REFUSING and TOOLS.search(words):
+        return ToolsRefusedError(f"{name} takes no tools for {model!r}{quote}")
+    if status in REFUSING and OUTPUT.search(words):
+        problem = f"{name} does not take the schema of the answer for {model!r}{quote}"
+        return OutputRefusedError(problem, account.format_excerpt(words, LONG))
     return None
+
+
+def _build_refusal(
+    account: Account, part: RefusedPart, words: str, quote: str
+) -> SchemaRefusedError | HistoryRefusedError:
+    refused = "the schema of a tool" if part == "schema" else "the earlier messages"
+    kind = SchemaRefusedError if part == "schema" else HistoryRefusedError
+    problem = f"{account.provider.name} refused {refused} for {account.model!r}{quote}"
+    return kind(problem, account.format_excerpt(words, LONG))
 
 
 def _mark_over_tools(error: ModelError) -> ModelError:
