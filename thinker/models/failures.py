@@ -7,19 +7,26 @@ quote and is safe to log (`format_headline`).
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
 from thinker import worker_errors
 from thinker.http.exchange import NO_HEADERS
 from thinker.models import refusal_facts
+from thinker.models.came_with import format_origin
+from thinker.models.quirks import find_rules
+from thinker.models.refused_parts import RefusedPart, find_refused_part, may_be_history
 from thinker.protocol.notices import FailureKind
-from thinker.protocol.providers import Provider
+from thinker.protocol.providers import Provider, RequestRules
 from thinker.worker_errors import FatalModelError, ModelError, RetryableModelError
 
 EXCERPT = 200  # characters of a provider's text in a message
+LONG = 2000  # and of the words by which a refused part is found
+BAD_REQUEST = HTTPStatus.BAD_REQUEST
 RETRYABLE = frozenset({408, 409, 425, 429, 498})
 NO_ACCOUNT = frozenset({401, 402})
 # Statuses for tool schemas or calls that a provider does not understand; 500 is Ollama's.
@@ -32,11 +39,13 @@ TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)  # but not the tool 
 # Fields that some servers do not know, and the words in which they say so.
 LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 FIELDS = re.compile(
-    r"\b(max_tokens|max_completion_tokens|stream_options|prompt_cache_key|reasoning_effort)\b"
+    r"\b(max_tokens|max_completion_tokens|stream_options|prompt_cache_key|parallel_tool_calls"
+    r"|tool_choice|reasoning_effort|enable_thinking|thinking_budget|chat_template_kwargs"
+    r"|(?<=['\"`])(?:reasoning|thinking)(?=['\"`])|thinking(?=\.)|reasoning(?=\.))\b"
 )
 UNWANTED = re.compile(
     r"unsupported|(not|n't) (currently )?support|unrecognized|unknown|unexpected|extra"
-    r"|not (permitted|allowed)",
+    r"|not (permitted|allowed)|incompatible|not compatible",
     re.IGNORECASE,
 )
 UNREAD = frozenset({400, 422})
@@ -58,6 +67,7 @@ KINDS = {  # of `refusal_facts.json` and, where the words say nothing, of a stat
     504: FailureKind.TIMEOUT,
     529: FailureKind.OVERLOADED,
 }
+UNSURE = frozenset({"", "tools", "output"})  # a part of the request may be named besides
 STATUS_OF = {"no_credit": 402, "bad_key": 401, "model_gone": 404}  # which the advice is for
 
 
@@ -78,13 +88,29 @@ class ToolsRefusedError(FatalModelError):
     over_tools = True
 
 
-class OutputRefusedError(FatalModelError):
+class PartRefusedError(FatalModelError):
+    """The model rejects a part of the request; ``words`` are the provider's, up to `LONG`."""
+
+    over_tools = True
+
+    def __init__(self, text: str, words: str = "") -> None:
+        super().__init__(text)
+        self.words = words
+
+
+class SchemaRefusedError(PartRefusedError):
+    """The model rejects the schema of a tool; a plainer one may be taken."""
+
+
+class HistoryRefusedError(PartRefusedError):
+    """The model rejects earlier messages; the same in another form may be taken."""
+
+
+class OutputRefusedError(PartRefusedError):
     """The model rejects answer schemas, or this one; the prompt can still describe the schema.
 
     Servers that compile tools to grammars reject tools in the same words.
     """
-
-    over_tools = True
 
 
 @dataclass(frozen=True)
@@ -94,14 +120,29 @@ class Account:
     provider: Provider
     model: str
     api_key: str = field(default="", repr=False)
+    base_url: str = ""  # empty: the provider's own
 
-    def format_excerpt(self, quote: bytes | str) -> str:
+    @property
+    def host(self) -> str:
+        return urlsplit(self.base_url or self.provider.base_url).hostname or ""
+
+    @cached_property
+    def rules(self) -> RequestRules:
+        """How requests to this model differ from those to OpenAI."""
+        return find_rules(self.provider, self.host, self.model)
+
+    @cached_property
+    def origin(self) -> str:
+        """Where fields go back that came with an answer of this model."""
+        return format_origin(self.provider.name, self.host, self.model)
+
+    def format_excerpt(self, quote: bytes | str, limit: int = EXCERPT) -> str:
         """Return the start of the provider's text, on one line, without the key."""
         text = quote.decode("utf-8", "replace") if isinstance(quote, bytes) else quote
         if self.api_key:
             text = text.replace(self.api_key, "[key]")
         text = " ".join(text.split())
-        return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+        return text if len(text) <= limit else text[:limit] + "…"
 
 
 class ProviderError(NamedTuple):
@@ -113,7 +154,11 @@ class ProviderError(NamedTuple):
 
     @property
     def words(self) -> str:
-        return " ".join((*self.kinds, self.message, self.rest))
+        return " ".join((*self.kinds, self.message))
+
+    @property
+    def all_words(self) -> str:
+        return f"{self.words} {self.rest}"
 
     @property
     def status(self) -> int:
@@ -121,7 +166,7 @@ class ProviderError(NamedTuple):
         for kind in self.kinds:
             if (status := refusal_facts.find_event_status(kind)) is not None:
                 return status
-        return 400 if refusal_facts.find_kind(400, self.words) == "too_long" else 500
+        return 400 if refusal_facts.find_kind(400, self.all_words) == "too_long" else 500
 
 
 def parse_stated_error(data: bytes) -> ProviderError | None:
@@ -177,7 +222,7 @@ def _read_error(body: object) -> ProviderError:
     meta = inner.get("metadata")
     if isinstance(meta, dict) and isinstance(meta.get("raw"), str):  # OpenRouter's: the upstream's
         message = f"{message}: {meta['raw']}"
-    kinds = (inner.get("code"), inner.get("type"), inner.get("status"))
+    kinds = (inner.get(name) for name in ("code", "type", "param", "status"))
     return ProviderError(message, tuple(str(kind) for kind in kinds if kind), rest)
 
 
@@ -195,27 +240,27 @@ def build_failure(
     words = complaint.words
     quote = f": {account.format_excerpt(complaint.message)}" if complaint.message.strip() else ""
     name = account.provider.name
-    bad_request = status == HTTPStatus.BAD_REQUEST
-    if bad_request and "tool_use_failed" in words:  # Groq cannot parse the model's call
+    if status == BAD_REQUEST and "tool_use_failed" in words:  # Groq cannot parse the model's call
         problem = f"{name} could not read the model's tool call{quote}"
         return _mark_over_tools(RetryableModelError(problem))
-    meaning = refusal_facts.find_kind(status, words)
-    if not meaning and status in UNREAD:
-        field = _find_unwanted_field(words, bad_request=bad_request)
-        if field:
-            return FieldRefusedError(f"{name} takes no {field} for {account.model!r}{quote}", field)
-    refused = _build_refusal(account, status, meaning, words, quote)
+    said = complaint.all_words
+    meaning = refusal_facts.find_kind(status, said)
+    refused = _build_refusal(account, status, meaning, said, quote)
+    if refused is None and meaning in UNSURE:
+        refused = _find_refused_part(account, status, meaning, words, quote)
     if refused is not None:
         return refused
+    if not meaning and may_be_history(status, words):
+        return _mark_unexplained(_refuse_part(account, "history", words, quote), status)
     error = _build_by_status(account, status, meaning, quote)
     if isinstance(error, RetryableModelError):
-        error.retry_after = refusal_facts.find_wait(words, headers, now)
+        error.retry_after = refusal_facts.find_wait(said, headers, now)
         error.is_loading = meaning == "loading"
         if error.retry_after is None and error.is_loading:
             error.retry_after = LOADING_SECONDS
     lasting = None if isinstance(error, RetryableModelError) else FailureKind.REFUSED
     error.kind = KINDS.get(meaning) or KINDS.get(status) or lasting
-    error.unexplained = not meaning and status in UNCLEAR
+    _mark_unexplained(error, 0 if meaning else status)
     return _mark_over_tools(error) if status in TOOL_TROUBLE and not meaning else error
 
 
@@ -240,12 +285,38 @@ def _build_refusal(
     if meaning == "output_limit":
         problem = f"{name} allows {model!r} shorter answers{quote}"
         return FieldRefusedError(problem, "max_tokens", too_large=True)
+    return None
+
+
+def _find_refused_part(
+    account: Account, status: int, meaning: str, words: str, quote: str
+) -> FatalModelError | None:
+    """Return the error for a request that one of its parts spoils."""
+    name, model, bad_request = account.provider.name, account.model, status == BAD_REQUEST
+    if (part := find_refused_part(status, words)) is not None:
+        return _refuse_part(account, part, words, quote)
+    if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
+        return FieldRefusedError(f"{name} takes no {field} for {model!r}{quote}", field)
     if meaning == "tools":
         return ToolsRefusedError(f"{name} takes no tools for {model!r}{quote}")
     if meaning == "output":
         problem = f"{name} does not take the schema of the answer for {model!r}{quote}"
-        return OutputRefusedError(problem)
+        return OutputRefusedError(problem, account.format_excerpt(words, LONG))
     return None
+
+
+def _refuse_part(
+    account: Account, part: RefusedPart, words: str, quote: str
+) -> SchemaRefusedError | HistoryRefusedError:
+    refused = "the schema of a tool" if part == "schema" else "the earlier messages"
+    kind = SchemaRefusedError if part == "schema" else HistoryRefusedError
+    problem = f"{account.provider.name} refused {refused} for {account.model!r}{quote}"
+    return kind(problem, account.format_excerpt(words, LONG))
+
+
+def _mark_unexplained(error: ModelError, status: int) -> ModelError:
+    error.unexplained = status in UNCLEAR
+    return error
 
 
 def _build_by_status(account: Account, status: int, meaning: str, quote: str) -> ModelError:

@@ -15,6 +15,7 @@ from thinker.protocol.messages import MAX_DEPTH
 FILE = Path(__file__).with_suffix(".json")
 MAX_WORDS = 6000  # characters of a refusal that are searched
 ECHOED = frozenset({"input", "failed_generation", "request", "body", "prompt", "messages"})
+PLAIN = frozenset({"", "error", "message", "msg", "detail", "type", "code", "status", "raw"})
 LEAST_LIMIT = 100  # tokens; smaller numbers in a refusal are something else
 LONG_WAIT = 3600.0  # seconds; for a quota of a day that names no time
 # Rates by header: what is left of one, and when it is full again.
@@ -151,7 +152,7 @@ def collect_words(value: object, name: str = "", depth: int = 0) -> Iterator[str
     elif isinstance(value, str) and value.lstrip().startswith(("{", "[")) and depth < MAX_DEPTH:
         yield from collect_words(_parse_json(value), name, depth + 1)
     elif value is not None and not isinstance(value, bool):
-        yield f"{name} {value}" if name else str(value)
+        yield str(value) if name in PLAIN else f"{name} {value}"
 
 
 def _parse_json(text: str) -> object:

@@ -4,20 +4,19 @@ Where: is a failed model call retried, after a 429 as well?
 """
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from typing import TypeVar
 
 import anyio
-import orjson
 import structlog
 
 from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
-from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.notices import FailureKind
 
 FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
@@ -99,9 +98,8 @@ class FallbackModel:
     """Calls the first model, and the next one whenever a model fails.
 
     A request that is too long goes only to a model that takes more, and one that a content filter
-    rejected to none. If all fail, the first
-    model whose failure tools may have caused is called once more without tools: an answer in words
-    is better than none.
+    rejected to none. If all fail, the first model whose failure tools may have caused is called
+    once more with its tools offered as text.
     """
 
     models: Sequence[Model]
@@ -118,7 +116,7 @@ class FallbackModel:
             AccountError: every model refused its key.
             ModelError: the last other failure, or a request that is too long.
         """
-        over_tools: list[Model] = []
+        over_tools: list[tuple[Model, worker_errors.ModelError]] = []
         transient: worker_errors.ModelError | None = None  # the last failure that needs no operator
         for model, following in zip_longest(self.models, self.models[1:]):
             try:
@@ -129,7 +127,7 @@ class FallbackModel:
                 if isinstance(error, worker_errors.ContextOverflowError) and not error.elsewhere:
                     raise
                 if error.over_tools and request.tools:
-                    over_tools.append(model)
+                    over_tools.append((model, error))
                 if not isinstance(error, worker_errors.AccountError):
                     transient = error
                 if following is None and not over_tools:
@@ -137,40 +135,23 @@ class FallbackModel:
                 log.warning(
                     "model_fallback",
                     model=model.name,
-                    next_model=following.name if following else "text only",
+                    next_model=following.name if following else "tools as text",
                     error=format_headline(error),
                 )
-        return await over_tools[0].complete(make_text_only(request))
+        return await _offer_as_text(*over_tools[0], request)
 
     async def aclose(self) -> None:
         for model in self.models:
             await model.aclose()
 
 
-def make_text_only(request: ModelRequest) -> ModelRequest:
-    """Return the request without tools, its earlier tool calls rewritten as text.
+async def _offer_as_text(
+    model: Model, error: worker_errors.ModelError, request: ModelRequest
+) -> ModelResponse:
+    # Rarely needed; importing it here keeps processes small.
+    from thinker.models.tooltext import TextTools  # noqa: PLC0415 - see above
 
-    Providers refuse tool calls in a transcript whose tools are not declared.
-    """
-    return replace(
-        request,
-        tools=(),
-        tool_choice=AUTO,
-        messages=tuple(_rewrite_tool_messages(request.messages)),
-    )
-
-
-def _rewrite_tool_messages(messages: Iterable[Message]) -> Iterator[Message]:
-    for message in messages:
-        if isinstance(message, ToolResult):
-            result = f"[Result of {message.name}]\n{message.text}"
-            yield UserMessage(content=result, images=message.images)
-        elif isinstance(message, AssistantMessage) and message.tool_calls:
-            calls = (
-                f"[Called {call.name} with {orjson.dumps(call.arguments).decode()}]"
-                for call in message.tool_calls
-            )
-            text = [message.content] if message.content else []
-            yield AssistantMessage(content="\n".join([*text, *calls]))
-        else:
-            yield message
+    response = await TextTools(model).complete(request)
+    words = str(error).partition(": ")[2][:WORDS]
+    lost = Degradation(kind="tools", subject=model.name, what="offered as text", words=words)
+    return replace(response, degraded=(*response.degraded, lost))

@@ -23,6 +23,7 @@ from thinker.models.base import (
 )
 from thinker.models.call_arguments import build_tool_call
 from thinker.models.failures import ToolsRefusedError, format_headline
+from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
 from thinker.toolcalls.quoting import Quotation
 from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, rewrite_as_text
@@ -92,6 +93,7 @@ class AutoTools(ModelWrapper):
     """A model that is offered tools natively, and as text once it has refused them."""
 
     _text: TextTools | None = field(default=None, init=False)
+    _lost: Degradation | None = field(default=None, init=False)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         if self._text is None:
@@ -99,8 +101,14 @@ class AutoTools(ModelWrapper):
                 return await self.model.complete(request)
             except ToolsRefusedError as error:
                 log.warning("tool_calls_as_text", model=self.name, why=format_headline(error))
-                self._text = TextTools(self.model)
-        return await self._text.complete(request)
+                self._text, words = TextTools(self.model), str(error).partition(": ")[2][:WORDS]
+                self._lost = Degradation(
+                    kind="tools", subject=self.name, what="offered as text", words=words
+                )
+        response = await self._text.complete(request)
+        if self._lost is None or not request.tools:
+            return response
+        return replace(response, degraded=(*response.degraded, self._lost))
 
 
 def _can_call_tools(request: ModelRequest) -> bool:
@@ -158,11 +166,9 @@ def _parse_response(request: ModelRequest, response: ModelResponse, key: str) ->
     if key and not found and _is_missing_key(request, text):
         found = [ToolCall(id=f"call_{made + 1}", name=UNREADABLE, malformed=text)]
         text = ""
-    return AssistantMessage(
-        content=text,
-        tool_calls=(*message.tool_calls, *found),
-        reasoning=thought[1].strip() if thought else message.reasoning,
-    )
+    changes = {"content": text, "tool_calls": (*message.tool_calls, *found)}
+    thoughts = {"reasoning": thought[1].strip()} if thought else {}
+    return message.model_copy(update=changes | thoughts)
 
 
 def _is_missing_key(request: ModelRequest, text: str) -> bool:
