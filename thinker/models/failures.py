@@ -245,7 +245,7 @@ def build_failure(
         return _mark_over_tools(RetryableModelError(problem))
     said = complaint.all_words
     meaning = refusal_facts.find_kind(status, said)
-    refused = _build_refusal(account, status, meaning, said, quote)
+    refused = _build_refusal(account, status, meaning, complaint, quote)
     if refused is None and meaning in UNSURE:
         refused = _find_refused_part(account, status, meaning, words, quote)
     if refused is not None:
@@ -265,10 +265,11 @@ def build_failure(
 
 
 def _build_refusal(
-    account: Account, status: int, meaning: str, words: str, quote: str
+    account: Account, status: int, meaning: str, complaint: ProviderError, quote: str
 ) -> FatalModelError | None:
     """Return the error for a request that the provider does not take in this form."""
     name, model = account.provider.name, account.model
+    words = f"{complaint.message} {complaint.rest}"
     excess = refusal_facts.find_excess_of_rate(words) if meaning == "rate_limited" else None
     too_large = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and not meaning
     if meaning == "too_long" or excess or too_large:

@@ -47,7 +47,7 @@ class FittingModel(ModelWrapper):
     ask: Ask | None = None
     later: Sequence["FittingModel"] = ()
     clock: Callable[[], float] = anyio.current_time
-    report: Callable[[ContextWindow], None] = field(default=lambda _: None, init=False)
+    report: Callable[[ContextWindow], None] | None = field(default=None, init=False)
     _told: ContextWindow | None = field(default=None, init=False)
     _learnt: int = field(default=0, init=False)
     _asked: float = field(default=-inf, init=False)
@@ -158,7 +158,7 @@ class FittingModel(ModelWrapper):
         if refusal.allowed and not (refusal.of_rate or refusal.suspected):
             before, self._learnt = self._learnt, refusal.allowed
             if before != self._learnt and self.window.source == "refusal":
-                self.report(self.window)
+                self._report_window()
 
     def _choose_size(
         self, refusal: ContextOverflowError, request: ModelRequest, size: int
@@ -215,7 +215,7 @@ class FittingModel(ModelWrapper):
             self._refresh_window()
             if not known:
                 self._learnt = next((n for n in POWERS if n >= read), read)
-                self.report(self.window)
+                self._report_window()
             what = f"the server read {read} of about {expected:.0f} tokens, without a word"
             cut = Degradation(kind="history", subject=self.name, what=what)
             log.warning("request_cut_by_server", model=self.name, read=read, sent=round(expected))
@@ -223,6 +223,10 @@ class FittingModel(ModelWrapper):
         if read >= LEAST_UNREAD:
             self._scale = (self._scale + _limit_scale(read / max(1, size), self._scale)) / 2
         return response
+
+    def _report_window(self) -> None:
+        if self.report is not None:
+            self.report(self.window)
 
     def _refresh_window(self) -> None:
         """Ask the server in the background, if it is worth it and has not just been asked."""
@@ -251,7 +255,7 @@ class FittingModel(ModelWrapper):
             self._asking = None
         if found is not None and found != self._told:
             self._told = found
-            self.report(self.window)
+            self._report_window()
 
     async def aclose(self) -> None:
         if self._asking is not None:

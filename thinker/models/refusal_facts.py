@@ -15,7 +15,7 @@ from thinker.protocol.messages import MAX_DEPTH
 FILE = Path(__file__).with_suffix(".json")
 MAX_WORDS = 6000  # characters of a refusal that are searched
 ECHOED = frozenset({"input", "failed_generation", "request", "body", "prompt", "messages"})
-PLAIN = frozenset({"", "error", "message", "msg", "detail", "type", "code", "status", "raw"})
+PLAIN = frozenset({"", "error", "message", "msg", "detail", "type", "status", "raw"})
 LEAST_LIMIT = 100  # tokens; smaller numbers in a refusal are something else
 LONG_WAIT = 3600.0  # seconds; for a quota of a day that names no time
 # Rates by header: what is left of one, and when it is full again.
@@ -30,7 +30,7 @@ RESETS = (
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|[dhms])?", re.IGNORECASE)
 SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SEPARATED = re.compile(r"(?<=\d)[,_'](?=\d{3}(?!\d))")  # 131,072
-NUMBER = re.compile(r"(?<![\w.-])\d{3,9}(?![\w.])")
+NUMBER = re.compile(r"(?<![\w.-])(?<!code )\d{3,9}(?![\w.])")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)")
 
 
@@ -100,16 +100,16 @@ def find_event_status(kind: str) -> int | None:
 def find_token_limit(words: str) -> TokenLimit:
     """Return the limit and the size that a refusal names.
 
-    Where no known phrase names the limit, the smallest number is taken for it, and the first larger
-    one for the size.
+    Where no known phrase names the limit, the smaller of two numbers is taken for it, and the first
+    larger one for the size.
     """
     text = SEPARATED.sub("", words[:MAX_WORDS])
     found = [int(number) for number in NUMBER.findall(text)]
     numbers = [number for number in found if number >= LEAST_LIMIT]
     allowed = _find_number(_load_facts().limits, text)
     counted = _find_number(_load_facts().requested, text)
-    if allowed is None:
-        allowed = min((n for n in numbers if n != counted), default=None)
+    if allowed is None and len(set(numbers)) > 1:
+        allowed = min(number for number in numbers if number != counted)
     if allowed is not None and (counted is None or counted <= allowed):
         counted = next((number for number in numbers if number > allowed), None)
     return TokenLimit(allowed, counted)
@@ -133,7 +133,7 @@ def find_wait(words: str, headers: Mapping[str, str], now: float) -> float | Non
         if reset in headers and not _is_positive(headers.get(left, "0")):
             waits.append(_parse_reset(headers[reset], now))
     text = words[:MAX_WORDS]
-    waits += [_parse_duration(found[1]) for found in _load_facts().wait.finditer(text)]
+    waits += [_parse_duration(found[1] or found[2]) for found in _load_facts().wait.finditer(text)]
     if _load_facts().long_quotas.search(text):
         waits.append(LONG_WAIT)
     return max((wait for wait in waits if wait is not None), default=None)
