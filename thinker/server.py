@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -20,6 +21,7 @@ from thinker.protocol.background import (
     MeteredResult,
     ModelTrialRequest,
 )
+from thinker.protocol.context_windows import WINDOW
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
@@ -109,6 +111,7 @@ class WorkerServer:
     async def serve_wire(self, peer: Peer, provider: str, model: str) -> None:
         """Serve until the wire closes."""
         self.peer = peer
+        self._agent.watch_window(partial(peer.notify, WINDOW))
         ready = methods.Ready(
             pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
         )

@@ -53,14 +53,19 @@ def find_model_facts(
     return find_known_model(provider, name, _find_address(file, agent, provider, name))
 
 
-def find_window(agent: AgentDefinition, told: ContextWindow | None = None) -> ContextWindow:
-    """Return the context window of an agent's model; ``told`` is what its worker found out."""
-    name = f"{agent.llm_provider}/{agent.model or ''}"
-    known = agent.providers.get(agent.llm_provider)
+def find_window(
+    agent: AgentDefinition, told: ContextWindow | None = None, model: str = ""
+) -> ContextWindow:
+    """Return the context window of an agent's model; ``told`` is what its worker found out.
+
+    ``model`` is the model in use, if the file leaves it open.
+    """
+    name = model or f"{agent.llm_provider}/{agent.model or ''}"
+    known = agent.providers.get(name.partition("/")[0])
     stated = agent.context_tokens or (known and known.context_tokens)
     if stated:
         return ContextWindow(model=name, tokens=stated, source="setting")
-    if told is not None:
+    if told is not None and told.model == name:
         return told
     tokens = _find_known_window(agent, name)
     if tokens:

@@ -253,8 +253,8 @@ class FittingModel(ModelWrapper):
             found = None
         finally:
             self._asking = None
-        if found is not None and found != self._told:
-            self._told = found
+        if found != self._told or found is None:
+            self._told = found or self._told
             self._report_window()
 
     async def aclose(self) -> None:

@@ -12,7 +12,7 @@ import orjson
 from thinker.protocol.messages import Frozen
 
 FILE = Path(__file__).with_name("window_probes.json")
-ASSUMED, ASSUMED_LOCAL = 32_768, 4096  # tokens, of a model that nobody knows
+ASSUMED, ASSUMED_LOCAL = 32_768, 4096  # tokens, where nothing tells them
 SMALL = 8192  # tokens up to which a window is planned with care
 WINDOW = "window"  # notification ContextWindow, from a worker to the supervisor
 WindowSource: TypeAlias = Literal["setting", "server", "refusal", "table", "assumed"]
@@ -32,6 +32,12 @@ class ContextWindow(Frozen):
     tokens: int
     source: WindowSource
     server: str = ""
+
+    @property
+    def text(self) -> str:
+        """The window for people: "4,096 (its server: llama.cpp)"."""
+        server = f": {self.server}" if self.server else ""
+        return f"{self.tokens:,} ({SOURCES[self.source]}{server})"
 
 
 class WindowProbe(NamedTuple):

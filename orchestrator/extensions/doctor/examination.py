@@ -16,6 +16,7 @@ import apsw
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind
+from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.agentsfile.mounting import load_models
 from orchestrator.cli.commands import COMMANDS, find_extension_commands
 from orchestrator.control.protocol import StatusReport
@@ -30,6 +31,7 @@ from orchestrator.journal_address import JournalAddress
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import TOKEN, Settings
 from thinker.jail import kernel, landlock
+from thinker.protocol.context_windows import SOURCES
 from thinker.protocol.providers import PROVIDERS, list_key_variables
 
 ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a day
@@ -52,6 +54,7 @@ def list_findings(
         for trouble in (*list_troubles(status.agents, status.tool_servers), *status.notes):
             yield Finding("daemon", trouble, "warning")
     yield _check_keys(file, environ)
+    yield from _check_windows(file, status)
     if status is not None:
         yield from _check_channels(status)
     yield from _check_provenance(file)
@@ -116,6 +119,20 @@ def _check_keys(file: AgentsFile | None, environ: Mapping[str, str]) -> Finding:
     names = [name for name in list_key_variables(known) if environ.get(name)]
     names += [TOKEN] if environ.get(TOKEN) else []
     return Finding("keys", ", ".join(sorted(names)) or "none; keys.env in the home is for them")
+
+
+def _check_windows(file: AgentsFile | None, status: StatusReport | None) -> Iterator[Finding]:
+    """Yield how many tokens the agents' models read at once; a guess is a warning."""
+    running = {report.agent_id: report.window for report in (status.agents if status else ())}
+    for agent in file.agents if file else ():
+        if agent.enabled and agent.llm_provider not in ("auto", "demo"):
+            text = running.get(agent.agent_id) or find_window(agent).text
+            name = f"window of {agent.agent_id}"
+            if SOURCES["assumed"] in text and agent.agent_id in running:
+                advice = f'{text} tokens; neither its server nor the table tells it: set "contextTokens" in agents.json'
+                yield Finding(name, advice, "warning")
+            else:
+                yield Finding(name, f"{text} tokens")
 
 
 def _check_channels(status: StatusReport) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from orchestrator.turns.embedding_index import EmbeddingIndex
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import background
+from thinker.protocol.context_windows import ContextWindow
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
 
@@ -61,6 +62,7 @@ class _JobSearch(NamedTuple):
     agent: AgentDefinition
     thinks: bool
     embeds: bool
+    window: ContextWindow | None = None
 
 
 @dataclass(eq=False)
@@ -142,7 +144,7 @@ class MaintenanceWorker(LoopBound):
             if embeds:
                 embeds = self.embeddings.is_ready(agent, agent.agent_id)
             if thinks or embeds:
-                searches.append(_JobSearch(agent, thinks=thinks, embeds=embeds))
+                searches.append(_JobSearch(agent, thinks, embeds, slot.window))
         return searches
 
     async def _run_job(self, job: MaintenanceJob) -> None:
@@ -246,7 +248,11 @@ def _list_due_jobs(
     """Return the jobs that are due, and when others may be."""
     agents = {look.agent.agent_id: look.agent for look in searches}
     thinking = [look.agent for look in searches if look.thinks]
-    limits = {a.agent_id: compute_compaction_threshold(a) for a in thinking if a.compaction.enabled}
+    limits = {
+        look.agent.agent_id: compute_compaction_threshold(look.agent, look.window)
+        for look in searches
+        if look.thinks and look.agent.compaction.enabled
+    }
     idle = {
         a.agent_id: round(a.fact_extraction.idle_minutes * 60_000)
         for a in thinking
