@@ -129,7 +129,7 @@ def _check_windows(file: AgentsFile | None, status: StatusReport | None) -> Iter
             text = running.get(agent.agent_id) or find_window(agent).text
             name = f"window of {agent.agent_id}"
             if SOURCES["assumed"] in text and agent.agent_id in running:
-                advice = f'{text} tokens; neither its server nor the table tells it: set "contextTokens" in agents.json'
+                advice = f'{text} tokens; set "contextTokens" in agents.json if it is not so'
                 yield Finding(name, advice, "warning")
             else:
                 yield Finding(name, f"{text} tokens")
