@@ -7,7 +7,7 @@ resume any turn of its agent.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,8 +19,6 @@ from thinker.budget import TurnLimits
 from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replay_steps
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
-from thinker.models.fitting import FittingModel
-from thinker.models.retry import FallbackModel
 from thinker.preparation import Preparation, PreparedTurn
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import compute_digest
@@ -35,7 +33,6 @@ from thinker.protocol.background import (
     ModelTrialRequest,
     ModelTrialResult,
 )
-from thinker.protocol.context_windows import ContextWindow
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 from thinker.protocol.model_endpoints import find_call_seconds, list_known_providers
@@ -76,11 +73,10 @@ class Agent:
         """The preparation that all turns share, created for the first one."""
         return Preparation(self._settings, self._model.name)
 
-    def watch_window(self, report: Callable[[ContextWindow], None]) -> None:
-        """Call ``report`` with the window of the agent's own model when it becomes known."""
-        first = self._model.models[0] if isinstance(self._model, FallbackModel) else None
-        if isinstance(first, FittingModel):
-            first.report = report
+    @property
+    def model(self) -> Model:
+        """The agent's own model, with its fallbacks."""
+        return self._model
 
     async def aclose(self) -> None:
         await self._small.aclose()  # the small model is, or wraps, the agent's own

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from thinker.agent import Agent
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import format_headline
+from thinker.models.wrappers import watch_window
 from thinker.protocol import background, methods
 from thinker.protocol.background import (
     CompactionRequest,
@@ -111,7 +112,7 @@ class WorkerServer:
     async def serve_wire(self, peer: Peer, provider: str, model: str) -> None:
         """Serve until the wire closes."""
         self.peer = peer
-        self._agent.watch_window(partial(peer.notify, WINDOW))
+        watch_window(self._agent.model, partial(peer.notify, WINDOW))
         ready = methods.Ready(
             pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
         )

@@ -5,12 +5,10 @@ Where: is the model for a call chosen, with its fallbacks?
 
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
-from thinker.models.answer_limit import limit_answers
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
@@ -20,13 +18,10 @@ from thinker.models.fitting import FittingModel
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.served_endpoint import ServedModelEndpoint
-from thinker.models.structured import StructuredOutput
-from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
-from thinker.models.window_question import ask_window
+from thinker.models.wrappers import fit_requests, wrap_adapter
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.model_endpoints import ServedUse
 from thinker.protocol.providers import Provider, relocate_provider
 from thinker.protocol.served_models import ServedModel
@@ -55,16 +50,13 @@ def choose_model(
     ]
     breakers: defaultdict[str, Breaker] = defaultdict(Breaker)
     alone = len({provider for provider, _ in references}) == 1
-    models: list[FittingModel] = []
+    models = []
     for provider, name in references:
         plain = _build_model(settings, environ, provider, name, transport)
         shown = "images" in _require_provider(settings, provider).can or settings.vision == "on"
         model = VisionFilter(plain, sees=shown and can_see_images(name, settings.vision))
         retrying = RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
-        own = not models
-        models.append(
-            _fit_requests(settings, environ, provider, name, retrying, transport, own=own)
-        )
+        models.append(_fit_requests(settings, environ, provider, name, retrying, transport))
     for at, fitting in enumerate(models):
         fitting.later = tuple(models[at + 1 :])
     return FallbackModel(models)
@@ -165,24 +157,12 @@ def _fit_requests(
     model: str,
     inner: Model,
     transport: Network | None = None,
-    *,
-    own: bool = False,
 ) -> FittingModel:
-    """Return a model whose requests are fitted into its window, which its server may tell."""
+    """Return a model whose requests are fitted into its window."""
     provider = _require_provider(settings, provider_name)
-    stated = (own and settings.context_tokens) or provider.context_tokens
-    known = dict(model_endpoints.split_known_window(entry) for entry in settings.known_windows)
-    window = known.get(f"{provider_name}/{model}", 0)
-    url = "" if provider.wire == "demo" else model_endpoints.find_base_url(settings, provider)
-    local = is_local_address(url)
-    fitting = FittingModel(inner, stated, window, local)
-    probes = tuple(model_endpoints.list_probes_of_model(provider, url, model))
-    if probes and (local or not window):
-        key = _require_key(settings, provider, environ, needed=False)
-        headers = model_endpoints.build_headers(provider, key)
-        network = transport or _find_broker(settings)
-        fitting.ask = partial(ask_window, fitting.name, model, probes, headers, network)
-    return fitting
+    key = _require_key(settings, provider, environ, needed=False)
+    network = transport or _find_broker(settings)
+    return fit_requests(inner, settings, provider, model, key, network)
 
 
 def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
@@ -214,13 +194,7 @@ def _build_model(
     if own_url:
         provider = relocate_provider(provider, own_url)
     found: Model = adapter(provider, model, url, key, transport, timeouts)
-    found = limit_answers(found, settings.max_output_tokens, provider, url)
-    beside_tools = provider.requests.output_beside_tools
-    plain = settings.structured_output == "auto" and not {"schema", "json"} & {*provider.can}
-    output = "text" if plain else settings.structured_output
-    structured = StructuredOutput(found, output, beside_tools=beside_tools)
-    as_text = settings.tool_calls == "auto" and "tools" not in provider.can
-    return wrap_tool_calls(structured, "text" if as_text else settings.tool_calls)
+    return wrap_adapter(found, settings, provider, url)
 
 
 def _require_provider(settings: ThinkerSettings, name: str) -> Provider:

@@ -245,7 +245,7 @@ def build_failure(
         return _mark_over_tools(RetryableModelError(problem))
     said = complaint.all_words
     meaning = refusal_facts.find_kind(status, said)
-    refused = _build_refusal(account, status, meaning, complaint, quote)
+    refused = _build_request_error(account, status, meaning, complaint, quote)
     if refused is None and meaning in UNSURE:
         refused = _find_refused_part(account, status, meaning, words, quote)
     if refused is not None:
@@ -264,7 +264,7 @@ def build_failure(
     return _mark_over_tools(error) if status in TOOL_TROUBLE and not meaning else error
 
 
-def _build_refusal(
+def _build_request_error(
     account: Account, status: int, meaning: str, complaint: ProviderError, quote: str
 ) -> FatalModelError | None:
     """Return the error for a request that the provider does not take in this form."""

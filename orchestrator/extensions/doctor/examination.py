@@ -31,7 +31,6 @@ from orchestrator.journal_address import JournalAddress
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import TOKEN, Settings
 from thinker.jail import kernel, landlock
-from thinker.protocol.context_windows import SOURCES
 from thinker.protocol.providers import PROVIDERS, list_key_variables
 
 ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a day
@@ -128,7 +127,7 @@ def _check_windows(file: AgentsFile | None, status: StatusReport | None) -> Iter
         if agent.enabled and agent.llm_provider not in ("auto", "demo"):
             text = running.get(agent.agent_id) or find_window(agent).text
             name = f"window of {agent.agent_id}"
-            if SOURCES["assumed"] in text and agent.agent_id in running:
+            if "(assumed)" in text and agent.agent_id in running:
                 advice = f'{text} tokens; set "contextTokens" in agents.json if it is not so'
                 yield Finding(name, advice, "warning")
             else:

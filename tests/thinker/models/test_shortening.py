@@ -9,6 +9,7 @@ from thinker.protocol.messages import (
     AssistantMessage,
     AttachedFile,
     Image,
+    JsonObject,
     LayerRecord,
     Message,
     ToolChoice,
@@ -94,7 +95,9 @@ def test_results_of_the_running_turn_are_cut_and_stay_with_their_calls() -> None
 
 def test_tools_that_take_most_of_the_room_are_left_out_by_name() -> None:
     """Those that are always there, called already or demanded stay longest."""
-    tools = tuple(spec(f"tool_{number:02}", **{"x" * 300: "string"}) for number in range(20))
+    schema: JsonObject = {"type": "object", "properties": {"x" * 300: {"type": "string"}}}
+    bare = (spec(f"tool_{number:02}") for number in range(20))
+    tools = tuple(tool.model_copy(update={"parameters": schema}) for tool in bare)
     asked = ModelRequest(
         system="Be brief.",
         messages=(UserMessage(content="Hello?"),),
