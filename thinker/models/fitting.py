@@ -13,7 +13,12 @@ import anyio
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
-from thinker.models.shortening import RequestSizes, measure_request, shorten_request
+from thinker.models.shortening import (
+    RequestSizes,
+    estimate_size,
+    measure_request,
+    shorten_request,
+)
 from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL, SMALL, ContextWindow
 from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.notices import format_overflow
@@ -24,6 +29,7 @@ LEAST_SUSPECT = 1500  # estimated tokens, from which an unexplained refusal may 
 ROOM, SMALL_ROOM = 0.92, 0.75  # parts of a window that a request may fill; the rest is the answer
 PER_CHARACTER = 0.25  # tokens, until the model has counted some
 ANY_SCALE = (0.12, 1.5)  # tokens a character in any language; other counts are no measure
+COUNTED = 0.3  # part of a window from which on it matters how exactly a model counts
 UNREAD = 0.6  # part of the expected tokens below which a server has cut the request
 LEAST_UNREAD = 1000  # tokens; smaller counts say nothing
 REMEMBERED = 3600.0  # seconds for which a size stays refused, and after which a server is asked
@@ -78,18 +84,21 @@ class FittingModel(ModelWrapper):
         """
         if self.local and not request.rehearsed:
             await self._ask_server()
-        sizes = measure_request(request)
         limit = self._find_limit(request)
+        if estimate_size(request) <= limit:
+            return await self._send_or_shorten(request)
+        sizes = measure_request(request)
         if sizes.total <= limit:
-            return await self._send_or_shorten(request, sizes)
+            return await self._send_or_shorten(request)
         if self._goes_elsewhere():
             raise self._give_up(ContextOverflowError("the request is too long"), sizes)
         return await self._send_shorter(request, sizes, limit, None)
 
-    async def _send_or_shorten(self, request: ModelRequest, sizes: RequestSizes) -> ModelResponse:
+    async def _send_or_shorten(self, request: ModelRequest) -> ModelResponse:
         try:
             response = await self.model.complete(request)
         except ModelError as error:
+            sizes = measure_request(request)
             refusal = self._find_overflow(error, sizes.total)
             if refusal is None or request.rehearsed:
                 raise
@@ -101,7 +110,11 @@ class FittingModel(ModelWrapper):
             await self._ask_server(again=True)
             limit = self._choose_size(refusal, request, sizes.total)
             return await self._send_shorter(request, sizes, limit, error)
-        return self._check_answer(response, sizes.total)
+        self._refresh_window()
+        least = LEAST_UNREAD if self.local else self._find_tokens() * COUNTED or inf
+        if response.usage.prompt < least:
+            return response
+        return self._check_answer(response, measure_request(request).total)
 
     async def _send_shorter(
         self, request: ModelRequest, sizes: RequestSizes, limit: float, cause: ModelError | None
@@ -171,15 +184,22 @@ class FittingModel(ModelWrapper):
             limit = min(limit, refusal.allowed / self._scale * SMALL_ROOM)
         return limit if limit < size else size * FIRST
 
+    def _find_tokens(self) -> int:
+        """Return the window in tokens, 0 if it is only assumed."""
+        told = 0 if self._told is None else self._told.tokens
+        return self.stated or told or self._learnt or self.known
+
     def _find_limit(self, request: ModelRequest) -> float:
         """Return the characters that a request may have, as far as that is known."""
-        limit = self._ceiling if self.clock() < self._until else inf
-        window = self.window
-        if window.source == "assumed":
+        limit = self._ceiling
+        if limit < inf and self.clock() >= self._until:
+            limit = self._ceiling = inf
+        window = self._find_tokens()
+        if not window:
             return limit
-        tokens = window.tokens * (SMALL_ROOM if window.tokens <= SMALL else ROOM)
+        tokens = window * (SMALL_ROOM if window <= SMALL else ROOM)
         wanted = request.max_output_tokens or 0
-        tokens = max(min(tokens, window.tokens - wanted), window.tokens / 2)
+        tokens = max(min(tokens, window - wanted), window / 2)
         return min(limit, tokens / self._scale)
 
     def _goes_elsewhere(self) -> bool:
@@ -202,7 +222,6 @@ class FittingModel(ModelWrapper):
 
     def _check_answer(self, response: ModelResponse, size: int) -> ModelResponse:
         """Note how the model counts, and whether it counted less than it was sent."""
-        self._refresh_window()
         read, expected = response.usage.prompt, size * self._scale
         window = self.window
         known = window.source != "assumed"
@@ -230,8 +249,9 @@ class FittingModel(ModelWrapper):
 
     def _refresh_window(self) -> None:
         """Ask the server in the background, if it is worth it and has not just been asked."""
-        wanted = not self.stated and (self.local or self.window.source == "assumed")
-        if wanted and self.ask and not self._asking and self._is_due():
+        if self.ask is None or self.stated or self._asking:
+            return
+        if (self.local or not self._find_tokens()) and self._is_due():
             self._asking = asyncio.get_running_loop().create_task(self._ask_once())
 
     def _is_due(self) -> bool:

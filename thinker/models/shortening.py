@@ -16,6 +16,7 @@ from thinker.models.base import IMAGE_CHARACTERS, ModelRequest
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 
+PER_TOOL = 1000  # characters, in an estimate
 PER_MESSAGE = 40  # characters of names and marks around each message
 LEAST = 120  # characters that are kept of a cut text
 HEAD = 0.7  # part of what is kept that comes from the beginning; the rest is the end
@@ -47,6 +48,12 @@ class ShortenedRequest(NamedTuple):
     request: ModelRequest
     degraded: tuple[Degradation, ...]
     fits: bool
+
+
+def estimate_size(request: ModelRequest) -> int:
+    """Return more characters than a usual request has, at the least cost."""
+    said = len(request.system) + sum([len(message.content) for message in request.messages])
+    return 2 * said + PER_TOOL * len(request.tools)
 
 
 def measure_request(request: ModelRequest) -> RequestSizes:
