@@ -145,8 +145,8 @@ class AgentDefinition(ConfigModel):
     """As a tool of another agent's prompt: take the chat over, or work as its subagent."""
     base_url: HttpUrl | None = None
     """Address of the provider's API when it is not the usual one."""
-    tool_calls: Literal["native", "text", "auto"] = "auto"
-    """How the model calls tools: "native", "text" (in its answer), or "auto": native if it can."""
+    tool_calls: Literal["native", "text", "text-full", "auto"] = "auto"
+    """How the model calls tools: "native", "text", "text-full" (longer), or "auto" (if it can)."""
     structured_output: Literal["native", "text", "auto"] = "auto"
     """How an answer's JSON schema is sent: by the API ("native"), in words ("text"), or "auto"."""
     fallback_models: tuple[OtherModel, ...] = ()
