@@ -123,7 +123,7 @@ class Agent:
             cache_key=self._build_cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
-            relax=self._settings.tool_calls != "text"
+            relax=not self._settings.tool_calls.startswith("text")
             and list_known_providers(self._settings)[
                 self._settings.llm_provider
             ].requests.checks_arguments,

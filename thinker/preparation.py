@@ -14,7 +14,13 @@ import structlog
 from thinker import history
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.playbooks import Matcher, Playbook, list_required_tools, merge_playbooks
+from thinker.playbooks import (
+    Matcher,
+    Playbook,
+    keep_usable,
+    list_required_tools,
+    merge_playbooks,
+)
 from thinker.prompt import base_prompt, cached, layers
 from thinker.prompt.base_prompt import BasePrompt, Source, TurnPrompt, override_base_prompt
 from thinker.prompt.compose import compose_layers
@@ -89,9 +95,10 @@ class Preparation:
         self._warn_once(*base.warnings)
         text = history.build_selection_text(turn.messages, turn.history)
         interactive = turn.recipe in ("interactive", "request")
-        matched = self._matcher.match(text) if interactive else ()
+        found = self._matcher.match(text) if interactive else ()
+        matched = keep_usable(found, {tool.name for tool in turn.tools}) if found else ()
         scores = self.tool_vectors.compute_scores(turn.tools, turn.vector) if turn.vector else {}
-        selection = self._selector.select_for_turn(turn, text, list_required_tools(matched), scores)
+        selection = self._selector.select_for_turn(turn, text, list_required_tools(found), scores)
         for name, playbook in selection.missing.items():
             self._warn_once(f"required tool {name!r} of {playbook!r} is not offered")
         warmth = choose_temperature(self._settings.temperature, scores)

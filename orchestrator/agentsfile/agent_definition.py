@@ -9,6 +9,7 @@ from pydantic import (
     PrivateAttr,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -35,6 +36,12 @@ from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import WhileBusy
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
+SMALL_PROFILE = {
+    "allowedTools": ("get_time", "schedule_task", "search_memories", "store_fact"),
+    "skills": (),
+    "factExtraction": {"enabled": False},
+    "maxOutputTokens": 512,
+}
 F = TypeVar("F", bound=ConfigModel)
 TURN_MINUTES, LOCAL_TURN_MINUTES = 15, 60
 CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in the file
@@ -119,6 +126,8 @@ class AgentDefinition(ConfigModel):
     """Where the model runs; "auto" takes the first provider with a key or a local server."""
     model: Text | None = Field(None, validate_default=True)
     """The provider's name for the model; required unless llmProvider is "auto" or "demo"."""
+    profile: Literal["small"] | None = None
+    """"small" for a small model or window: few tools, no skills, no facts, short answers."""
     temperature: float | None = Field(None, ge=0, le=2)
     """Sampling temperature; 0.4 when absent. Models without this parameter do not receive it."""
     max_output_tokens: int | None = Field(None, ge=16, le=1_000_000)
@@ -147,8 +156,8 @@ class AgentDefinition(ConfigModel):
     """Address of the provider's API when it is not the usual one."""
     context_tokens: int | None = Field(None, ge=512, le=100_000_000)
     """Tokens that the model reads at once; as its server or the built-in table says when absent."""
-    tool_calls: Literal["native", "text", "auto"] = "auto"
-    """How the model calls tools: "native", "text" (in its answer), or "auto": native if it can."""
+    tool_calls: Literal["native", "text", "text-full", "auto"] = "auto"
+    """How the model calls tools: "native", "text", "text-full" (longer), or "auto" (if it can)."""
     structured_output: Literal["native", "text", "auto"] = "auto"
     """How an answer's JSON schema is sent: by the API ("native"), in words ("text"), or "auto"."""
     fallback_models: tuple[OtherModel, ...] = ()
@@ -231,6 +240,14 @@ class AgentDefinition(ConfigModel):
     def get_fields(self, model: type[F]) -> F:
         """Return the fields of an extension's ``model``; defaults if the file has none."""
         return self if isinstance(self, model) else model()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_profile(cls, value: object) -> object:
+        """Fill in what the profile says, where the file says nothing."""
+        if not isinstance(value, dict) or value.get("profile") != "small":
+            return value
+        return {**SMALL_PROFILE, **value}
 
     @field_validator("model")
     @classmethod

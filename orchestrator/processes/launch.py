@@ -28,7 +28,8 @@ from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
 COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
-TEMPLATES = (COMPACTION, FACT_EXTRACTION, DEFAULT_PROMPT)  # files that a home may replace
+SMALL_PROMPT = "small-system-prompt.md"  # of agents with the profile "small"
+TEMPLATES = (COMPACTION, FACT_EXTRACTION, DEFAULT_PROMPT, SMALL_PROMPT)  # files that a home may replace
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
 SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
@@ -128,7 +129,7 @@ def build_launch_spec(
             "system_prompt_path": None if prompt is None else prompt_path,
             "persona_dir": settings.personas,
             "default_system_prompt_path": settings.default_system_prompt_path
-            or texts[DEFAULT_PROMPT],
+            or texts[SMALL_PROMPT if definition.profile else DEFAULT_PROMPT],
             "small_model": definition.small_model or "",
             "compaction_prompt_path": texts[COMPACTION],
             "fact_extraction_enabled": definition.fact_extraction.enabled,

@@ -26,11 +26,13 @@ from thinker.models.failures import ToolsRefusedError, format_headline
 from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
 from thinker.toolcalls.quoting import Quotation
+from thinker.toolcalls.text.compact import format_compact_block, format_compact_call
 from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, rewrite_as_text
 from thinker.toolcalls.text.inject import (
     INTERNAL,
     format_call_block,
     format_opening_tag,
+    format_tool_call,
     join_instructions,
 )
 from thinker.toolcalls.text.parser import (
@@ -44,7 +46,7 @@ from thinker.toolcalls.text.parser import (
 from thinker.toolcalls.text.payload import build_parser_rules
 
 BEGUN = "<tool_call"
-ToolCalls = Literal["native", "text", "auto"]
+ToolCalls = Literal["native", "text", "text-full", "auto"]
 THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 log = structlog.get_logger()
 
@@ -53,25 +55,29 @@ def wrap_tool_calls(model: Model, mode: ToolCalls) -> Model:
     """Return the model with tools offered in this mode; ``auto`` is native until refused."""
     if mode == "native":
         return model
-    return TextTools(model) if mode == "text" else AutoTools(model)
+    return AutoTools(model) if mode == "auto" else TextTools(model, full=mode == "text-full")
 
 
-def format_tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
+def format_tool_block(tools: Sequence[ToolSpec], choice: ToolChoice, *, full: bool = False) -> str:
     """Return the text that goes before the system prompt to offer tools as text."""
-    if not tools:
-        return ""
+    if not full or not tools:
+        return format_compact_block(tools, choice)
     names = {tool.name for tool in tools}
     internal = [name for name in INTERNAL if name not in names]  # unless offered
     return join_instructions(format_call_block(tools, choice, internal=internal), RESULTS)
 
 
+@dataclass(eq=False)
 class TextTools(ModelWrapper):
-    """A model that is offered its tools as text."""
+    """A model that is offered its tools as text; ``full``: with schemas, and quoted arguments."""
+
+    full: bool = False
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        instructions = format_tool_block(request.tools, request.tool_choice)
+        instructions = format_tool_block(request.tools, request.tool_choice, full=self.full)
         calls = _can_call_tools(request)  # a schema of the answer would forbid calls
-        history = rewrite_as_text(request.messages)
+        write_call = format_tool_call if self.full else format_compact_call
+        history = rewrite_as_text(request.messages, write_call)
         asked = replace(
             request,
             system=join_instructions(instructions, request.system),
@@ -117,7 +123,7 @@ def _can_call_tools(request: ModelRequest) -> bool:
 
 def _build_parser(request: ModelRequest, key: str) -> TextCallParser:
     """Return a parser of answers whose calls must carry this key, if any."""
-    limits = build_parser_rules(request.tools, request.tool_choice)
+    limits = build_parser_rules(request.tools, request.tool_choice, plain=True)
     return TextCallParser(limits, format_opening_tag(key), Quotation())
 
 

@@ -16,6 +16,7 @@ SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
 MODEL_TRY = "model/try"
+WORK_CANCEL = "work/cancel"  # notification: end summaries and extractions under way
 MAX_EMBEDDED_TEXTS = 64  # in one request
 MAX_EMBEDDED_CHARACTERS = 2000  # of one text; many models read only 512 tokens
 Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]

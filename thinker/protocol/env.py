@@ -53,7 +53,7 @@ class ThinkerSettings(BaseModel):
     """Whether the model is sent pictures; `auto`: by its name."""
     recent_image_threshold: int = 10
     """How many of the newest messages keep their pictures."""
-    tool_calls: Literal["native", "text", "auto"] = "auto"
+    tool_calls: Literal["native", "text", "text-full", "auto"] = "auto"
     """How the model calls tools."""
     structured_output: Literal["native", "text", "auto"] = "auto"
     """How an answer's JSON schema is sent."""

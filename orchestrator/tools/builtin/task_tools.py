@@ -20,6 +20,7 @@ from orchestrator.tools.builtin.host_tool import (
     ToolFailure,
     journal_tool,
     read_text_argument,
+    show_example,
 )
 from orchestrator.tools.policy import SENDING, matches_pattern
 from thinker.formats.word_lists import WORDS
@@ -28,6 +29,7 @@ from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
 
 
+@show_example({"name": "plants", "instructions": "Remind me to water plants.", "in_hours": 2})
 @journal_tool(
     "Schedule a task or reminder; its outcome is sent to this chat."
     " Set exactly one of schedule, interval_minutes, at, in_minutes and in_hours.",

@@ -162,11 +162,12 @@ def test_what_is_missing_is_named_with_its_remedy(
     assert message in str(caught.value)
 
 
-async def test_every_model_is_given_tools_as_the_agent_says() -> None:
+@pytest.mark.parametrize(("mode", "line"), [("text", "- add()"), ("text-full", "- add: {")])
+async def test_every_model_is_given_tools_as_the_agent_says(mode: str, line: str) -> None:
     """As text: none in the request, all described in the system prompt."""
     network = network_of()
     model = choose_model(
-        settings("openai", tool_calls="text"),
+        settings("openai", tool_calls=mode),
         {"OPENAI_API_KEY": "k"},
         transport=network,
     )
@@ -174,4 +175,4 @@ async def test_every_model_is_given_tools_as_the_agent_says() -> None:
     await model.aclose()
     body = json.loads(network.requests[0].body)
     assert "tools" not in body
-    assert "- add: {" in body["messages"][0]["content"]
+    assert line in body["messages"][0]["content"]
