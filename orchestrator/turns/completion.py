@@ -84,7 +84,11 @@ class Ending:
         reply_to = None if address.private or origin.is_internal else origin.message_id
         texts = formats.split_text(address.channel, text)
         texts = texts or formats.split_text(address.channel, chat_texts.NOTHING)
-        parts = [OutboxPart(part.text, rendered=part.rendered, reply_to=reply_to) for part in texts]
+        notice = result.notice or not answer.strip()
+        parts = [
+            OutboxPart(part.text, rendered=part.rendered, reply_to=reply_to, notice=notice)
+            for part in texts
+        ]
         mode = formats.choose_mode(address)
         words = extract_spoken_words(answer) if self._is_spoken(db, address) else ""
         if words:

@@ -247,6 +247,7 @@ class JoinedMessages(Frozen):
 class TurnResult(Frozen):
     """The outcome of a turn. ``text`` is for the chat, ``error`` for the operator.
 
+    A ``notice`` is a text of the daemon, which no model reads: the model gave no answer.
     ``repaired`` says whether the answer's JSON was cut off or malformed, and had to be repaired.
     """
 
@@ -256,6 +257,7 @@ class TurnResult(Frozen):
     steps: int = 0
     tools_used: tuple[str, ...] = ()
     error: str | None = None
+    notice: bool = False
     repaired: bool = False
 
 
