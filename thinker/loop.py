@@ -146,9 +146,9 @@ class Loop:
                     StopReason.ACCOUNT, format_headline(error), error=str(error)
                 )
             long = isinstance(error, ContextOverflowError)
-            return self._end_unanswered(
-                StopReason.OVERFLOW if long else StopReason.MODEL_ERROR, str(error)
-            )
+            reason = StopReason.OVERFLOW if long else StopReason.MODEL_ERROR
+            ended = self._end_unanswered(reason, str(error))
+            return ended.model_copy(update={"degraded": error.degraded})
         if response is None:
             return self._end_unanswered(StopReason.DEADLINE)
         message = limit_values(recover_call(response.message, self._tools, self._transcript))
@@ -173,6 +173,7 @@ class Loop:
                 request_id=response.request_id,
                 call_ids=response.call_ids,
                 timing=request.meter.build_timing(),
+                degraded=response.degraded,
                 prompt=self._prompt
                 and self._prompt.prepend_layer("tool_calls", response.tool_block),
                 ends=last,

@@ -10,6 +10,8 @@
     + CircuitOpenError        the endpoint failed too often and is not called
 """
 
+from thinker.protocol.degradations import Degradation
+
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
 
 
@@ -24,10 +26,12 @@ class WorkerConfigError(ThinkerError):
 class ModelError(ThinkerError):
     """The provider gave no usable answer.
 
-    ``over_tools`` says whether the request's tools or tool calls may be the cause.
+    ``over_tools`` says whether the request's tools or tool calls may be the cause, ``degraded``
+    what the call had done without before it failed.
     """
 
     over_tools = False
+    degraded: tuple[Degradation, ...] = ()
 
 
 class RetryableModelError(ModelError):

@@ -30,6 +30,7 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply, ReplyFormats
 from orchestrator.outbound.spoken_words import extract_spoken_words
 from orchestrator.turns import link_guard
+from orchestrator.turns.degraded_turns import report_degradations
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.names import format_turn_name
 
@@ -130,6 +131,8 @@ class Ending:
         known: TurnTranscript | None = None,
     ) -> None:
         """Close the turn with these outbox rows."""
+        if result.degraded:
+            report_degradations(db, self.turn, self.definition, result.degraded, None, now)
         end = result.stop_reason, result.error
         turns.end_with_reply(
             db, self.turn, parts, mode, end, now, repaired=result.repaired, known=known
@@ -196,6 +199,8 @@ class TurnCompletion:
             ms=self.clock() - turn.started_at,
         )
         self.delivery.send_reply(None if ended is None else ended.reply)
+        if result.degraded:  # other chats may have got notices
+            self.delivery.wake()
         for listener in self.listeners:
             listener(turn.agent_id)
 

@@ -45,6 +45,7 @@ from orchestrator.turns.task_turn import TaskRecipe
 from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
@@ -94,6 +95,7 @@ class TurnRunner(LoopBound):
     preloaded: TurnInputs | None = None
     _host: TurnHost | None = field(default=None, init=False)  # of the last attempt
     _quarantined: bool = field(default=False, init=False)  # at an earlier attempt
+    _missing: tuple[Degradation, ...] = field(default=(), init=False)
     _aside: Aside = field(default=nullcontext, init=False)
 
     @property
@@ -170,12 +172,12 @@ class TurnRunner(LoopBound):
             return build_failure(chat_texts.BROKEN, str(error))
 
     async def _attempt_in_worker(self) -> Outcome:
-        loader = self.services.inputs
-        if loader.tools.servers.has_servers:
-            await loader.tools.servers.wait_until_ready()
         if self._host is not None:  # an earlier attempt may have handed it to another agent
             await self._reload_recipe()
-        recipe = self.recipe
+        recipe, loader = self.recipe, self.services.inputs
+        if loader.tools.servers.has_servers:
+            definition = recipe.build_definition()
+            self._missing = await loader.tools.servers.wait_until_ready(definition)
         direct = await recipe.run_without_worker(partial(self._build_host, preview=None))
         if direct is not None:
             return direct
@@ -221,6 +223,7 @@ class TurnRunner(LoopBound):
             inputs=inputs,
             environments=partial(recipe.build_environments, inputs.context),
             preview=preview,
+            missing=self._missing,
         )
         return self._host
 
@@ -260,6 +263,9 @@ class TurnRunner(LoopBound):
             return TurnSuspended(AgentPaused(result.text))
         if result.stop_reason is StopReason.DRAINED:
             return TurnSuspended(WorkerDrained())
+        if self._missing:
+            degraded = (*self._missing, *result.degraded)
+            result = result.model_copy(update={"degraded": degraded})
         return TurnFinished(result)
 
     async def _check_cut_off_step(self, last: TurnResult, outcome: Outcome) -> Outcome:

@@ -17,6 +17,7 @@ import structlog
 from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
+from thinker.protocol.degradations import Degradation, cut_words
 from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
 
 FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
@@ -112,30 +113,51 @@ class FallbackModel:
             ModelError: the last other failure, or a request that is too long.
         """
         over_tools: list[Model] = []
+        failed: list[tuple[str, worker_errors.ModelError]] = []
         transient: worker_errors.ModelError | None = None  # the last failure that needs no operator
         for model, following in zip_longest(self.models, self.models[1:]):
             try:
-                return await model.complete(request)
+                response = await model.complete(request)
             except worker_errors.ContextOverflowError:
                 raise
             except worker_errors.ModelError as error:
+                failed.append((model.name, error))
                 if error.over_tools and request.tools:
                     over_tools.append(model)
                 if not isinstance(error, worker_errors.AccountError):
                     transient = error
                 if following is None and not over_tools:
-                    raise transient or error from None
+                    last = transient or error
+                    last.degraded += _describe_failures(failed[:-1], "failed")
+                    raise last from None
                 log.warning(
                     "model_fallback",
                     model=model.name,
                     next_model=following.name if following else "text only",
                     error=format_headline(error),
                 )
-        return await over_tools[0].complete(make_text_only(request))
+            else:
+                if not failed:
+                    return response
+                lost = _describe_failures(failed, f"failed, and {model.name} answered")
+                return replace(response, degraded=(*lost, *response.degraded))
+        response = await over_tools[0].complete(make_text_only(request))
+        words = cut_words(str(dict(failed)[over_tools[0].name]))
+        tools = Degradation(kind="tools", what="were all left out", words=words)
+        return replace(response, degraded=(tools, *response.degraded))
 
     async def aclose(self) -> None:
         for model in self.models:
             await model.aclose()
+
+
+def _describe_failures(
+    failed: Sequence[tuple[str, worker_errors.ModelError]], what: str
+) -> tuple[Degradation, ...]:
+    return tuple(
+        Degradation(kind="model", subject=name, what=what, words=cut_words(str(error)))
+        for name, error in failed
+    )
 
 
 def make_text_only(request: ModelRequest) -> ModelRequest:

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, SkipValidation
 
 from thinker.protocol.call_timing import CallTiming
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AUTO,
@@ -249,6 +250,7 @@ class TurnResult(Frozen):
 
     A ``notice`` is a text of the daemon, which no model reads: the model gave no answer.
     ``repaired`` says whether the answer's JSON was cut off or malformed, and had to be repaired.
+    ``degraded`` is what a failed model call did without; that of other calls is in their steps.
     """
 
     text: str
@@ -259,6 +261,7 @@ class TurnResult(Frozen):
     error: str | None = None
     notice: bool = False
     repaired: bool = False
+    degraded: tuple[Degradation, ...] = ()
 
 
 class StepCommit(Frozen):
@@ -279,6 +282,7 @@ class StepCommit(Frozen):
     call_ids: tuple[str, ...] = ()
     timing: CallTiming | None = None
     prompt: PromptRecord | None = None  # sent with the process's first step of the turn
+    degraded: tuple[Degradation, ...] = ()
     ends: TurnResult | None = None
 
 
