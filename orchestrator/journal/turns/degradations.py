@@ -13,6 +13,7 @@ from thinker.protocol.degradations import Degradation, DegradationKind
 
 AGAIN = 3_600_000  # milliseconds until the operator is told again of what healed and came back
 RECENT = 86_400_000  # milliseconds for which `orchestrator status` shows it
+OCCASIONAL = ("history", "message")  # kinds that come with some messages: told again after a day
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def record_degradations(
         if not db.changes():
             continue
         known = last is not None and last[0] == one.what
-        if not known or (now - last[2] >= AGAIN and _find_previous_turn(db, turn) != last[1]):
+        again = RECENT if one.kind in OCCASIONAL else AGAIN
+        if not known or (now - last[2] >= again and _find_previous_turn(db, turn) != last[1]):
             fresh.append(one)
     return tuple(fresh)
 
