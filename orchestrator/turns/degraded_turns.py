@@ -29,7 +29,8 @@ def report_degradations(
     ``seq`` is the model response, None if the turn failed. The operator's chat is told once, and
     the turn's own chat of a missing tool server.
     """
-    fresh = degradations.record_degradations(db, turn, found, seq, now)
+    stored = degradations.record_degradations(db, turn, found, seq, now)
+    fresh = [one for one, untold in stored.items() if untold]
     for one in fresh:
         log.warning("turn_degraded", kind=one.kind, what=str(one))
     operator = find_operator_chat(db, definition) if fresh and definition is not None else None
@@ -37,7 +38,7 @@ def report_degradations(
         told = {"agent": turn.agent_id, "turn": format_turn_name(turn.id)}
         text = chat_texts.DEGRADED.format(what="; ".join(map(str, fresh)), **told)
         outbox.add_notice(db, operator, text, now)
-    missing = [one for one in found if one.kind == "server" and turn.recipe == "interactive"]
+    missing = [one for one in stored if one.kind == "server" and turn.recipe == "interactive"]
     missing = [one for one in missing if degradations.is_new_to_chat(db, turn, one, now)]
     for one in missing:
         chat = turns.load_opening_message(db, turn.id).build_address()

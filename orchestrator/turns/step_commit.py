@@ -17,7 +17,6 @@ from orchestrator.journal.turns.sessions import TurnTranscript
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.toolcalls.authorization import CallAuthorizer
 from orchestrator.turns.completion import EndedTurn, Ending, end_turn
-from orchestrator.turns.degraded_turns import report_degradations
 from thinker.protocol.messages import SideEffect
 from thinker.protocol.methods import RecordedStep, StepCommit, StepCommitted, StopReason
 
@@ -77,9 +76,7 @@ def _plan(db: Database, step: Step) -> PlannedStep:
     turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
     committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
     pause, notified = step.rules.settle_step(db, turn, commit, committed.seq, now)
-    if commit.degraded:
-        definition = step.ending.definition
-        notified |= report_degradations(db, turn, definition, commit.degraded, committed.seq, now)
+    notified |= step.ending.report_degradations(db, commit.degraded, committed.seq, now)
     if pause is None and step.authorizer is not None:
         results = step.authorizer.run_local_calls(db, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})

@@ -22,7 +22,6 @@ from orchestrator.turns.outcomes import AgentPaused, Outcome, Reason, TurnFinish
 from orchestrator.turns.step_commit import Step, commit_step
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
-from thinker.protocol.degradations import Degradation
 from thinker.protocol.environments import Environments
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import ToolResult, UserMessage
@@ -37,9 +36,9 @@ log = structlog.get_logger()
 class TurnHost(LoopBound):
     """The journal side of one attempt at a turn (`orchestrator.processes.worker.WorkerHost`).
 
-    ``run`` is what the worker was sent, ``missing`` what it does without. ``outcome`` is how the
-    attempt ended, once a request decided it. ``last`` is the result that the last step carried,
-    from before its commit on. ``unusable`` is set once the journal could not be used for a request.
+    ``run`` is what the worker was sent. ``outcome`` is how the attempt ended, once a request
+    decided it. ``last`` is the result that the last step carried, from before its commit on.
+    ``unusable`` is set once the journal could not be used for a request.
     """
 
     services: TurnServices
@@ -48,7 +47,6 @@ class TurnHost(LoopBound):
     environments: Callable[[], Environments]
     preview: Preview | None = None
     run: TurnRun | None = None
-    missing: tuple[Degradation, ...] = ()
     outcome: Outcome | None = field(default=None, init=False)
     last: TurnResult | None = field(default=None, init=False)
     unusable: JournalError | None = field(default=None, init=False)
@@ -86,9 +84,6 @@ class TurnHost(LoopBound):
 
     def _build_step(self, commit: StepCommit) -> Step:
         inputs, run = self.inputs, self.run
-        if self.missing:
-            degraded = (*self.missing, *commit.degraded)
-            commit = commit.model_copy(update={"degraded": degraded})
         step = Step(
             ending=self.ending,
             commit=commit,

@@ -45,7 +45,6 @@ from orchestrator.turns.task_turn import TaskRecipe
 from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
-from thinker.protocol.degradations import Degradation
 from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
@@ -95,7 +94,6 @@ class TurnRunner(LoopBound):
     preloaded: TurnInputs | None = None
     _host: TurnHost | None = field(default=None, init=False)  # of the last attempt
     _quarantined: bool = field(default=False, init=False)  # at an earlier attempt
-    _missing: tuple[Degradation, ...] = field(default=(), init=False)
     _aside: Aside = field(default=nullcontext, init=False)
 
     @property
@@ -176,8 +174,8 @@ class TurnRunner(LoopBound):
             await self._reload_recipe()
         recipe, loader = self.recipe, self.services.inputs
         if loader.tools.servers.has_servers:
-            definition = recipe.build_definition()
-            self._missing = await loader.tools.servers.wait_until_ready(definition)
+            agent = recipe.build_definition()
+            recipe.missing = await loader.tools.servers.wait_until_ready(agent)
         direct = await recipe.run_without_worker(partial(self._build_host, preview=None))
         if direct is not None:
             return direct
@@ -223,7 +221,6 @@ class TurnRunner(LoopBound):
             inputs=inputs,
             environments=partial(recipe.build_environments, inputs.context),
             preview=preview,
-            missing=self._missing,
         )
         return self._host
 
@@ -263,9 +260,6 @@ class TurnRunner(LoopBound):
             return TurnSuspended(AgentPaused(result.text))
         if result.stop_reason is StopReason.DRAINED:
             return TurnSuspended(WorkerDrained())
-        if self._missing:
-            degraded = (*self._missing, *result.degraded)
-            result = result.model_copy(update={"degraded": degraded})
         return TurnFinished(result)
 
     async def _check_cut_off_step(self, last: TurnResult, outcome: Outcome) -> Outcome:

@@ -41,13 +41,13 @@ class DegradedTurns:
 
 def record_degradations(
     db: Database, turn: Turn, found: Sequence[Degradation], seq: int | None, now: int
-) -> tuple[Degradation, ...]:
-    """Store what a turn did without; return what the operator has not been told yet.
+) -> dict[Degradation, bool]:
+    """Store what a turn did without; return what is new in it, and whether to the operator too.
 
     ``seq`` is the model response, None if the turn failed. Something is told again once a turn
     without it has been between, but not within the hour, or if it changed.
     """
-    fresh = []
+    stored = {}
     for one in found:
         last = db.execute(
             "SELECT what, turn_id, at FROM degradation WHERE agent_id = ? AND kind = ?"
@@ -63,9 +63,9 @@ def record_degradations(
             continue
         known = last is not None and last[0] == one.what
         again = RECENT if one.kind in OCCASIONAL else AGAIN
-        if not known or (now - last[2] >= again and _find_previous_turn(db, turn) != last[1]):
-            fresh.append(one)
-    return tuple(fresh)
+        healed = known and now - last[2] >= again and _find_previous_turn(db, turn) != last[1]
+        stored[one] = healed or not known
+    return stored
 
 
 def _find_previous_turn(db: Database, turn: Turn) -> object:

@@ -47,6 +47,13 @@ async def fail_with_less(run: TurnRun, host: WorkerHost) -> TurnResult:
     return TurnResult(text=STOP_TEXTS[reason], stop_reason=reason, notice=True, degraded=(OTHER,))
 
 
+async def look_first(run: TurnRun, host: WorkerHost) -> TurnResult:
+    """Answer in a second step."""
+    await host.commit_step(response(run, "", ("get_time", {})))
+    await host.call_tool(2)
+    return await echo(run, host)
+
+
 async def hear(bench: TurnBench, count: int, *texts: str) -> Sequence[tuple[str, str]]:
     """The messages to all chats after the person has said these, one after the other."""
     for text in texts:
@@ -87,13 +94,13 @@ async def test_person_reads_once_which_tools_are_missing(tmp_path: Path) -> None
     """A note of the daemon, which the model never reads."""
     async with turn_bench(tmp_path) as bench:
         bench.tools.servers = AwayServers()
-        worker = bench.scripted(echo)
+        worker = bench.scripted(look_first)
         sent = await hear(bench, 3, "one", "two")
         note = "⚠️ I have none of the tools of 'mail' now, and answer without them."
         assert sorted(text for _, text in sent) == ["echo: one", "echo: two", note]
         assert "with less: mail has not listed its tools yet (no)" in list_trace(bench)
         said = [message.content for message in worker.runs[-1].history]
-        assert said == ["one", "echo: one"]
+        assert (said[0], said[-1], len(said)) == ("one", "echo: one", 4)
         assert all(not isinstance(m, AssistantMessage) for m in worker.runs[-1].messages)
         talks = chat_history.load_history_page(bench.db, "telegram/1/7/").turns
         shown = {line.text: line.notice for talk in talks for line in talk.said}

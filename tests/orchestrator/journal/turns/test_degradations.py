@@ -29,9 +29,10 @@ def run_turn(
     """A whole turn that did without these; what the operator is told."""
     turn = open_turn(db, f"t{number}")
     usage.reserve_amount(db, "work", turn.id, "a/b", usage.Amount(1), at)
-    fresh = degradations.record_degradations(db, turn, found, 1, at)
+    stored = degradations.record_degradations(db, turn, found, 1, at)
     turns.end_with_reply(db, turn, [OutboxPart("ok")], "direct", ("done", None), at)
-    return fresh
+    assert list(stored) == list(found)
+    return tuple(one for one, untold in stored.items() if untold)
 
 
 def test_operator_is_told_once_of_what_lasts(db: Database) -> None:
@@ -69,8 +70,8 @@ def test_status_counts_the_turns_of_the_last_day(db: Database) -> None:
 def test_turn_that_is_resumed_did_without_a_thing_once(db: Database) -> None:
     """The process that resumes it finds the same again."""
     turn = open_turn(db, "t1")
-    for seq in (1, 3):
-        degradations.record_degradations(db, turn, [NO_TOOL], seq, 1)
+    assert degradations.record_degradations(db, turn, [NO_TOOL], 1, 1) == {NO_TOOL: True}
+    assert degradations.record_degradations(db, turn, [NO_TOOL], 3, 1) == {}
     assert degradations.list_degradations_of_turn(db, "t1") == [(1, NO_TOOL)]
     assert degradations.is_new_to_chat(db, turn, NO_TOOL, 1)
     assert not degradations.is_new_to_chat(db, open_other_turn(db), NO_TOOL, 1)

@@ -27,8 +27,8 @@ def add_turn(db: apsw.Connection, name: str, end: str, said: str, *messages: Mes
     )
     if said:
         db.execute(
-            "INSERT INTO step(turn_id, seq, kind, name, class, state, result, epoch, t_plan)"
-            " VALUES(?,1,'model','demo','pure','done',?,1,1)",
+            "INSERT INTO step(turn_id, seq, kind, name, class, state, result, finish, usage,"
+            " epoch, t_plan) VALUES(?,1,'model','demo','pure','done',?,'done','{}',1,1)",
             (name, AssistantMessage(content=said).model_dump_json()),
         )
     add_messages(db, name, messages)
