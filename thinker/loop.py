@@ -151,9 +151,10 @@ class Loop:
                 return self._build_result(
                     StopReason.ACCOUNT, format_headline(error), error=str(error)
                 )
-            return self._end_unanswered(
+            ended = self._end_unanswered(
                 _choose_stop_reason(error), str(error), error.format_notice()
             )
+            return ended.model_copy(update={"degraded": error.degraded})
         if response is None:
             return self._end_unanswered(StopReason.DEADLINE)
         message = limit_values(recover_call(response.message, self._tools, self._transcript))
@@ -283,7 +284,9 @@ class Loop:
         """Return the turn's result if the response decides it, to be committed together."""
         text = leaked.remove_markup(message.content)
         if finish == "refused" and not message.tool_calls:
-            return self._build_result(StopReason.REFUSED, text or STOP_TEXTS[StopReason.REFUSED])
+            if not text:
+                return self._end_unanswered(StopReason.REFUSED)
+            return self._build_result(StopReason.REFUSED, text)
         undecided = (
             message.tool_calls or self._tool_choice.choice.requires_call or self._request.contract
         )
@@ -318,14 +321,14 @@ class Loop:
     def _end_unanswered(
         self, reason: StopReason, error: str | None = None, notice: str = ""
     ) -> TurnResult:
-        return self._build_result(reason, notice or STOP_TEXTS[reason], error)
+        return self._build_result(reason, notice or STOP_TEXTS[reason], error, notice=True)
 
     def _find_stop_reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1
         return StopReason.MAX_STEPS if over else StopReason.DONE
 
     def _build_result(
-        self, reason: StopReason, text: str, error: str | None = None, *, repaired: bool = False
+        self, reason: StopReason, text: str, error: str | None = None, **more: bool
     ) -> TurnResult:
         return TurnResult(
             text=text,
@@ -334,7 +337,7 @@ class Loop:
             steps=self._spent.steps,
             tools_used=tuple(dict.fromkeys(self._used)),
             error=error,
-            repaired=repaired,
+            **more,
         )
 
 

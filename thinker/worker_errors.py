@@ -11,6 +11,7 @@
     + CircuitOpenError        the endpoint failed too often and is not called
 """
 
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.notices import FailureKind, format_failure
 
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
@@ -27,12 +28,13 @@ class WorkerConfigError(ThinkerError):
 class ModelError(ThinkerError):
     """The provider gave no usable answer.
 
-    ``over_tools`` says whether the request's tools or tool calls may be the cause; ``kind`` is for
-    the person who waits. An ``unexplained`` refusal says nothing that is understood, so that the
-    length of the request may be the cause.
+    ``over_tools`` says whether the request's tools or tool calls may be the cause, ``degraded``
+    what the call had done without before it failed; ``kind`` is for the person who waits. An
+    ``unexplained`` refusal says nothing that is understood: the length may be the cause.
     """
 
     over_tools = False
+    degraded: tuple[Degradation, ...] = ()
     kind: FailureKind | None = None
     unexplained = False
 

@@ -19,6 +19,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
+from orchestrator.journal.turns.degradations import list_recent_degradations
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
@@ -51,6 +52,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
             handed = await daemon.store.transact(handoffs.list_handoffs)
             spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
             missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
+            lacking = await daemon.store.read(list_recent_degradations, daemon.clock())
     except TimeoutError as error:
         reasons = "; ".join(health.reasons) or "the journal does not answer"
         raise JournalError(f"not ready: {reasons}") from error
@@ -83,8 +85,8 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         open_turns=open_turns,
         inbox=counts,
         recent_turns=newest,
-        notes=health.notes,
-        hints=tuple(_list_hints(daemon, health, handed, missing)),
+        notes=(*health.notes, *map(str, lacking)),
+        hints=(*_list_hints(daemon, health, handed, missing), *map(str, lacking)),
     )
 
 

@@ -16,7 +16,7 @@ import structlog
 from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
-from thinker.protocol.degradations import WORDS, Degradation
+from thinker.protocol.degradations import Degradation, cut_words
 from thinker.protocol.notices import FailureKind
 
 FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
@@ -117,32 +117,50 @@ class FallbackModel:
             ModelError: the last other failure, or a request that is too long.
         """
         over_tools: list[tuple[Model, worker_errors.ModelError]] = []
+        failed: list[tuple[str, worker_errors.ModelError]] = []
         transient: worker_errors.ModelError | None = None  # the last failure that needs no operator
         for model, following in zip_longest(self.models, self.models[1:]):
             try:
-                return await model.complete(request)
+                response = await model.complete(request)
             except worker_errors.FilteredError:
                 raise
             except worker_errors.ModelError as error:
                 if isinstance(error, worker_errors.ContextOverflowError) and not error.elsewhere:
                     raise
+                failed.append((model.name, error))
                 if error.over_tools and request.tools:
                     over_tools.append((model, error))
                 if not isinstance(error, worker_errors.AccountError):
                     transient = error
                 if following is None and not over_tools:
-                    raise transient or error from None
+                    last = transient or error
+                    last.degraded += _describe_failures(failed[:-1], "failed")
+                    raise last from None
                 log.warning(
                     "model_fallback",
                     model=model.name,
                     next_model=following.name if following else "tools as text",
                     error=format_headline(error),
                 )
+            else:
+                if not failed:
+                    return response
+                lost = _describe_failures(failed, f"failed, and {model.name} answered")
+                return replace(response, degraded=(*lost, *response.degraded))
         return await _offer_as_text(*over_tools[0], request)
 
     async def aclose(self) -> None:
         for model in self.models:
             await model.aclose()
+
+
+def _describe_failures(
+    failed: Sequence[tuple[str, worker_errors.ModelError]], what: str
+) -> tuple[Degradation, ...]:
+    return tuple(
+        Degradation(kind="model", subject=name, what=what, words=cut_words(str(error)))
+        for name, error in failed
+    )
 
 
 async def _offer_as_text(
@@ -152,6 +170,6 @@ async def _offer_as_text(
     from thinker.models.tooltext import TextTools  # noqa: PLC0415 - see above
 
     response = await TextTools(model).complete(request)
-    words = str(error).partition(": ")[2][:WORDS]
+    words = cut_words(str(error).partition(": ")[2])
     lost = Degradation(kind="tools", subject=model.name, what="offered as text", words=words)
     return replace(response, degraded=(*response.degraded, lost))

@@ -248,7 +248,9 @@ class JoinedMessages(Frozen):
 class TurnResult(Frozen):
     """The outcome of a turn. ``text`` is for the chat, ``error`` for the operator.
 
+    A ``notice`` is a text of the daemon, which no model reads: the model gave no answer.
     ``repaired`` says whether the answer's JSON was cut off or malformed, and had to be repaired.
+    ``degraded`` is what a failed model call did without; that of other calls is in their steps.
     """
 
     text: str
@@ -257,7 +259,9 @@ class TurnResult(Frozen):
     steps: int = 0
     tools_used: tuple[str, ...] = ()
     error: str | None = None
+    notice: bool = False
     repaired: bool = False
+    degraded: tuple[Degradation, ...] = ()
 
 
 class StepCommit(Frozen):

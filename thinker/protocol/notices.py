@@ -24,7 +24,7 @@ class FailureKind(StrEnum):
     MODEL_GONE = "model_gone"  # unknown, or withdrawn
     FILTERED = "filtered"  # by the provider's rules on content
     TOO_LONG = "too_long"
-    REFUSED = "refused"  # the provider does not take the request, whoever sends it
+    REFUSED = "refused"  # the provider takes no such request
     UNREADABLE = "unreadable"  # the provider's answer is not in its format
 
 

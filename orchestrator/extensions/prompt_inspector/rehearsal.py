@@ -56,7 +56,7 @@ async def request_preview(services: TurnServices, asked: ImaginedMessage) -> Pro
         WorkerError: the agent's worker cannot be started, or failed.
     """
     inputs = services.inputs
-    await inputs.tools.servers.wait_until_ready()
+    await inputs.tools.servers.wait_until_ready(inputs.require_definition(asked.agent))
     for attempt in range(1, ATTEMPTS + 1):
         definition = inputs.require_definition(asked.agent)
         async with services.supervisor.use_worker(asked.agent) as worker:

@@ -137,7 +137,12 @@ async def test_the_next_model_answers_when_one_fails() -> None:
     """After retryable and fatal failures alike; the answer names its model."""
     fallback = FallbackModel(models(Scripted(PASSING), Scripted(FatalModelError("x")), Scripted()))
     assert fallback.name == "groq/m0"
-    assert (await fallback.complete(REQUEST)).message.content == "groq/m2"
+    answer = await fallback.complete(REQUEST)
+    assert answer.message.content == "groq/m2"
+    assert [(one.kind, one.subject, one.what, one.words) for one in answer.degraded] == [
+        ("model", "groq/m0", "failed, and groq/m2 answered", "groq answered 503: secret words"),
+        ("model", "groq/m1", "failed, and groq/m2 answered", "x"),
+    ]
 
 
 async def test_too_long_a_request_goes_to_no_other_model() -> None:
@@ -150,10 +155,11 @@ async def test_too_long_a_request_goes_to_no_other_model() -> None:
 
 async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
     """No model is left."""
-    with pytest.raises(FatalModelError, match="last"):
+    with pytest.raises(FatalModelError, match="last") as failed:
         await FallbackModel(
             models(Scripted(PASSING), Scripted(FatalModelError("the last")))
         ).complete(REQUEST)
+    assert [str(one) for one in failed.value.degraded] == [f"groq/m0 failed ({PASSING})"]
 
 
 @pytest.mark.parametrize("keyless", [0, 1])
