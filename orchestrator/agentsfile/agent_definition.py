@@ -31,7 +31,7 @@ from orchestrator.agentsfile.media_settings import (
 )
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.provider_names import ProviderName, get_known_providers
-from thinker.protocol.messages import WhileBusy
+from thinker.protocol.messages import Effort, WhileBusy
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 F = TypeVar("F", bound=ConfigModel)
@@ -119,6 +119,8 @@ class AgentDefinition(ConfigModel):
     """The provider's name for the model; required unless llmProvider is "auto" or "demo"."""
     temperature: float | None = Field(None, ge=0, le=2)
     """Sampling temperature; 0.4 when absent. Models without this parameter do not receive it."""
+    effort: Effort | None = None
+    """How much the model reasons: "off", "low", "medium", "high" or tokens; its own when absent."""
     max_steps: int = Field(8, ge=1, le=50)
     """Model calls that the answer to one message may take."""
     system_prompt: str = ""
