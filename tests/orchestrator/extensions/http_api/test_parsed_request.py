@@ -172,7 +172,8 @@ def test_effort_of_a_request_is_read_in_all_three_formats(
     parse: Callable[[Any], ParsedRequest], fields: Any, effort: Any
 ) -> None:
     """In one form for all models; without one the agent's counts."""
-    body = {"model": "work", "max_tokens": 9, "messages": HELLO, "input": "hello", **fields}
+    said = {"input": "hello"} if parse is parse_responses else {"messages": HELLO}
+    body = {"model": "work", "max_tokens": 9, **said, **fields}
     assert parse(body).body.asked.effort == effort
 
 
