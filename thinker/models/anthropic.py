@@ -10,8 +10,8 @@ from thinker.models.base import ModelRequest
 from thinker.models.call_arguments import adapt_name, make_ids_unique
 from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
-from thinker.models.mended_history import GO_ON
-from thinker.models.mending import RequestForm
+from thinker.models.role_order import GO_ON
+from thinker.models.request_form import RequestForm
 from thinker.models.outputschema import Closing
 from thinker.models.quirks import build_effort, merge_fields
 from thinker.protocol import messages

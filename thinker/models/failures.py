@@ -207,7 +207,7 @@ def build_failure(
         return refused
     status = _correct_status(status, words)
     if may_be_history(status, words):
-        return _build_refusal(account, "history", words, quote)
+        return _build_part_error(account, "history", words, quote)
     if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error: ModelError = RetryableModelError(f"{name} answered {status}{quote}", retry_after)
     else:
@@ -232,7 +232,7 @@ def _find_refusal(account: Account, status: int, words: str, quote: str) -> Fata
         status == HTTPStatus.BAD_REQUEST,
     )
     if (part := find_refused_part(status, words)) is not None:
-        return _build_refusal(account, part, words, quote)
+        return _build_part_error(account, part, words, quote)
     if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
         return FieldRefusedError(f"{name} takes no {field} for {model!r}{quote}", field)
     if status in REFUSING and TOOLS.search(words):
@@ -243,7 +243,7 @@ def _find_refusal(account: Account, status: int, words: str, quote: str) -> Fata
     return None
 
 
-def _build_refusal(
+def _build_part_error(
     account: Account, part: RefusedPart, words: str, quote: str
 ) -> SchemaRefusedError | HistoryRefusedError:
     refused = "the schema of a tool" if part == "schema" else "the earlier messages"

@@ -38,7 +38,7 @@ def lower_schema(schema: JsonObject, rank: int) -> JsonObject:
     cleaned = _Cleaner(schema).clean_root()
     if rank == 1:
         return cleaned
-    return _take_subset(cleaned) if rank == 2 else _flatten(cleaned)  # noqa: PLR2004 - a rank
+    return _take_subset(cleaned) if rank == 2 else _make_flat_object(cleaned)  # noqa: PLR2004 - a rank
 
 
 class _Cleaner:
@@ -206,7 +206,7 @@ def _take_subset(schema: JsonObject) -> JsonObject:
     return _describe(found, words)
 
 
-def _flatten(schema: JsonObject) -> JsonObject:
+def _make_flat_object(schema: JsonObject) -> JsonObject:
     """Return an object of strings; what is not a string is asked for as JSON."""
     properties = schema.get("properties")
     found: JsonObject = {}

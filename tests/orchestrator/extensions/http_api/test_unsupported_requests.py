@@ -93,7 +93,7 @@ def test_field_that_would_change_a_response_is_refused(
 
 def test_tools_that_openai_would_run_are_left_out_of_a_response() -> None:
     """The functions of the client stay."""
-    tools = [{"type": "web_search"}, {"type": "function", "name": "add"}, {"type": "mcp"}]
+    tools: Any = [{"type": "web_search"}, {"type": "function", "name": "add"}, {"type": "mcp"}]
     body = parse_responses({"model": "work", "input": "hello", "tools": tools}).body
     assert [tool.name for tool in body.tools] == ["add"]
     assert parse_responses({"model": "work", "input": "hello", "tools": tools[:1]}).body.tools == ()
