@@ -21,9 +21,9 @@ from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
 from thinker.models.collector import Collector
-from thinker.models.request_form import MAX_FORMS, RequestForm
 from thinker.models.quirks import build_effort
 from thinker.models.refused_fields import RefusedFields
+from thinker.models.request_form import MAX_FORMS, RequestForm
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
 from thinker.protocol.degradations import WORDS, Degradation

@@ -129,12 +129,14 @@ def _normalize(schema: JsonObject) -> JsonObject:
         found.pop("type", None)  # Moonshot takes it only in the branches
     if found.get("type") == "array":
         found.setdefault("items", {"type": "string"})
-    names = found.get("properties")
-    if "required" in found:
-        required = found.pop("required")
-        listed = required if isinstance(required, list) and isinstance(names, dict) else []
-        if kept := [name for name in listed if isinstance(names, dict) and name in names]:
-            found["required"] = [*kept]
+    names = found.get("properties", {})
+    if not isinstance(names, dict):
+        names = {}
+        del found["properties"]
+    required = found.pop("required", None)
+    listed = required if isinstance(required, list) else []
+    if kept := [name for name in listed if isinstance(name, str) and name in names]:
+        found["required"] = [*kept]
     return found
 
 
