@@ -165,7 +165,7 @@ class Loop:
             response.usage, lambda: (request.characters, len(message.model_dump_json()))
         )
         if request.reasoning is not None and not request.reasoning.is_recorded:
-            message = message.model_copy(update={"reasoning": None})
+            message = message.model_copy(update={"reasoning": None, "extras": None})
         self._record_usage(usage, calls)
         last = self._find_final_result(message, response.finish)
         committed = await self._host.commit_step(

@@ -26,7 +26,7 @@ from thinker.prompt.base_prompt import BasePrompt, Source, TurnPrompt, override_
 from thinker.prompt.compose import compose_layers
 from thinker.prompt.layers import LayerContext
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, ToolSpec
+from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, Reasoning, ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
@@ -136,8 +136,15 @@ class Preparation:
             max_output_tokens=turn.asked.max_output_tokens,
             tool_choice=turn.tool_choice,
             parallel=applied.parallel,
-            reasoning=applied.reasoning,
+            reasoning=self._choose_reasoning(turn, applied.reasoning),
         )
+
+    def _choose_reasoning(self, turn: TurnRun, defined: Reasoning | None) -> Reasoning | None:
+        """Return the effort of the message or task, or the definition's, or the agent's."""
+        effort, reasoning = turn.asked.effort, defined or Reasoning()
+        if effort is None and reasoning.effort is None and reasoning.max_tokens is None:
+            effort = self._settings.effort
+        return defined if effort is None else reasoning.replace_effort(effort)
 
     def _build_context(
         self, turn: TurnRun, base: str, matched: tuple[Playbook, ...], persona: str | None

@@ -33,7 +33,7 @@ from orchestrator.agentsfile.media_settings import (
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.provider_names import ProviderName, get_known_providers
 from thinker.protocol.local_addresses import is_local_address
-from thinker.protocol.messages import WhileBusy
+from thinker.protocol.messages import Effort, WhileBusy
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 SMALL_PROFILE = {
@@ -132,6 +132,8 @@ class AgentDefinition(ConfigModel):
     """Sampling temperature; 0.4 when absent. Models without this parameter do not receive it."""
     max_output_tokens: int | None = Field(None, ge=16, le=1_000_000)
     """Tokens of one answer; the provider's own limit, or 4096 of a local model, when absent."""
+    effort: Effort | None = None
+    """How much the model reasons: "off", "low", "medium", "high" or tokens; its own when absent."""
     max_steps: int = Field(8, ge=1, le=50)
     """Model calls that the answer to one message may take."""
     system_prompt: str = ""

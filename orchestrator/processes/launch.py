@@ -37,7 +37,7 @@ TEMPLATES = (
 )  # files that a home may replace
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
-SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
+SHARED = {"agent_id", "effort", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
 SHARED |= {"structured_output", "tool_calls"}
 
 

@@ -10,10 +10,10 @@ from thinker.models.base import ModelRequest
 from thinker.models.call_arguments import adapt_name, make_ids_unique
 from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
-from thinker.models.mended_history import GO_ON
-from thinker.models.mending import RequestForm
 from thinker.models.outputschema import Closing
 from thinker.models.quirks import build_effort, merge_fields
+from thinker.models.request_form import RequestForm
+from thinker.models.role_order import GO_ON
 from thinker.protocol import messages
 from thinker.protocol.messages import JsonObject
 
@@ -100,7 +100,7 @@ def _add_thinking(body: JsonObject, request: ModelRequest, account: Account, ori
     on = isinstance(thinking, dict) and thinking.get("type") != "disabled"
     if on and request.tool_choice.requires_call:
         return
-    if on and not _has_own_thoughts(request.messages, origin):
+    if on and not _may_think(request.messages, origin, signed=budget is not None):
         return
     if isinstance(budget, int):
         budget = max(MIN_THINKING, budget)
@@ -109,14 +109,19 @@ def _add_thinking(body: JsonObject, request: ModelRequest, account: Account, ori
     merge_fields(body, fields)
 
 
-def _has_own_thoughts(conversation: Sequence[messages.Message], origin: str) -> bool:
-    """Return whether the newest message begins a turn, or its calls came with signed thoughts."""
+def _may_think(conversation: Sequence[messages.Message], origin: str, *, signed: bool) -> bool:
+    """Return whether the newest message begins a turn, or this model made the turn's last calls.
+
+    With a budget the API also requires that these calls came with ``signed`` thoughts.
+    """
     if not conversation or not isinstance(conversation[-1], messages.ToolResult):
         return True
     called = next(one for one in reversed(conversation) if not _is_result(one))
     if not isinstance(called, messages.AssistantMessage) or called.extras is None:
         return False
-    return called.extras.origin == origin and bool(called.extras.fields.get("blocks"))
+    blocks = called.extras.fields.get("blocks")
+    thought = isinstance(blocks, list) and any(blocks)
+    return called.extras.origin == origin and (thought or not signed)
 
 
 def _is_result(message: messages.Message) -> bool:

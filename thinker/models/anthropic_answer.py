@@ -162,7 +162,8 @@ class AnthropicAnswer(Collector):
                 blocks += [None] if index in self._open or index in self._text else []
             elif found := thought.build_block():
                 blocks.append(found)
-        return {"blocks": blocks} if any(blocks) else {}
+        # Calls without thoughts say by this that no other model made them.
+        return {"blocks": blocks} if any(blocks) or self._open else {}
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         self._usage = self._counts.to_usage()

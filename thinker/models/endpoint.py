@@ -20,10 +20,10 @@ from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
 from thinker.models.collector import Collector
-from thinker.models.mending import MAX_MENDS, RequestForm
 from thinker.models.quirks import build_effort
 from thinker.models.refused_fields import RefusedFields
 from thinker.models.repetition import RepetitionWatch
+from thinker.models.request_form import MAX_FORMS, RequestForm
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
 from thinker.protocol.degradations import WORDS, Degradation
@@ -331,17 +331,17 @@ class ProviderModel(ABC):
         remembered once the model has answered.
         """
         form = self._get_form()
-        for _ in range(MAX_MENDS):
+        for _ in range(MAX_FORMS):
             try:
                 response = await self._post_in_form(request, form)
             except failures.PartRefusedError as error:
                 if isinstance(error, failures.OutputRefusedError) and request.output is not None:
                     raise
-                mended = form.mend(error, request)
-                if mended is None:
+                following = form.find_next(error, request)
+                if following is None:
                     raise
-                log.warning("request_mended", model=self.name, words=error.words[:WORDS])
-                form = mended
+                log.warning("request_form_changed", model=self.name, words=error.words[:WORDS])
+                form = following
             else:
                 return self._finish_call(request, response, form)
         return await self._post_in_form(request, form)

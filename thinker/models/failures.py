@@ -251,7 +251,7 @@ def build_failure(
     if refused is not None:
         return refused
     if not meaning and may_be_history(status, words):
-        return _mark_unexplained(_refuse_part(account, "history", words, quote), status)
+        return _mark_unexplained(_build_part_error(account, "history", words, quote), status)
     error = _build_by_status(account, status, meaning, quote)
     if isinstance(error, RetryableModelError):
         error.retry_after = refusal_facts.find_wait(said, headers, now)
@@ -295,7 +295,7 @@ def _find_refused_part(
     """Return the error for a request that one of its parts spoils."""
     name, model, bad_request = account.provider.name, account.model, status == BAD_REQUEST
     if (part := find_refused_part(status, words)) is not None:
-        return _refuse_part(account, part, words, quote)
+        return _build_part_error(account, part, words, quote)
     if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
         return FieldRefusedError(f"{name} takes no {field} for {model!r}{quote}", field)
     if meaning == "tools":
@@ -306,7 +306,7 @@ def _find_refused_part(
     return None
 
 
-def _refuse_part(
+def _build_part_error(
     account: Account, part: RefusedPart, words: str, quote: str
 ) -> SchemaRefusedError | HistoryRefusedError:
     refused = "the schema of a tool" if part == "schema" else "the earlier messages"

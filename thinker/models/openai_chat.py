@@ -10,11 +10,11 @@ from thinker.models.base import ModelRequest
 from thinker.models.call_arguments import MAX_NAME, adapt_name
 from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
-from thinker.models.mended_history import join_roles, separate_tool_results
-from thinker.models.mending import RequestForm
 from thinker.models.openai_answer import OpenAIAnswer
 from thinker.models.outputschema import Closing
 from thinker.models.quirks import build_effort, merge_fields
+from thinker.models.request_form import RequestForm
+from thinker.models.role_order import join_roles, separate_tool_results
 from thinker.protocol import messages
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import Provider, RequestRules

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Literal
 
 RefusedPart = Literal["schema", "history"]
-READ = frozenset({400, 404, 422})  # statuses of requests that were read
+READ = frozenset({400, 422})  # statuses of requests that were read
 # In this order: OpenAI and Groq, numbers of tools (all), Anthropic and Bedrock, Moonshot, Gemini,
 # llama.cpp, and what all say. Its words about grammars may be about the schema of an answer.
 SCHEMA = re.compile(

@@ -38,7 +38,7 @@ def lower_schema(schema: JsonObject, rank: int) -> JsonObject:
     cleaned = _Cleaner(schema).clean_root()
     if rank == 1:
         return cleaned
-    return _take_subset(cleaned) if rank == 2 else _flatten(cleaned)  # noqa: PLR2004 - a rank
+    return _take_subset(cleaned) if rank == 2 else _make_flat_object(cleaned)  # noqa: PLR2004 - a rank
 
 
 class _Cleaner:
@@ -129,12 +129,14 @@ def _normalize(schema: JsonObject) -> JsonObject:
         found.pop("type", None)  # Moonshot takes it only in the branches
     if found.get("type") == "array":
         found.setdefault("items", {"type": "string"})
-    names = found.get("properties")
-    if "required" in found:
-        required = found.pop("required")
-        listed = required if isinstance(required, list) and isinstance(names, dict) else []
-        if kept := [name for name in listed if isinstance(names, dict) and name in names]:
-            found["required"] = [*kept]
+    names = found.get("properties", {})
+    if not isinstance(names, dict):
+        names = {}
+        del found["properties"]
+    required = found.pop("required", None)
+    listed = required if isinstance(required, list) else []
+    if kept := [name for name in listed if isinstance(name, str) and name in names]:
+        found["required"] = [*kept]
     return found
 
 
@@ -206,7 +208,7 @@ def _take_subset(schema: JsonObject) -> JsonObject:
     return _describe(found, words)
 
 
-def _flatten(schema: JsonObject) -> JsonObject:
+def _make_flat_object(schema: JsonObject) -> JsonObject:
     """Return an object of strings; what is not a string is asked for as JSON."""
     properties = schema.get("properties")
     found: JsonObject = {}

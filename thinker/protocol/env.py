@@ -13,6 +13,7 @@ from typing import Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
+from thinker.protocol.messages import Effort
 from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
@@ -43,6 +44,8 @@ class ThinkerSettings(BaseModel):
     """Models to try when the first fails: `model` or `provider/model`."""
     temperature: float = 0.4
     """Sampling temperature."""
+    effort: Effort | None = None
+    """How much the model reasons: `off`, `low`, `medium`, `high` or tokens."""
     max_steps: int = 8
     """Model calls in one turn."""
     max_output_tokens: int = 0

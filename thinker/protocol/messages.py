@@ -325,6 +325,11 @@ class ToolChoice(Frozen):
         return self.mode in ("required", "function")
 
 
+EffortLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+# How much a model reasons: a level, or a budget in tokens, of which 0 is off.
+Effort: TypeAlias = EffortLevel | Annotated[int, Field(ge=0, le=1_000_000)]
+
+
 class Reasoning(Frozen):
     """How a model reasons before it answers.
 
@@ -332,7 +337,7 @@ class Reasoning(Frozen):
     the reasoning from the record; ``include`` sends the model its own earlier reasoning again.
     """
 
-    effort: Literal["off", "low", "medium", "high"] | None = None
+    effort: EffortLevel | None = None
     max_tokens: int | None = None
     exclude: bool = False
     include: bool = False
@@ -341,6 +346,12 @@ class Reasoning(Frozen):
     def is_recorded(self) -> bool:
         """Whether the reasoning is stored with the step."""
         return self.include or not self.exclude
+
+    def replace_effort(self, effort: Effort) -> "Reasoning":
+        """Return the same with another effort."""
+        budget = isinstance(effort, int)
+        amount = {"effort": None if budget else effort, "max_tokens": effort if budget else None}
+        return self.model_copy(update=amount)
 
 
 AUTO, NO_TOOLS = ToolChoice(), ToolChoice(mode="none")

@@ -22,6 +22,7 @@ from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
+    Effort,
     Frozen,
     JsonObject,
     LayerRecord,
@@ -137,7 +138,7 @@ class RecordedStep(Frozen):
 
 
 class RequestOptions(Frozen):
-    """Options of an API request, besides its conversation.
+    """Options of an API request, besides its conversation, or of a task.
 
     ``instructions`` go at the end of the system prompt; ``output_schema`` is the JSON Schema of the
     answer. None means the agent's own setting. With ``one_call`` only the first tool call of each
@@ -148,6 +149,7 @@ class RequestOptions(Frozen):
     output_schema: JsonObject | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
+    effort: Effort | None = None
     one_call: bool = False
 
 

@@ -46,7 +46,7 @@ TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
         "no_tools": {"type": "boolean", "description": "Only text, such as a reminder."},
     },
     ["name", "instructions"],
-    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
+    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps", "effort"}),
 )
 def schedule_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     fields = normalize_fields({**arguments, "execution_plan": None}, context.now, context.agent_id)

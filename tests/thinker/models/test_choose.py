@@ -141,7 +141,7 @@ async def test_fallbacks_are_asked_in_order() -> None:
         (settings("groq"), {}, "agent 'work' uses groq without a key; set GROQ_API_KEY"),
         (settings("groq"), {"GROQ_API_KEY": "a b"}, "GROQ_API_KEY is not a valid key"),
         (settings("groq"), {"GROQ_API_KEY": "a\u00e9"}, "GROQ_API_KEY is not a valid key"),
-        (settings("grok"), {}, "unknown llmProvider 'grok'; use one of anthropic, azure, cerebras"),
+        (settings("grok"), {}, "unknown llmProvider 'grok'; use one of anthropic, azure, bedrock"),
         (settings("ollama", ""), {}, "agent 'work' has no model for ollama; set \"model\""),
         (settings("ollama", base_url="localhost:1"), {}, "baseUrl 'localhost:1'; write it like"),
         (settings("ollama", base_url="http://[bad"), {}, "write it like"),

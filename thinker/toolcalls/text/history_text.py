@@ -99,7 +99,8 @@ def _convert_message(
     if isinstance(message, UserMessage):
         return UserMessage(content=_escape_tags(message.text), images=message.images)
     written = (_format_call(call, key, write_call) for call in message.tool_calls)
-    return AssistantMessage(content=_join_parts(message.content, *written))
+    content = _join_parts(message.content, *written)
+    return message.model_copy(update={"content": content, "tool_calls": ()})
 
 
 def _format_call(call: ToolCall, key: str, write_call: WriteCall) -> str:

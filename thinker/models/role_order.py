@@ -1,4 +1,4 @@
-"""Mend the messages of a chat completion for servers whose templates take few orders of roles."""
+"""Put the messages of a chat completion into an order of roles that strict templates take."""
 
 from collections.abc import Sequence
 

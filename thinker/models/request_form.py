@@ -16,7 +16,7 @@ from thinker.models.schema_ranks import PLAINEST, lower_schema
 from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.messages import AUTO, JsonObject, ToolSpec
 
-MAX_MENDS = 16  # refusals of one call that are mended
+MAX_FORMS = 16  # refusals of one call that lead to another form
 MAX_NAMED = 4  # refusals of single tools; then all become plainer
 LEFT_OUT = PLAINEST + 1
 REMEMBERED = 86_400.0  # seconds; servers change
@@ -108,13 +108,13 @@ class RequestForm:
             found.append(Degradation(kind="history", subject="reasoning", what=what, words=words))
         return tuple(found)
 
-    def mend(self, error: PartRefusedError, request: ModelRequest) -> "RequestForm | None":
+    def find_next(self, error: PartRefusedError, request: ModelRequest) -> "RequestForm | None":
         """Return the next form to try after a refusal; None if there is no other."""
         if isinstance(error, HistoryRefusedError):
-            return self._mend_history(error.words, request)
-        return self._mend_tools(error.words, request.tools)
+            return self._change_history(error.words, request)
+        return self._change_tools(error.words, request.tools)
 
-    def _mend_history(self, words: str, request: ModelRequest) -> "RequestForm | None":
+    def _change_history(self, words: str, request: ModelRequest) -> "RequestForm | None":
         if self.marks and MARKS.search(words):
             return replace(self, marks=False)
         if WANTED.search(words) and MISSING.search(words) and self.filler != FILLERS[-1]:
@@ -124,7 +124,7 @@ class RequestForm:
             return replace(self, extras=False, words={**self.words, "": words[:WORDS]})
         return None if self.joined else replace(self, joined=True)
 
-    def _mend_tools(self, words: str, tools: Sequence[ToolSpec]) -> "RequestForm | None":
+    def _change_tools(self, words: str, tools: Sequence[ToolSpec]) -> "RequestForm | None":
         sent = [tool for tool in tools if self.get_rank(tool.name) < LEFT_OUT]
         named = find_named_tools(words, sent)
         every = not named or len(self.ranks) >= MAX_NAMED
