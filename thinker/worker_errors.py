@@ -70,7 +70,8 @@ class ContextOverflowError(FatalModelError):
 
     ``allowed`` and ``counted`` are tokens as the provider counts them, if it says so. ``of_rate``:
     the limit is one of tokens a minute, which another model does not have. ``elsewhere``: a
-    fallback model takes it. ``notice`` tells the person which part does not fit.
+    fallback model takes it. ``of_server``: the suspicion is about a failure of the server.
+    ``notice`` tells the person which part does not fit.
     """
 
     kind = FailureKind.TOO_LONG
@@ -87,7 +88,7 @@ class ContextOverflowError(FatalModelError):
         super().__init__(message)
         self.allowed, self.counted = allowed, counted
         self.of_rate, self.suspected = of_rate, suspected
-        self.elsewhere, self.notice = False, ""
+        self.elsewhere, self.of_server, self.notice = False, False, ""
 
     def format_notice(self) -> str:
         return self.notice or super().format_notice()

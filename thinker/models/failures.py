@@ -215,15 +215,18 @@ def _read_error(body: object) -> ProviderError:
             inner = inner[name]
         while isinstance(inner, list) and inner:
             inner = inner[0]
-    if not isinstance(inner, dict):
-        return ProviderError(str(inner or ""), rest=rest)
+    if not isinstance(inner, dict):  # xAI's, Ollama's and LM Studio's
+        code = body.get("code") if isinstance(body, dict) else None
+        return ProviderError(str(inner or ""), (str(code),) if code else (), rest)
     names = ("message", "msg", "status_msg", "error", "error_msg", "title")
     message = next((str(inner[name]) for name in names if inner.get(name)), "")
     meta = inner.get("metadata")
     if isinstance(meta, dict) and isinstance(meta.get("raw"), str):  # OpenRouter's: the upstream's
         message = f"{message}: {meta['raw']}"
     kinds = (inner.get(name) for name in ("code", "type", "param", "status"))
-    return ProviderError(message, tuple(str(kind) for kind in kinds if kind), rest)
+    found = tuple(str(kind) for kind in kinds if kind)
+    code = _get_code(inner)
+    return ProviderError(message, (f"minimax {code}",) if code and not found else found, rest)
 
 
 def build_failure(

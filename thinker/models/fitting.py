@@ -20,9 +20,9 @@ from thinker.models.shortening import (
     shorten_request,
 )
 from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL, SMALL, ContextWindow
-from thinker.protocol.degradations import WORDS, Degradation
+from thinker.protocol.degradations import Degradation, cut_words
 from thinker.protocol.notices import format_overflow
-from thinker.worker_errors import ContextOverflowError, ModelError
+from thinker.worker_errors import ContextOverflowError, ModelError, RetryableModelError
 
 FIRST, TRIES = 0.6, 3  # the part of a refused size that is tried first, then half of it and so on
 LEAST_SUSPECT = 1500  # estimated tokens, from which an unexplained refusal may be about length
@@ -123,14 +123,15 @@ class FittingModel(ModelWrapper):
         words = "" if cause is None else str(cause).partition(": ")[2]
         last: ModelError = cause or ContextOverflowError("the request is longer than the window")
         tried = sizes.total
-        for _ in range(TRIES):
+        done: tuple[Degradation, ...] = ()
+        for _ in range(1 if isinstance(cause, RetryableModelError) else TRIES):
             shorter = shorten_request(request, round(limit))
             if not shorter.fits and cause is None and not self._can_try(shorter.request, limit):
                 break
             size = measure_request(shorter.request).total
             if size >= tried:
                 break
-            tried = size
+            tried, done = size, shorter.degraded
             log.warning("request_shortened", model=self.name, before=sizes.total, after=size)
             try:
                 response = await self.model.complete(shorter.request)
@@ -144,13 +145,12 @@ class FittingModel(ModelWrapper):
                 continue
             if cause is not None and not getattr(cause, "of_rate", False):
                 self._ceiling, self._until = float(size), self.clock() + REMEMBERED
-            done = tuple(
-                one.model_copy(update={"words": words[:WORDS]}) for one in shorter.degraded
-            )
+            done = tuple(one.model_copy(update={"words": cut_words(words)}) for one in done)
             checked = self._check_answer(response, size)
             return replace(checked, degraded=(*checked.degraded, *done))
         if cause is not None and cause.unexplained:
             raise cause
+        last.degraded += done
         raise self._give_up(last, sizes)
 
     def _can_try(self, request: ModelRequest, limit: float) -> bool:
@@ -162,7 +162,9 @@ class FittingModel(ModelWrapper):
         if isinstance(error, ContextOverflowError):
             return error
         if error.unexplained and size * self._scale >= LEAST_SUSPECT:
-            return ContextOverflowError(str(error), suspected=True)
+            suspicion = ContextOverflowError(str(error), suspected=True)
+            suspicion.of_server = isinstance(error, RetryableModelError)
+            return suspicion
         return None
 
     def _learn_from_refusal(self, refusal: ContextOverflowError, size: int) -> None:
@@ -182,7 +184,9 @@ class FittingModel(ModelWrapper):
         limit = self._find_limit(request)
         if refusal.allowed and refusal.allowed / self._scale < size:
             limit = min(limit, refusal.allowed / self._scale * SMALL_ROOM)
-        return limit if limit < size else size * FIRST
+        # An answer with 500 was repeated already, and costs time: there is one more try.
+        again = FIRST / 2 if refusal.of_server else FIRST
+        return limit if limit < size else size * again
 
     def _find_tokens(self) -> int:
         """Return the window in tokens, 0 if it is only assumed."""

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.agentsfile.model_costs import compute_compaction_threshold
+from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.extensions.upkeep import due_sessions
 from orchestrator.extensions.upkeep.local_servers import QUIET_SECONDS, LocalServers
@@ -193,7 +193,10 @@ class MaintenanceWorker(LoopBound):
         store = self.calls.store
         self._failed[job.session_id] = job.tokens
         keep = job.agent.compaction.keep_turns
-        part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep)
+        slot = self.calls.supervisor.slots.get(job.agent.agent_id)
+        window = find_window(job.agent, None if slot is None else slot.window)
+        most = min(due_sessions.PART, window.tokens // 2)  # the rest is for template and summary
+        part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep, most)
         if part is None:
             return
         request = background.CompactionRequest(messages=part.messages, summary=part.summary)
