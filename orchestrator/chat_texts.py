@@ -55,6 +55,8 @@ TASK_OFF = (
     "⚠️ The scheduled task {name!r} failed {failures} times in a row, so I disabled it ({error}).\n"
     "To enable it again: orchestrator tasks enable {id}"
 )
+DEGRADED = "⚠️ Agent '{agent}' answers with less: {what}\nMore: orchestrator trace {turn}"
+NO_TOOLS = "⚠️ I have none of the tools of {server!r} now, and answer without them."
 COMMAND_FAILED = "That did not work; my operator's log says why."
 PAUSED = "I am paused: {reason}. Your messages are kept; I will answer them when I continue."
 PAUSE_ALERT = (

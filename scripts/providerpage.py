@@ -111,6 +111,29 @@ again without, and from then on. So are one that knows no tools and one that kno
 
 An agent with a `baseUrl` of its own needs no entry: `"llmProvider": "openai"` with `"baseUrl"` is
 any server, asked with `OPENAI_API_KEY`. The rules are those of the provider whose address it is.
+
+## What does not fit
+
+How much a model reads at once, its window, is known from the first of these that says it:
+`contextTokens` of the agent or of its entry in `providers`, a running server (llama.cpp, Ollama,
+LM Studio, vLLM, SGLang, KoboldCpp), the provider's list of models, a refusal, the built-in table.
+Otherwise 32,768 tokens are assumed, of a local model 4,096. `orchestrator status` shows the window
+of each agent and what told it; `doctor` warns of an assumed one. A server is asked again after an
+hour, and after a request that was too long for it.
+
+A request that is longer, or that is refused for its length in any words, is sent again with less:
+long messages, files and results of tools are cut in the middle; the oldest turns are left out; if
+prompt and tools take more than half, some tools and the playbooks are left out too. Each such cut
+has a note for the model, and stands in the turn's record. A fallback model that reads more gets the
+whole request instead. Only what does not fit even so is refused, with the sizes of its parts.
+
+## When a call fails
+
+A provider's own time to wait counts, in a header, in the body or in its words; the longest one. A
+wait of more than a minute, money, a key and a model that is gone lead to the next of
+`fallbackModels` at once. What a content filter rejected goes to no other model. A server that
+breaks off in the middle of an answer is asked again for half a minute, and one that loads its model
+for three. The chat reads which of these it was.
 """
 
 

@@ -7,9 +7,11 @@ resume any turn of its agent.
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import anyio
 import structlog
 
 from thinker import compaction, facts
@@ -33,16 +35,17 @@ from thinker.protocol.background import (
 )
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
-from thinker.protocol.model_endpoints import list_known_providers
+from thinker.protocol.model_endpoints import find_call_seconds, list_known_providers
 from thinker.protocol.prompt_record import PromptPreview
 from thinker.request_rehearsal import RehearsedModel, capture_first_request
-from thinker.worker_errors import FatalModelError
+from thinker.worker_errors import FatalModelError, RetryableModelError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
     from thinker.protocol.media_requests import MediaModels
 
 CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
+R = TypeVar("R")
 log = structlog.get_logger()
 
 
@@ -69,6 +72,11 @@ class Agent:
     def preparation(self) -> Preparation:
         """The preparation that all turns share, created for the first one."""
         return Preparation(self._settings, self._model.name)
+
+    @property
+    def model(self) -> Model:
+        """The agent's own model, with its fallbacks."""
+        return self._model
 
     async def aclose(self) -> None:
         await self._small.aclose()  # the small model is, or wraps, the agent's own
@@ -115,7 +123,7 @@ class Agent:
             cache_key=self._build_cache_key(turn.chat),
             stream=turn.stream,
             steer=turn.steer,
-            relax=self._settings.tool_calls != "text"
+            relax=not self._settings.tool_calls.startswith("text")
             and list_known_providers(self._settings)[
                 self._settings.llm_provider
             ].requests.checks_arguments,
@@ -131,14 +139,18 @@ class Agent:
         return Hooks(state, tuple((name, self._hook_files.load_hook(name)) for name in names))
 
     async def compact_session(self, request: CompactionRequest) -> CompactionResult:
-        return await compaction.compact_session(
-            self._small, self._settings.compaction_prompt_path, request
-        )
+        path = self._settings.compaction_prompt_path
+        return await self._limit_time(compaction.compact_session(self._small, path, request))
 
     async def extract_facts(self, request: ExtractionRequest) -> ExtractionResult:
-        return await facts.extract_facts(
-            self._small, self._settings.fact_extraction_prompt_path, request
-        )
+        path = self._settings.fact_extraction_prompt_path
+        return await self._limit_time(facts.extract_facts(self._small, path, request))
+
+    async def _limit_time(self, work: Awaitable[R]) -> R:
+        seconds = find_call_seconds(self._settings)
+        with anyio.move_on_after(seconds):
+            return await work
+        raise RetryableModelError(f"{self._small.name} did not answer in {seconds:.0f} seconds")
 
     async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
         """Return the vectors of strings; with ``keep``, store them for selecting tools instead.

@@ -25,33 +25,21 @@ from thinker.models.failures import format_headline
 from thinker.protocol import messages, methods
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
+from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, leaked
 from thinker.toolcalls.choice import ToolChoiceState, find_choice_problem
 from thinker.toolcalls.execution import execute_calls
 from thinker.toolcalls.plan import limit_values, plan_calls, recover_call
 from thinker.toolcalls.select import list_found_tools
-from thinker.worker_errors import AccountError, ContextOverflowError, ModelError
+from thinker.worker_errors import AccountError, ContextOverflowError, FilteredError, ModelError
 
 EMPTY_RETRIES = 1  # further calls after an empty answer
 
-# What the chat reads if a turn ends without an answer of its model.
-FALLBACK_TEXTS = {
-    StopReason.MAX_STEPS: "I stopped after the allowed number of steps without finishing. "
-    "Tell me to go on if you want me to.",
-    StopReason.MAX_TOKENS: "I stopped because this answer used up its token limit.",
-    StopReason.DEADLINE: "I ran out of time for this one. Please try again.",
-    StopReason.EMPTY: "I have no answer to that: the model returned nothing.",
-    StopReason.REFUSED: "The model declined to answer this.",
-    StopReason.MODEL_ERROR: "I couldn't get an answer from the model just now. "
-    "Please try again in a moment.",
-    StopReason.OVERFLOW: "This is more than the model can read at once. Please send less of it, or "
-    "begin a new conversation.",
-    StopReason.OUTPUT: "The model did not answer in the form that was asked for.",
-    StopReason.TOOL_CHOICE: "The model did not use the tool that it had to use for this.",
-}
 NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
-CUT_NOTE = "\n\n(The answer was cut off at the model's length limit.)"
+REPEATED_NOTE = "\n\n(The model began to repeat itself, so its answer was ended here.)"
+CUT_NOTES = {"length": CUT_NOTE, "repeated": REPEATED_NOTE}
+SPARE = ("playbooks", "skills", "memories")  # layers that are left out first if they do not fit
 log = structlog.get_logger()
 
 
@@ -119,6 +107,9 @@ class Loop:
         self._output = None if request.contract is None else request.contract.schema
         self._prompt: PromptRecord | None = request.prompt
         self._system = request.prompt.text
+        self._spare = tuple(
+            layer.text for name in SPARE for layer in request.prompt.layers if layer.name == name
+        )
 
     async def run(self, recorded: Sequence[methods.RecordedStep] = ()) -> TurnResult:
         """Finish the recorded steps, then continue until the model answers or a limit is hit."""
@@ -160,10 +151,10 @@ class Loop:
                 return self._build_result(
                     StopReason.ACCOUNT, format_headline(error), error=str(error)
                 )
-            long = isinstance(error, ContextOverflowError)
-            return self._end_unanswered(
-                StopReason.OVERFLOW if long else StopReason.MODEL_ERROR, str(error)
+            ended = self._end_unanswered(
+                _choose_stop_reason(error), str(error), error.format_notice()
             )
+            return ended.model_copy(update={"degraded": error.degraded})
         if response is None:
             return self._end_unanswered(StopReason.DEADLINE)
         message = limit_values(recover_call(response.message, self._tools, self._transcript))
@@ -174,7 +165,7 @@ class Loop:
             response.usage, lambda: (request.characters, len(message.model_dump_json()))
         )
         if request.reasoning is not None and not request.reasoning.is_recorded:
-            message = message.model_copy(update={"reasoning": None})
+            message = message.model_copy(update={"reasoning": None, "extras": None})
         self._record_usage(usage, calls)
         last = self._find_final_result(message, response.finish)
         committed = await self._host.commit_step(
@@ -188,6 +179,7 @@ class Loop:
                 request_id=response.request_id,
                 call_ids=response.call_ids,
                 timing=request.meter.build_timing(),
+                degraded=response.degraded,
                 prompt=self._prompt
                 and self._prompt.prepend_layer("tool_calls", response.tool_block),
                 ends=last,
@@ -220,6 +212,7 @@ class Loop:
             cache_key=self._request.cache_key,
             max_output_tokens=self._settings.max_output_tokens,
             output=self._output,
+            spare=self._spare,
             on_text=self._host.show_partial_answer if self._request.stream else None,
         )
 
@@ -291,23 +284,23 @@ class Loop:
         """Return the turn's result if the response decides it, to be committed together."""
         text = leaked.remove_markup(message.content)
         if finish == "refused" and not message.tool_calls:
-            return self._build_result(
-                StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED]
-            )
+            if not text:
+                return self._end_unanswered(StopReason.REFUSED)
+            return self._build_result(StopReason.REFUSED, text)
         undecided = (
             message.tool_calls or self._tool_choice.choice.requires_call or self._request.contract
         )
         if undecided or not text:
             return None
-        cut = finish == "length"
-        reason = StopReason.LENGTH if cut else self._find_stop_reason()
-        return self._build_result(reason, text + (CUT_NOTE if cut else ""))
+        note = CUT_NOTES.get(finish, "")
+        reason = StopReason.LENGTH if note else self._find_stop_reason()
+        return self._build_result(reason, text + note)
 
     async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End the turn with an answer that meets the contract, or let the model try again."""
-        judge = partial(contract.validate_answer, message.content, whole=finish != "length")
+        judge = partial(contract.validate_answer, message.content, whole=finish not in CUT_NOTES)
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):
@@ -325,15 +318,17 @@ class Loop:
     ) -> TurnResult:
         return self._end_unanswered(StopReason.TOOL_CHOICE, error)
 
-    def _end_unanswered(self, reason: StopReason, error: str | None = None) -> TurnResult:
-        return self._build_result(reason, FALLBACK_TEXTS[reason], error)
+    def _end_unanswered(
+        self, reason: StopReason, error: str | None = None, notice: str = ""
+    ) -> TurnResult:
+        return self._build_result(reason, notice or STOP_TEXTS[reason], error, notice=True)
 
     def _find_stop_reason(self) -> StopReason:
         over = self._spent.steps >= self._request.limits.max_steps > 1
         return StopReason.MAX_STEPS if over else StopReason.DONE
 
     def _build_result(
-        self, reason: StopReason, text: str, error: str | None = None, *, repaired: bool = False
+        self, reason: StopReason, text: str, error: str | None = None, **more: bool
     ) -> TurnResult:
         return TurnResult(
             text=text,
@@ -342,5 +337,11 @@ class Loop:
             steps=self._spent.steps,
             tools_used=tuple(dict.fromkeys(self._used)),
             error=error,
-            repaired=repaired,
+            **more,
         )
+
+
+def _choose_stop_reason(error: ModelError) -> StopReason:
+    if isinstance(error, ContextOverflowError):
+        return StopReason.OVERFLOW
+    return StopReason.REFUSED if isinstance(error, FilteredError) else StopReason.MODEL_ERROR

@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 import ahocorasick_rs
@@ -20,6 +21,7 @@ WORD = re.compile(
 )
 
 
+ANY = "*"  # in the name of a required tool
 MAX_MATCHED_CHARACTERS = 8000  # of a message; keywords that begin alike multiply the hits
 
 
@@ -93,11 +95,31 @@ def merge_playbooks(files: Sequence[SkillFile], records: Sequence[JsonObject]) -
     return found + [book for book in parsed if book is not None and book.name not in names]
 
 
+def keep_usable(matched: Sequence[Playbook], tools: Collection[str]) -> tuple[Playbook, ...]:
+    """Return the playbooks for which an agent with these tools has any of the tools they need.
+
+    A name with ``*`` stands for all tools whose names fit, such as those of some MCP server. A file
+    is always usable: its tools may be named as another program calls them.
+    """
+    return tuple(
+        playbook
+        for playbook in matched
+        if playbook.source == "file" or _has_tools(playbook.required_tools, tools)
+    )
+
+
+def _has_tools(needed: Sequence[str], tools: Collection[str]) -> bool:
+    plain = [name for name in needed if ANY not in name]
+    patterns = [name for name in needed if ANY in name]
+    found = any(fnmatchcase(tool.lower(), pattern) for pattern in patterns for tool in tools)
+    return (found or not patterns) and (not plain or any(name in tools for name in plain))
+
+
 def list_required_tools(matched: Sequence[Playbook]) -> dict[str, str]:
     """Return the tools that matched playbooks need, each with the first playbook that does."""
     needed: dict[str, str] = {}
     for playbook in matched:
-        for tool in playbook.required_tools:
+        for tool in (name for name in playbook.required_tools if ANY not in name):
             needed.setdefault(tool, playbook.name)
     return needed
 

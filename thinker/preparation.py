@@ -14,13 +14,19 @@ import structlog
 from thinker import history
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.prompts.problem import DefinitionError
-from thinker.playbooks import Matcher, Playbook, list_required_tools, merge_playbooks
+from thinker.playbooks import (
+    Matcher,
+    Playbook,
+    keep_usable,
+    list_required_tools,
+    merge_playbooks,
+)
 from thinker.prompt import base_prompt, cached, layers
 from thinker.prompt.base_prompt import BasePrompt, Source, TurnPrompt, override_base_prompt
 from thinker.prompt.compose import compose_layers
 from thinker.prompt.layers import LayerContext
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, ToolSpec
+from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, Reasoning, ToolSpec
 from thinker.protocol.methods import TurnRun
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
@@ -89,9 +95,10 @@ class Preparation:
         self._warn_once(*base.warnings)
         text = history.build_selection_text(turn.messages, turn.history)
         interactive = turn.recipe in ("interactive", "request")
-        matched = self._matcher.match(text) if interactive else ()
+        found = self._matcher.match(text) if interactive else ()
+        matched = keep_usable(found, {tool.name for tool in turn.tools}) if found else ()
         scores = self.tool_vectors.compute_scores(turn.tools, turn.vector) if turn.vector else {}
-        selection = self._selector.select_for_turn(turn, text, list_required_tools(matched), scores)
+        selection = self._selector.select_for_turn(turn, text, list_required_tools(found), scores)
         for name, playbook in selection.missing.items():
             self._warn_once(f"required tool {name!r} of {playbook!r} is not offered")
         warmth = choose_temperature(self._settings.temperature, scores)
@@ -129,8 +136,15 @@ class Preparation:
             max_output_tokens=turn.asked.max_output_tokens,
             tool_choice=turn.tool_choice,
             parallel=applied.parallel,
-            reasoning=applied.reasoning,
+            reasoning=self._choose_reasoning(turn, applied.reasoning),
         )
+
+    def _choose_reasoning(self, turn: TurnRun, defined: Reasoning | None) -> Reasoning | None:
+        """Return the effort of the message or task, or the definition's, or the agent's."""
+        effort, reasoning = turn.asked.effort, defined or Reasoning()
+        if effort is None and reasoning.effort is None and reasoning.max_tokens is None:
+            effort = self._settings.effort
+        return defined if effort is None else reasoning.replace_effort(effort)
 
     def _build_context(
         self, turn: TurnRun, base: str, matched: tuple[Playbook, ...], persona: str | None

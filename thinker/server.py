@@ -3,15 +3,17 @@
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 import anyio
 import structlog
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from thinker.agent import Agent
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
 from thinker.models.failures import format_headline
+from thinker.models.wrappers import watch_window
 from thinker.protocol import background, methods
 from thinker.protocol.background import (
     CompactionRequest,
@@ -20,14 +22,15 @@ from thinker.protocol.background import (
     MeteredResult,
     ModelTrialRequest,
 )
+from thinker.protocol.context_windows import WINDOW
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import ReceivedTurnCache, TurnEnded, TurnRun
-from thinker.protocol.peer import CANCELLED, FAILED, Peer, RequestHandler, RpcError
+from thinker.protocol.peer import CANCELLED, FAILED, TOO_LONG, Peer, RequestHandler, RpcError
 from thinker.protocol.prompt_record import PromptPreview
 from thinker.protocol.rendering import PromptRender, PromptRendered
-from thinker.worker_errors import ModelError
+from thinker.worker_errors import ContextOverflowError, ModelError
 
 GRACE = 60.0  # seconds after a turn's deadline for the supervisor to end it
 SHOW_INTERVAL = 0.2  # seconds between updates of a streaming answer
@@ -85,14 +88,19 @@ class WorkerServer:
         self._jail = jail
         self._kept = ReceivedTurnCache()
         self._running: dict[anyio.CancelScope, str] = {}  # scope to turn id
+        self._background: set[anyio.CancelScope] = set()
         self._draining = False
         self._judged: object = None  # the worker's files when the jail was last checked
         self.requests: dict[str, RequestHandler] = {
             methods.TURN_RUN: self._run_turn,
             methods.PROMPT_PREVIEW: self._preview_prompt,
             methods.PROMPT_RENDER: _render_definition,
-            background.SESSION_COMPACT: _meter_handler(CompactionRequest, agent.compact_session),
-            background.FACTS_EXTRACT: _meter_handler(ExtractionRequest, agent.extract_facts),
+            background.SESSION_COMPACT: self._make_cancellable(
+                _meter_handler(CompactionRequest, agent.compact_session)
+            ),
+            background.FACTS_EXTRACT: self._make_cancellable(
+                _meter_handler(ExtractionRequest, agent.extract_facts)
+            ),
             background.MODEL_TRY: _meter_handler(ModelTrialRequest, agent.try_model),
             # The provider's text may quote the input.
             background.TEXTS_EMBED: _meter_handler(
@@ -103,12 +111,14 @@ class WorkerServer:
         self.notifications = {
             methods.TURN_CANCEL: self._cancel_turn,
             methods.DRAIN: self._start_draining,
+            background.WORK_CANCEL: self._cancel_background,
         }
         self.peer: Peer | None = None
 
     async def serve_wire(self, peer: Peer, provider: str, model: str) -> None:
         """Serve until the wire closes."""
         self.peer = peer
+        watch_window(self._agent.model, partial(peer.notify, WINDOW))
         ready = methods.Ready(
             pid=os.getpid(), provider=provider, model=model, sandbox=self._jail.report
         )
@@ -150,6 +160,23 @@ class WorkerServer:
             if turn_id == cancelled:
                 scope.cancel()
 
+    def _make_cancellable(self, handler: RequestHandler) -> RequestHandler:
+        async def handle_request(params: JsonValue) -> JsonValue | BaseModel:
+            with anyio.CancelScope() as scope:
+                self._background.add(scope)
+                try:
+                    return await handler(params)
+                finally:
+                    self._background.discard(scope)
+            raise RpcError(CANCELLED, "cancelled, as somebody waits for the model")
+
+        return handle_request
+
+    def _cancel_background(self, params: JsonValue) -> None:
+        del params
+        for scope in self._background:
+            scope.cancel()
+
     def _start_draining(self, params: JsonValue) -> None:
         del params
         log.debug("draining", open_turns=len(self._running))
@@ -165,7 +192,8 @@ def _meter_handler(
         try:
             return await work(kind.model_validate(params))
         except ModelError as error:
-            raise RpcError(FAILED, problem(error)) from error
+            code = TOO_LONG if isinstance(error, ContextOverflowError) else FAILED
+            raise RpcError(code, problem(error)) from error
 
     return handle_request
 

@@ -4,17 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import anyio
 import structlog
 
 from thinker import budget
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
-from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
+from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
-from thinker.worker_errors import RetryableModelError
 
+ANSWER_TOKENS = 4096  # of a summary or list of facts, with the thoughts before it
 MESSAGE_LIMIT = 8000  # characters of one message in the request
 PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")
 log = structlog.get_logger()
@@ -69,16 +68,15 @@ async def call_model(model: Model, prompt: str, *said: Message) -> tuple[str, Me
         ModelError: the model did not answer.
     """
     messages = (UserMessage(content=prompt), *said)
-    request = ModelRequest(system="", messages=messages, temperature=0.0)
-    with anyio.move_on_after(MODEL_CALL_SECONDS):
-        response = await model.complete(request)
-        text = response.message.content
-        usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
-        problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
-        return text, MeteredResult(
-            model=response.model or model.name,
-            usage=usage,
-            call_ids=response.call_ids,
-            problem=problem,
-        )
-    raise RetryableModelError(f"{model.name} did not answer in {MODEL_CALL_SECONDS:.0f} seconds")
+    request = ModelRequest(
+        system="", messages=messages, temperature=0.0, max_output_tokens=ANSWER_TOKENS
+    )
+    response = await model.complete(request)
+    text = response.message.content
+    usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
+    return text, MeteredResult(
+        model=response.model or model.name,
+        usage=usage,
+        call_ids=response.call_ids,
+        problem="" if response.finish == "done" else f"the answer ended as {response.finish}",
+    )

@@ -94,5 +94,5 @@ async def _answer_line(agent: Agent, history: list[Message], text: str) -> str:
         deadline=now + TURN_SECONDS,
     )
     result = await agent.run_turn(turn, StandaloneHost())
-    history += [message, AssistantMessage(content=result.text)]
+    history += [message] if result.notice else [message, AssistantMessage(content=result.text)]
     return result.text if result.error is None else f"{result.text}\n({result.error})"

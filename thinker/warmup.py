@@ -72,6 +72,7 @@ def _build_environment() -> dict[str, str]:
         "THINKER_LLM_PROVIDER": "openai",
         "THINKER_BASE_URL": "http://127.0.0.1/v1",
         "THINKER_MODEL": "rehearsal",
+        "THINKER_CONTEXT_TOKENS": "100000",  # or the server would be asked for them
         "THINKER_SANDBOX": "off",
         "THINKER_LOG_LEVEL": "error",  # the rehearsal is not a real turn
     }

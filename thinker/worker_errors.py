@@ -7,8 +7,12 @@
     + FatalModelError         401, 402, 404, refused requests: trying again will not help
       - ContextOverflowError  the request is longer than the model's context window
       - AccountError          401, 402: the key is refused or out of credit
+      - FilteredError         the provider's content filter rejected the request
     + CircuitOpenError        the endpoint failed too often and is not called
 """
+
+from thinker.protocol.degradations import Degradation
+from thinker.protocol.notices import FailureKind, format_failure
 
 EXIT_CONFIG = 78  # sysexits.h EX_CONFIG: the supervisor does not retry
 
@@ -24,14 +28,29 @@ class WorkerConfigError(ThinkerError):
 class ModelError(ThinkerError):
     """The provider gave no usable answer.
 
-    ``over_tools`` says whether the request's tools or tool calls may be the cause.
+    ``over_tools`` says whether the request's tools or tool calls may be the cause, ``degraded``
+    what the call had done without before it failed; ``kind`` is for the person who waits. An
+    ``unexplained`` refusal says nothing that is understood: the length may be the cause.
     """
 
     over_tools = False
+    degraded: tuple[Degradation, ...] = ()
+    kind: FailureKind | None = None
+    unexplained = False
+
+    def format_notice(self) -> str:
+        """Return what the person who waits reads; empty if only the operator can understand it."""
+        wait = getattr(self, "retry_after", None)
+        return format_failure(self.kind, wait) if self.kind else ""
 
 
 class RetryableModelError(ModelError):
-    """Trying again may help; ``retry_after`` is the wait the provider requests, in seconds."""
+    """Trying again may help; ``retry_after`` is the wait the provider requests, in seconds.
+
+    ``is_loading``: the server is about to be ready.
+    """
+
+    is_loading = False
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -47,7 +66,38 @@ class FatalModelError(ModelError):
 
 
 class ContextOverflowError(FatalModelError):
-    """The request is longer than the model's context window."""
+    """The request is longer than the model takes, or, if ``suspected``, may be.
+
+    ``allowed`` and ``counted`` are tokens as the provider counts them, if it says so. ``of_rate``:
+    the limit is one of tokens a minute, which another model does not have. ``elsewhere``: a
+    fallback model takes it. ``of_server``: the suspicion is about a failure of the server.
+    ``notice`` tells the person which part does not fit.
+    """
+
+    kind = FailureKind.TOO_LONG
+
+    def __init__(
+        self,
+        message: str,
+        allowed: int | None = None,
+        counted: int | None = None,
+        *,
+        of_rate: bool = False,
+        suspected: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.allowed, self.counted = allowed, counted
+        self.of_rate, self.suspected = of_rate, suspected
+        self.elsewhere, self.of_server, self.notice = False, False, ""
+
+    def format_notice(self) -> str:
+        return self.notice or super().format_notice()
+
+
+class FilteredError(FatalModelError):
+    """The provider's content filter rejected the request; another model is not asked in secret."""
+
+    kind = FailureKind.FILTERED
 
 
 class AccountError(FatalModelError):

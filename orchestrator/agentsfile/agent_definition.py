@@ -9,6 +9,7 @@ from pydantic import (
     PrivateAttr,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -31,10 +32,18 @@ from orchestrator.agentsfile.media_settings import (
 )
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.provider_names import ProviderName, get_known_providers
-from thinker.protocol.messages import WhileBusy
+from thinker.protocol.local_addresses import is_local_address
+from thinker.protocol.messages import Effort, WhileBusy
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
+SMALL_PROFILE = {
+    "allowedTools": ("get_time", "schedule_task", "search_memories", "store_fact"),
+    "skills": (),
+    "factExtraction": {"enabled": False},
+    "maxOutputTokens": 512,
+}
 F = TypeVar("F", bound=ConfigModel)
+TURN_MINUTES, LOCAL_TURN_MINUTES = 15, 60
 CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in the file
 
 
@@ -64,8 +73,8 @@ class Limits(ConfigModel):
 
     max_tokens_per_turn: int = Field(0, ge=0)
     """Tokens that one turn may use; 0 means no limit."""
-    turn_minutes: int = Field(15, ge=1, le=120)
-    """Minutes of wall-clock time after which a turn ends."""
+    turn_minutes: int | None = Field(None, ge=1, le=120)
+    """Minutes after which a turn ends; 15, or 60 if its model is local or "auto", when absent."""
     recent_image_threshold: int = Field(10, ge=1, le=50)
     """How many of the newest messages show the model their pictures; others are described."""
     max_concurrent_turns: int = Field(4, ge=1, le=64)
@@ -117,8 +126,14 @@ class AgentDefinition(ConfigModel):
     """Where the model runs; "auto" takes the first provider with a key or a local server."""
     model: Text | None = Field(None, validate_default=True)
     """The provider's name for the model; required unless llmProvider is "auto" or "demo"."""
+    profile: Literal["small"] | None = None
+    """"small" for a small model or window: few tools, no skills, no facts, short answers."""
     temperature: float | None = Field(None, ge=0, le=2)
     """Sampling temperature; 0.4 when absent. Models without this parameter do not receive it."""
+    max_output_tokens: int | None = Field(None, ge=16, le=1_000_000)
+    """Tokens of one answer; the provider's own limit, or 4096 of a local model, when absent."""
+    effort: Effort | None = None
+    """How much the model reasons: "off", "low", "medium", "high" or tokens; its own when absent."""
     max_steps: int = Field(8, ge=1, le=50)
     """Model calls that the answer to one message may take."""
     system_prompt: str = ""
@@ -141,8 +156,10 @@ class AgentDefinition(ConfigModel):
     """As a tool of another agent's prompt: take the chat over, or work as its subagent."""
     base_url: HttpUrl | None = None
     """Address of the provider's API when it is not the usual one."""
-    tool_calls: Literal["native", "text", "auto"] = "auto"
-    """How the model calls tools: "native", "text" (in its answer), or "auto": native if it can."""
+    context_tokens: int | None = Field(None, ge=512, le=100_000_000)
+    """Tokens that the model reads at once; as its server or the built-in table says when absent."""
+    tool_calls: Literal["native", "text", "text-full", "auto"] = "auto"
+    """How the model calls tools: "native", "text", "text-full" (longer), or "auto" (if it can)."""
     structured_output: Literal["native", "text", "auto"] = "auto"
     """How an answer's JSON schema is sent: by the API ("native"), in words ("text"), or "auto"."""
     fallback_models: tuple[OtherModel, ...] = ()
@@ -206,6 +223,18 @@ class AgentDefinition(ConfigModel):
         return self._providers
 
     @property
+    def is_local(self) -> bool:
+        """Whether the agent's model runs on this machine or its network."""
+        known = self._providers.get(self.llm_provider)
+        return is_local_address(self.base_url or (known.base_url if known else ""))
+
+    @property
+    def turn_minutes(self) -> int:
+        """Minutes after which a turn ends."""
+        slow = self.is_local or self.llm_provider == "auto"  # which may turn out to be local
+        return self.limits.turn_minutes or (LOCAL_TURN_MINUTES if slow else TURN_MINUTES)
+
+    @property
     def served_models(self) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
         """The agent's additional models, each with the path of its field in agents.json."""
         return _list_served_models(self.embeddings, self.voice, self.images)
@@ -213,6 +242,14 @@ class AgentDefinition(ConfigModel):
     def get_fields(self, model: type[F]) -> F:
         """Return the fields of an extension's ``model``; defaults if the file has none."""
         return self if isinstance(self, model) else model()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_profile(cls, value: object) -> object:
+        """Fill in what the profile says, where the file says nothing."""
+        if not isinstance(value, dict) or value.get("profile") != "small":
+            return value
+        return {**SMALL_PROFILE, **value}
 
     @field_validator("model")
     @classmethod

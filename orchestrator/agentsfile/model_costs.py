@@ -12,6 +12,7 @@ from orchestrator.agentsfile.agents_file import AgentsFile
 from orchestrator.agentsfile.costs import Price, find_price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.known_models import KnownModel, find_known_model
+from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL, ContextWindow
 from thinker.protocol.providers import PROVIDERS, split_reference
 
 PricedFile: TypeAlias = AgentsFile | Draft  # what prices depend on
@@ -52,20 +53,51 @@ def find_model_facts(
     return find_known_model(provider, name, _find_address(file, agent, provider, name))
 
 
-def compute_compaction_threshold(agent: AgentDefinition) -> int:
+def find_window(
+    agent: AgentDefinition, told: ContextWindow | None = None, model: str = ""
+) -> ContextWindow:
+    """Return the context window of an agent's model; ``told`` is what its worker found out.
+
+    ``model`` is the model in use, if the file leaves it open.
+    """
+    name = model or f"{agent.llm_provider}/{agent.model or ''}"
+    known = agent.providers.get(name.partition("/")[0])
+    stated = agent.context_tokens or (known and known.context_tokens)
+    if stated:
+        return ContextWindow(model=name, tokens=stated, source="setting")
+    if told is not None and told.model == name:
+        return told
+    tokens = _find_known_window(agent, name)
+    if tokens:
+        return ContextWindow(model=name, tokens=tokens, source="table")
+    assumed = ASSUMED_LOCAL if agent.is_local else ASSUMED
+    return ContextWindow(model=name, tokens=assumed, source="assumed")
+
+
+def list_known_windows(agent: AgentDefinition, model: str) -> tuple[str, ...]:
+    """Return the windows that the table knows, as `ThinkerSettings.known_windows` has them."""
+    own, *others = list_models(agent)
+    names = (own.replace("*", model), *others)
+    found = ((name, _find_known_window(agent, name)) for name in names)
+    return tuple(f"{name}={tokens}" for name, tokens in found if tokens)
+
+
+def _find_known_window(agent: AgentDefinition, name: str) -> int | None:
+    provider, _, model = name.partition("/")
+    address = agent.base_url if provider == agent.llm_provider else ""
+    found = find_known_model(provider, model, address or _find_own_address(agent, provider))
+    return found and found.context_window
+
+
+def compute_compaction_threshold(agent: AgentDefinition, told: ContextWindow | None = None) -> int:
     """Return the tokens above which an agent's conversations are summarized.
 
     Unless the agent sets it, the threshold is at most half of the model's context window.
     """
     compaction = agent.compaction
-    provider = agent.llm_provider
-    found = find_known_model(
-        provider, agent.model or "", agent.base_url or _find_own_address(agent, provider)
-    )
-    window = None if found is None else found.context_window
-    if window is None or "threshold_tokens" in compaction.model_fields_set:
+    if "threshold_tokens" in compaction.model_fields_set:
         return compaction.threshold_tokens
-    return min(compaction.threshold_tokens, window // 2)
+    return min(compaction.threshold_tokens, find_window(agent, told).tokens // 2)
 
 
 def _find_address(

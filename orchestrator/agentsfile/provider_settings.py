@@ -16,6 +16,17 @@ NEEDED = ("messages", "model")  # fields that every request needs
 NO_KEYS = frozenset({"TELEGRAM_BOT_TOKEN"})
 
 
+class ProviderTimeouts(ConfigModel):
+    """How long to wait for a provider; what is absent follows from its address."""
+
+    connect_seconds: float | None = Field(None, gt=0, le=120)
+    """Seconds to open a connection; 10 when absent."""
+    first_token_seconds: float | None = Field(None, gt=0, le=3600)
+    """Seconds to the first piece of an answer; 90, or 900 on this machine or its network."""
+    idle_seconds: float | None = Field(None, gt=0, le=3600)
+    """Seconds between two pieces; 60, or 300 on this machine or its network."""
+
+
 class ProviderSettings(ConfigModel):
     """A server with OpenAI's API under a new name, or changes to a known provider."""
 
@@ -29,6 +40,8 @@ class ProviderSettings(ConfigModel):
     """Value of `api-version` in the address, as Azure requires."""
     default_model: Text | None = None
     """Model of agents that name none."""
+    context_tokens: int | None = Field(None, ge=512, le=100_000_000)
+    """Tokens that the models read at once, if neither server nor table says it right."""
     tools: bool | None = None
     """Whether the models call tools natively; otherwise they write calls as text."""
     images: bool | None = None
@@ -43,6 +56,8 @@ class ProviderSettings(ConfigModel):
     """Whether the provider has `/audio/speech`."""
     drawing: bool | None = None
     """Whether the provider has `/images/generations`."""
+    timeouts: ProviderTimeouts = ProviderTimeouts()
+    """How long to wait for answers, such as `{ "firstTokenSeconds": 1800 }` for a slow machine."""
     omits: tuple[Text, ...] | None = Field(None)
     """Fields of a request that the provider refuses, such as `stream_options`."""
 
@@ -80,8 +95,13 @@ class ProviderSettings(ConfigModel):
             "key_var": self.key_variable,
             "api_version": self.api_version,
             "default_model": self.default_model,
+            "context_tokens": self.context_tokens,
         }
         stated |= {field: value for field, value in optional.items() if value is not None}
+        waits = self.timeouts.model_dump(exclude_none=True)
+        if waits:
+            own = {field.removesuffix("_seconds"): seconds for field, seconds in waits.items()}
+            stated["timeouts"] = {**model.timeouts, **own}
         if self.omits is not None:
             stated["requests"] = replace(model.requests, omits=self.omits)
         return replace(model, can=self._list_abilities(model), **stated)

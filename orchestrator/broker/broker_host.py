@@ -63,6 +63,9 @@ class BrokerHost:
         opened = ChannelOpen.model_validate(params)
         if not received or int(message) != opened.channel:
             raise RpcError(FAILED, "the descriptor of the channel did not arrive")
+        for grant in opened.grants:
+            if grant.connect is not None:
+                self._client.set_connect_seconds(grant.url, grant.connect)
         rights = ChannelRights(
             channel=opened.channel,
             agent_id=opened.agent_id,

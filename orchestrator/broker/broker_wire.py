@@ -30,6 +30,8 @@ class Grant(Frozen):
     ``headers`` carry the key, and the strings in ``secrets`` are removed from answers. ``provider``
     names calls for prices; ``counts`` is how their usage is counted. With ``form``, a form is
     posted instead of JSON; with ``pictures``, pictures that an answer links to are fetched.
+    A ``probe`` asks about a model, without a price, by ``method``.
+    ``connect`` is the time to open a connection in seconds, unless it is the usual one.
     """
 
     url: str
@@ -39,6 +41,9 @@ class Grant(Frozen):
     counts: CountsFormat = "openai"
     form: bool = False
     pictures: bool = False
+    connect: float | None = None
+    method: Literal["GET", "POST"] = "POST"
+    probe: bool = False
 
 
 class ChannelOpen(Frozen):

@@ -22,11 +22,24 @@ PICTURE = re.compile(rb"[A-Za-z0-9+/=]{4000,}")  # base64
 PICTURE_CHARACTERS = b"." * 6000  # the worker's estimate for a picture
 
 
-class _Completion(BaseModel):
+class _Counted(BaseModel):
+    """What has counts: a choice at Moonshot, an object of its own at Groq."""
+
+    usage: OpenAICounts | None = None
+
+
+class _Completion(_Counted):
     """A completion, a chunk of one, or embeddings."""
 
     model: str | None = None
-    usage: OpenAICounts | None = None
+    choices: list[_Counted] | None = None
+    x_groq: _Counted | None = None
+
+    def find_usage(self) -> Usage | None:
+        """Return the usage from where this provider puts it."""
+        places = (self, self.x_groq, *(self.choices or ())[:1])
+        found = next((one.usage for one in places if one and one.usage), None)
+        return found and found.to_usage()
 
 
 class _Message(BaseModel):
@@ -114,7 +127,7 @@ def _parse_openai(texts: Sequence[bytes]) -> tuple[str, Usage]:
         with suppress(ValidationError):
             found = _Completion.model_validate_json(text)
             model = found.model or model
-            usage = found.usage.to_usage() if found.usage else usage
+            usage = found.find_usage() or usage
     return model, usage
 
 

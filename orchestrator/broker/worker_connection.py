@@ -27,12 +27,19 @@ from thinker.http.exchange import HttpAnswer, HttpError
 from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
 
-ANSWER_SECONDS = 900.0  # for a whole answer; a worker gives up earlier
+ANSWER_SECONDS = 7200.0  # for a whole answer, as long as a turn; a worker gives up earlier
 REQUEST_SECONDS = 10.0  # for a whole request, from its first byte on
 MAX_BODY = 32 * 1024 * 1024  # bytes, the most that a provider takes
 MAX_WARNINGS = 20  # of one channel
 MAX_CHANNEL = 64 * 1024 * 1024  # bytes of requests that a channel may have under way
-PASSED_BACK = {"content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id"}
+PASSED_BACK = {
+    "content-type",
+    "retry-after",
+    "retry-after-ms",
+    "x-request-id",
+    "request-id",
+    "x-amzn-errortype",
+}
 PASSED_BACK_GROUPS = ("x-ratelimit-", "anthropic-ratelimit-")
 FORBIDDEN, TOO_LARGE = 403, 413
 FORM = re.compile(rb"--([0-9a-f]{32,64})\r\n")
@@ -176,7 +183,9 @@ class WorkerConnection(asyncio.Protocol):
         """Make the request and relay the answer."""
         grant = call.grant
         try:
-            answer = await self._rights.client.send("POST", grant.url, call.headers, call.body)
+            answer = await self._rights.client.send(
+                grant.method, grant.url, call.headers, call.body
+            )
             if grant.pictures and answer.is_success:
                 answer = await embed_linked_pictures(self._rights.client, grant.url, answer)
         except HttpError as error:
@@ -214,6 +223,8 @@ class WorkerConnection(asyncio.Protocol):
         )
 
     def _report_usage(self, call: "_Call", meter: Meter, *, cut: bool) -> None:
+        if call.grant.probe:
+            return
         model, usage, guessed = meter.build_result(call.body, cut=cut)
         name = f"{call.grant.provider}/{model}" if model else ""
         self._rights.report(

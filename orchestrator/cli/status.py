@@ -18,6 +18,7 @@ AGENTS: Columns = {
     "restarts": "restarts",
     "provider": "provider",
     "model": "model",
+    "reads": "window",
     "memory": "memory",
     "paused": "paused",
     "reason": "reason",

@@ -77,6 +77,7 @@ class AgentReport(CamelModel):
     memory: str = ""  # "agent": one for all chats; "person": one each
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
+    window: str = ""  # tokens that its model reads at once, and where that is known from
     budgets: tuple[BudgetUse, ...] = ()
 
 

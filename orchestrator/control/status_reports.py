@@ -8,6 +8,7 @@ import anyio
 
 from orchestrator import __version__
 from orchestrator.agentsfile import Problem
+from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
 from orchestrator.control.operations import DaemonOperations
@@ -18,6 +19,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
+from orchestrator.journal.turns.degradations import list_recent_degradations
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
@@ -50,6 +52,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
             handed = await daemon.store.transact(handoffs.list_handoffs)
             spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
             missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
+            lacking = await daemon.store.read(list_recent_degradations, daemon.clock())
     except TimeoutError as error:
         reasons = "; ".join(health.reasons) or "the journal does not answer"
         raise JournalError(f"not ready: {reasons}") from error
@@ -82,8 +85,8 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         open_turns=open_turns,
         inbox=counts,
         recent_turns=newest,
-        notes=health.notes,
-        hints=tuple(_list_hints(daemon, health, handed, missing)),
+        notes=(*health.notes, *map(str, lacking)),
+        hints=(*_list_hints(daemon, health, handed, missing), *map(str, lacking)),
     )
 
 
@@ -130,6 +133,14 @@ def _report_agents(
         _report_agent(slot, daemon.configuration, paused.get(name, ""), spent.get(name, ()))
         for name, slot in daemon.supervisor.slots.items()
     )
+
+
+def _describe_window(slot: Slot, configuration: Configuration) -> str:
+    agent = configuration.file.find_agent(slot.spec.parent or slot.spec.agent_id)
+    endpoint = slot.spec.endpoint
+    if agent is None or endpoint.provider == "demo":
+        return ""
+    return find_window(agent, slot.window, f"{endpoint.provider}/{endpoint.model}").text
 
 
 async def _judge_health(daemon: DaemonOperations, proof_age: float) -> HealthReport:
@@ -191,6 +202,7 @@ def _report_agent(
         memory="agent" if configuration.file.joins_chats(owner) else "person",
         reason=_describe_reason(slot, owner, configuration.problems),
         paused=paused,
+        window=_describe_window(slot, configuration),
         budgets=tuple(
             protocol.BudgetUse(
                 window=limits.name,

@@ -196,6 +196,7 @@ def build_task_fields(skill: SkillFile) -> JsonObject:
         "instructions": skill.instructions or skill.description,
         "trigger_config": skill.trigger_config,
         "max_steps": skill.max_steps,
+        "effort": skill.effort,
         "execution_plan": list(skill.execution_plan),
         **({"required_tools": tools} if tools else {}),
     }

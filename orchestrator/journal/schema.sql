@@ -185,6 +185,13 @@ CREATE TABLE tool_file(  -- files and pictures that tool calls returned
   PRIMARY KEY(turn_id, seq, part)) STRICT, WITHOUT ROWID;
 CREATE INDEX tool_file_media ON tool_file(media_id);
 
+CREATE TABLE degradation(  -- what a turn did without: thinker.protocol.degradations.Degradation
+  turn_id TEXT NOT NULL REFERENCES turn, kind TEXT NOT NULL, subject TEXT NOT NULL,
+  what TEXT NOT NULL, words TEXT NOT NULL, agent_id TEXT NOT NULL, at INTEGER NOT NULL,
+  seq INTEGER,  -- the model response; NULL: the turn failed
+  PRIMARY KEY(turn_id, kind, subject)) STRICT, WITHOUT ROWID;
+CREATE INDEX degradation_agent ON degradation(agent_id, at);
+
 CREATE TABLE approval(  -- an operator's decision about one call; used at most once (invariant 18)
   id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE,
   turn_id TEXT NOT NULL, seq INTEGER NOT NULL, args_hash TEXT NOT NULL, reason TEXT NOT NULL,
@@ -239,7 +246,8 @@ CREATE TABLE outbox(
   approval_id INTEGER,  -- the approval that the message asks for, or tells the outcome of
   aside INTEGER NOT NULL DEFAULT 0,  -- 1: its turn is of another queue
   media_id TEXT, file_name TEXT,  -- of the file that is sent; the body is its caption
-  voice INTEGER NOT NULL DEFAULT 0) STRICT;  -- 1: the body is spoken, and sent as the file media_id
+  voice INTEGER NOT NULL DEFAULT 0,  -- 1: the body is spoken, and sent as the file media_id
+  notice INTEGER NOT NULL DEFAULT 0) STRICT;  -- 1: the daemon says it, so that no model reads it
 CREATE UNIQUE INDEX outbox_part ON outbox(turn_id, part) WHERE turn_id IS NOT NULL;
 CREATE INDEX outbox_open ON outbox(chat_key, id)
   WHERE state NOT IN('delivered','unknown','abandoned','failed_permanent');

@@ -16,7 +16,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.agentsfile.agent_definition import CostControls
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.agentsfile.media_settings import Voice
-from orchestrator.agentsfile.model_costs import list_models
+from orchestrator.agentsfile.model_costs import list_known_windows, list_models
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
@@ -28,10 +28,16 @@ from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
 COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
-TEMPLATES = (COMPACTION, FACT_EXTRACTION, DEFAULT_PROMPT)  # files that a home may replace
+SMALL_PROMPT = "small-system-prompt.md"  # of agents with the profile "small"
+TEMPLATES = (
+    COMPACTION,
+    FACT_EXTRACTION,
+    DEFAULT_PROMPT,
+    SMALL_PROMPT,
+)  # files that a home may replace
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
-SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
+SHARED = {"agent_id", "effort", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
 SHARED |= {"structured_output", "tool_calls"}
 
 
@@ -119,13 +125,16 @@ def build_launch_spec(
             "temperature": DEFAULT_TEMPERATURE
             if definition.temperature is None
             else definition.temperature,
+            "context_tokens": definition.context_tokens or 0,
+            "known_windows": list_known_windows(definition, endpoint.model),
+            "max_output_tokens": definition.max_output_tokens or 0,
             "max_tokens_per_turn": definition.limits.max_tokens_per_turn,
             "vision": {None: "auto", True: "on", False: "off"}[definition.vision],
             "recent_image_threshold": definition.limits.recent_image_threshold,
             "system_prompt_path": None if prompt is None else prompt_path,
             "persona_dir": settings.personas,
             "default_system_prompt_path": settings.default_system_prompt_path
-            or texts[DEFAULT_PROMPT],
+            or texts[SMALL_PROMPT if definition.profile else DEFAULT_PROMPT],
             "small_model": definition.small_model or "",
             "compaction_prompt_path": texts[COMPACTION],
             "fact_extraction_enabled": definition.fact_extraction.enabled,

@@ -17,11 +17,19 @@ def build_grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Gr
 
     Without a valid key nothing is added: the worker does not start if one is needed.
     """
-    return tuple(
+    models = [
         _build_grant(used, key if model_endpoints.KEY.fullmatch(key) else "")
         for used in model_endpoints.list_used_endpoints(settings)
         for key in (_find_key(used.provider, keys),)
+    ]
+    headers = {grant.provider: grant for grant in models}
+    probes = (
+        headers[provider.name].model_copy(
+            update={"url": probe.url, "method": probe.method, "probe": True}
+        )
+        for provider, probe in model_endpoints.list_used_probes(settings)
     )
+    return (*models, *probes)
 
 
 def build_worker_settings(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
@@ -50,6 +58,7 @@ def _build_grant(used: UsedEndpoint, key: str) -> Grant:
         counts=of_text if use in ("chat", "embeddings") else "stated",
         form=use == "hear",
         pictures=use == "draw",
+        connect=provider.timeouts.get("connect"),
     )
 
 

@@ -28,6 +28,7 @@ from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.wakeup import Wakeup
+from thinker.protocol.context_windows import ContextWindow
 
 log = structlog.get_logger()
 
@@ -40,12 +41,16 @@ class Slot(Wakeup):
     idle_seconds: float
     history: History = field(default_factory=History)
     worker: Worker | None = None
+    window: ContextWindow | None = None  # that its worker found out
     callers: int = 0  # that wait for the worker or use it
     idle_since: float = 0.0
     has_task: bool = False  # `Supervisor._run_slot` runs
 
     def __post_init__(self) -> None:
         super().__init__()
+
+    def note_window(self, window: ContextWindow) -> None:
+        self.window = window
 
 
 @dataclass
@@ -224,7 +229,7 @@ class Supervisor(LoopBound):
                 require_jail(spec.sandbox, worker.sandbox)
                 if slot.spec is not spec or not self._is_accepting_turns(slot):
                     worker.request_drain()  # changed or removed while it started
-                slot.worker = worker
+                slot.worker, worker.tell_window = worker, slot.note_window
                 slot.history = restarts.record_ready(slot.history)
                 took = round((self.clock() - slot.history.started) * 1000, 1)
                 log.debug("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)

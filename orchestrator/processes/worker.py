@@ -1,6 +1,6 @@
 """A running worker process: its turns, and the requests that it makes for them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +16,11 @@ from orchestrator.processes import child_process
 from orchestrator.processes.launch import LaunchSpec
 from orchestrator.processes.model_broker import BrokerChannel, CallLedger
 from thinker.protocol import methods
-from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
+from thinker.protocol.background import MeteredResult
+from thinker.protocol.context_windows import WINDOW, ContextWindow
 from thinker.protocol.messages import Frozen, ToolResult, UserMessage
 from thinker.protocol.methods import NOT_KEPT, SentTurnCache
+from thinker.protocol.model_endpoints import find_call_seconds
 from thinker.protocol.peer import FENCED, PeerClosedError, RpcError
 
 Answer = TypeVar("Answer", bound=Frozen)
@@ -53,6 +55,7 @@ class Worker(child_process.ChildProcess):
     embedded: set[str] = field(default_factory=set)  # tool descriptions that it has vectors of
     turn_cache: SentTurnCache = field(default_factory=SentTurnCache)
     calls: CallLedger | None = None  # the broker's figures; None for a local model
+    tell_window: Callable[[ContextWindow], None] | None = None
     users: int = 0  # callers that hold it, with a turn or about to run one
 
     @property
@@ -123,7 +126,7 @@ class Worker(child_process.ChildProcess):
         name = f"agent {self.spec.agent_id!r}: {method}"
         try:
             with self._record_work(work):
-                seconds = MODEL_CALL_SECONDS + REQUEST_GRACE
+                seconds = find_call_seconds(self.spec.settings) + REQUEST_GRACE
                 answer = await self.peer.call(method, params, result, timeout=seconds)
                 if self.calls is not None and isinstance(answer, MeteredResult):
                     answer = await self.calls.replace_counts(answer)
@@ -175,6 +178,10 @@ class Worker(child_process.ChildProcess):
         if host is not None:
             host.show_partial_answer(delta.text)
 
+    def _on_window(self, params: JsonValue) -> None:
+        if self.tell_window is not None:
+            self.tell_window(ContextWindow.model_validate(params))
+
     def _on_stale(self, params: JsonValue) -> None:
         """Give the worker no more turns: one of its replaced files may be out of reach."""
         del params
@@ -191,6 +198,7 @@ class Worker(child_process.ChildProcess):
         self.peer.notifications |= {
             methods.TURN_DELTA: self._on_delta,
             methods.STALE: self._on_stale,
+            WINDOW: self._on_window,
         }
 
 

@@ -131,7 +131,7 @@ def build_prompt_tools(
         if isinstance(use, HandoffUse):
             yield use.name, build_handoff_tool(use, *_describe_interface(HANDOFF, agent, prompt))
         if isinstance(use, SubagentUse) and is_switched_on(use, environment):
-            minutes = min(max(agent.limits.turn_minutes, 1), MAX_MINUTES)
+            minutes = min(agent.turn_minutes, MAX_MINUTES)
             tool = SubagentTool(use, *_describe_interface(SUBAGENT, agent, prompt), minutes)
             if tool.resumable is None:
                 yield use.name, build_subagent_tool(tool)

@@ -20,7 +20,7 @@ from orchestrator.schedules.times import (
 )
 from orchestrator.timezones import suggest_zone
 from thinker.formats.word_lists import parse_words
-from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.messages import Effort, Frozen, JsonObject
 
 MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
 WEEK = 10_080  # minutes; default age up to which missed instants still run
@@ -57,6 +57,7 @@ class TaskSpec(Frozen):
     notify: Notify | None = None
     required_tools: tuple[str, ...] | None = None
     max_steps: int | None = Field(None, ge=1, le=50)
+    effort: Effort | None = None
     direct: ToolStep | None = None
     misfire: Policy = "latest"
     misfire_limit: int = Field(10, ge=1, le=MAX_CATCH_UP)
@@ -115,6 +116,7 @@ def build_task_spec(
                 "notify": _parse_notify(flat) or notify,
                 "required_tools": _list_required_tools(flat, steps),
                 "max_steps": fields.get("max_steps"),
+                "effort": fields.get("effort"),
                 "direct": steps[0] if len(steps) == 1 else None,
                 **{key: flat[key] for key in MISFIRE if flat.get(key) is not None},
             }

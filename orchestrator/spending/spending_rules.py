@@ -27,6 +27,7 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
 from orchestrator.spending.budgets import NO_AMOUNTS, Amounts, BudgetVerdict, Window
+from orchestrator.spending.operator_chat import find_operator_chat
 from orchestrator.timezones import load_zone_or_utc
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Usage
@@ -286,14 +287,8 @@ class SpendingRules:
         else:
             log.warning("agent_paused", agent_id=agent_id, kind=kind, reason=reason)
         pauses.send_pause_notice(db, pause, origin, format_pause_notice(pause), now)
-        controls = definition.cost_controls
-        if controls is None or controls.notify_channel is None or controls.notify_chat_id is None:
-            return pause
-        place = (controls.notify_channel, controls.notify_chat_id)
-        address = pauses.find_notice_address(db, agent_id, *place)
-        if address is None:
-            log.warning("notify_chat_unreachable", agent_id=agent_id, channel=place[0])
-        else:
+        address = find_operator_chat(db, definition)
+        if address is not None:
             text = chat_texts.PAUSE_ALERT.format(agent=agent_id, reason=reason)
             pauses.send_pause_notice(db, pause, address, text, now)
         return pause

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
-from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile import AgentDefinition, McpServer
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.journal.turns.steps import Call
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.tools.tool_server import ToolServer
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import Origin, ToolResult, ToolSpec
 from thinker.protocol.sandbox import SandboxReport
 
@@ -107,8 +108,11 @@ class RemoteTools(Protocol):
     def recheck_pins(self) -> None:
         """Compare withheld tools with their pins again: the operator may have approved them."""
 
-    async def wait_until_ready(self) -> None:
-        """Wait until the tools of each server are known, for a limited time."""
+    async def wait_until_ready(self, agent: AgentDefinition) -> tuple[Degradation, ...]:
+        """Wait for the first lists of the servers that an agent uses; return those that fail.
+
+        The time is limited, and counts from when a server was added to the configuration.
+        """
 
     def list_agent_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
         """Return the tools for an agent of agents.json, keyed by name."""
@@ -163,8 +167,9 @@ class NoRemoteTools:
     def recheck_pins(self) -> None:
         """Do nothing: nothing is withheld."""
 
-    async def wait_until_ready(self) -> None:
-        """Return immediately."""
+    async def wait_until_ready(self, agent: AgentDefinition) -> tuple[Degradation, ...]:
+        del agent
+        return ()
 
     def list_agent_tools(self, agent_id: str) -> Mapping[str, RemoteTool]:
         del agent_id

@@ -30,6 +30,8 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply, ReplyFormats
 from orchestrator.outbound.spoken_words import extract_spoken_words
 from orchestrator.turns import link_guard
+from orchestrator.turns.degraded_turns import report_degradations
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.methods import StopReason, TurnResult
 from thinker.protocol.names import format_turn_name
 
@@ -54,7 +56,8 @@ class Ending:
     """How a turn ends, inside a transaction; for a person's message, unless overridden.
 
     ``definition`` is the agent as the turn had it, as far as that is known. ``has_more`` tells,
-    after T6, whether the turn's chat has more to do; None if that is unknown.
+    after T6, whether the turn's chat has more to do; None if that is unknown. ``missing`` are the
+    tool servers without which the turn runs.
     """
 
     turn: Turn
@@ -62,6 +65,7 @@ class Ending:
     clock: Callable[[], int]
     definition: AgentDefinition | None = field(default=None, init=False)
     has_more: bool | None = field(default=None, init=False)
+    missing: tuple[Degradation, ...] = field(default=(), init=False)
 
     def commit_reply(
         self, db: Database, result: TurnResult, now: int, known: TurnTranscript | None = None
@@ -84,7 +88,11 @@ class Ending:
         reply_to = None if address.private or origin.is_internal else origin.message_id
         texts = formats.split_text(address.channel, text)
         texts = texts or formats.split_text(address.channel, chat_texts.NOTHING)
-        parts = [OutboxPart(part.text, rendered=part.rendered, reply_to=reply_to) for part in texts]
+        notice = result.notice or not answer.strip()
+        parts = [
+            OutboxPart(part.text, rendered=part.rendered, reply_to=reply_to, notice=notice)
+            for part in texts
+        ]
         mode = formats.choose_mode(address)
         words = extract_spoken_words(answer) if self._is_spoken(db, address) else ""
         if words:
@@ -126,10 +134,20 @@ class Ending:
         known: TurnTranscript | None = None,
     ) -> None:
         """Close the turn with these outbox rows."""
+        self.report_degradations(db, result.degraded, None, now)
         end = result.stop_reason, result.error
         turns.end_with_reply(
             db, self.turn, parts, mode, end, now, repaired=result.repaired, known=known
         )
+
+    def report_degradations(
+        self, db: Database, found: tuple[Degradation, ...], seq: int | None, now: int
+    ) -> bool:
+        """Record what a step (None: the turn) did without; return whether chats get notices."""
+        if not (found or self.missing):
+            return False
+        every = (*self.missing, *found)
+        return report_degradations(db, self.turn, self.definition, every, seq, now)
 
     def dead_letter_message(self, db: Database, deaths: int, reason: str) -> None:
         """Give up on the turn's message, and say so where it came from."""
@@ -192,6 +210,8 @@ class TurnCompletion:
             ms=self.clock() - turn.started_at,
         )
         self.delivery.send_reply(None if ended is None else ended.reply)
+        if result.degraded or ending.missing:  # other chats may have got notices
+            self.delivery.wake()
         for listener in self.listeners:
             listener(turn.agent_id)
 

@@ -94,7 +94,7 @@ class TurnOpening:
             pause = self.rules.enforce_admission_limits(db, agent_id, row)
             if pause is not None:
                 return pause
-        minutes: float = definition.limits.turn_minutes
+        minutes: float = definition.turn_minutes
         if row.kind == inbox.SUBAGENT:
             minutes = subagents.load_run_of_message(db, row.id).spec.timeout_minutes
         admission = TurnAdmission(

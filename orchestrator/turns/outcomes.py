@@ -60,5 +60,5 @@ Outcome = TurnFinished | TurnSuspended | WorkerLost
 
 def build_failure(text: str, error: str | None = None) -> TurnFinished:
     """Build the end of a turn without an answer; ``text`` goes to the chat."""
-    result = TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, error=error or text)
-    return TurnFinished(result)
+    failed = StopReason.MODEL_ERROR
+    return TurnFinished(TurnResult(text=text, stop_reason=failed, error=error or text, notice=True))

@@ -42,7 +42,7 @@ class PlannedStep:
     """What T3 committed, ``at`` a time in milliseconds.
 
     ``pause`` is the one in which the turn must wait, ``notified`` whether chats may have been sent
-    a notice of one, ``ended`` the end of the turn if it has ended.
+    a notice, ``ended`` the end of the turn if it has ended.
     """
 
     committed: StepCommitted
@@ -76,6 +76,7 @@ def _plan(db: Database, step: Step) -> PlannedStep:
     turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
     committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
     pause, notified = step.rules.settle_step(db, turn, commit, committed.seq, now)
+    notified |= step.ending.report_degradations(db, commit.degraded, committed.seq, now)
     if pause is None and step.authorizer is not None:
         results = step.authorizer.run_local_calls(db, committed.call_seqs)
         committed = committed.model_copy(update={"results": results})

@@ -109,7 +109,8 @@ class SubagentRecipe(Recipe):
         self._close_turn(db, result, [], "direct", now)
         if spec.keeps:
             known = known or sessions.load_transcript(db, turn.id)
-            kept = sessions.build_session_messages(db, turn.id, known, answer)
+            sent = "" if result.notice else result.text
+            kept = sessions.build_session_messages(db, turn.id, known, sent)
             sessions.append_messages(db, turn.session_id, turn.id, kept, now)
         subagents.end_run(db, turn.id, text, now, failed=unsuccessful)
 

@@ -20,7 +20,14 @@ from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_inputs import TurnInputs, gather_inputs
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.messages import AssistantMessage, ToolCall
-from thinker.protocol.methods import PlannedCall, StepCommit, StopReason, TurnResult, TurnRun
+from thinker.protocol.methods import (
+    PlannedCall,
+    RequestOptions,
+    StepCommit,
+    StopReason,
+    TurnResult,
+    TurnRun,
+)
 from thinker.protocol.peer import RpcError
 
 if TYPE_CHECKING:
@@ -58,6 +65,7 @@ class TaskRecipe(Recipe):
             "required_tools": self.spec.required_tools,
             "max_steps": self.spec.max_steps,
             "stream": False,
+            "asked": RequestOptions(effort=self.spec.effort),
         }
         return run.model_copy(update=changes)
 

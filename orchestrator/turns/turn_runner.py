@@ -170,12 +170,12 @@ class TurnRunner(LoopBound):
             return build_failure(chat_texts.BROKEN, str(error))
 
     async def _attempt_in_worker(self) -> Outcome:
-        loader = self.services.inputs
-        if loader.tools.servers.has_servers:
-            await loader.tools.servers.wait_until_ready()
         if self._host is not None:  # an earlier attempt may have handed it to another agent
             await self._reload_recipe()
-        recipe = self.recipe
+        recipe, loader = self.recipe, self.services.inputs
+        if loader.tools.servers.has_servers:
+            agent = recipe.build_definition()
+            recipe.missing = await loader.tools.servers.wait_until_ready(agent)
         direct = await recipe.run_without_worker(partial(self._build_host, preview=None))
         if direct is not None:
             return direct

@@ -101,6 +101,12 @@ class BackgroundBench:
         assert self._worker is not None
         self._worker.requests[method] = handle
 
+    @property
+    def worker_peer(self) -> Peer:
+        """The worker's end of its wire."""
+        assert self._worker is not None
+        return self._worker
+
     def lose_worker(self) -> None:
         """End the worker's process, as far as the supervisor can see."""
         assert self._worker is not None

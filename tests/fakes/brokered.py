@@ -43,7 +43,7 @@ class Provider:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 length = head.partition("content-length: ")[2].partition("\r\n")[0]
-                self.bodies.append(await reader.readexactly(int(length)))
+                self.bodies.append(await reader.readexactly(int(length or 0)))
                 self.heads.append(head)
                 self.asked.set()
                 answer = self.answers[min(len(self.heads), len(self.answers)) - 1]

@@ -23,6 +23,7 @@ from orchestrator.journal.turns import (
     approvals,
     attachments,
     chat_moves,
+    degradations,
     handoffs,
     inbox,
     outbox,
@@ -41,6 +42,7 @@ from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.background import ExtractedFact
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -146,6 +148,8 @@ class Life:
             prompt=PromptRecord(layers=(LayerRecord(name="base", text=self.mark),)),
         )
         planned = steps.plan(self.db, commit, {}, 1, 3, PromptSources({"name": self.mark}, ()))
+        lacking = Degradation(kind="tool", subject=self.mark, what="left out")
+        degradations.record_degradations(self.db, turn, [lacking], 1, 3)
         usage.record_usage(self.db, self.agent, turn.id, "demo", Usage(prompt=5), None, 3)
         for seq in planned.call_seqs:
             made = call(self.db, turn.id, seq)

@@ -14,6 +14,7 @@ from orchestrator.testing.loopback import MAX_HEAD, LoopbackServer
 from thinker.agent import Agent
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.choose import choose_model
+from thinker.models.fitting import FittingModel
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.env import ThinkerSettings
@@ -164,8 +165,9 @@ def _open_agent(say: Say, url: str, visit: Visit) -> Agent:
         visit.waits.append(seconds)
 
     for one in model.models:
-        assert isinstance(one, RetryingModel)
-        one.retries = replace(one.retries, sleep=note_wait)
+        assert isinstance(one, FittingModel)
+        assert isinstance(one.model, RetryingModel)
+        one.model.retries = replace(one.model.retries, sleep=note_wait)
     return Agent(settings, _Watched(model, visit))
 
 

@@ -38,6 +38,6 @@ class TextModel(HeldModel):
 
     def results(self, body: dict[str, Any]) -> list[tuple[str, str, str]]:
         """The tool results in a request: name, id and content, in order."""
-        assert "- store_fact: {" in system(Received("", {}, body))
+        assert "- store_fact(" in system(Received("", {}, body))
         said = [m["content"] for m in body["messages"] if m["role"] == "user"]
         return [found for text in said for found in RESULT.findall(text)]

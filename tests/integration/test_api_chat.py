@@ -162,7 +162,7 @@ async def test_model_without_tool_calls_hands_back_what_it_wrote(tmp_path: Path)
         calls: Any = first.choices[0].message.tool_calls
         (call,) = calls
         told = system(model.requests[0])
-        assert told.startswith("Tool calling instructions:")
+        assert told.startswith("## Tools\n")
         assert 'Tool choice is forced: you MUST call "get_weather".' in told
         assert told.endswith("Be brief.")
         assert "tools" not in model.requests[0].body

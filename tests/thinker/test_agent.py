@@ -8,12 +8,12 @@ from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, t
 from structlog.testing import capture_logs
 
 from thinker.agent import Agent
-from thinker.loop import FALLBACK_TEXTS
 from thinker.prompt.base_prompt import BUILT_IN
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import AssistantMessage, UserMessage
 from thinker.protocol.methods import Memory, StopReason, TurnRun
+from thinker.protocol.notices import STOP_TEXTS
 
 MEMORIES = tuple(Memory(fact=f"Fact {n}", category="background") for n in range(1, 8))
 
@@ -226,7 +226,7 @@ async def test_settings_reach_the_loop(tmp_path: Path) -> None:
     result = await one.run_turn(turn_run("go", spec("look")), MemoryHost())
     assert (result.stop_reason, result.text) == (
         StopReason.MAX_TOKENS,
-        FALLBACK_TEXTS[StopReason.MAX_TOKENS],
+        STOP_TEXTS[StopReason.MAX_TOKENS],
     )
     assert model.requests[0].temperature == 0.9
 

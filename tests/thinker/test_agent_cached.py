@@ -30,7 +30,7 @@ def sent(request: ModelRequest) -> bytes:
     """Return a request up to the end of its messages, as sent."""
     account = Account(PROVIDERS["openai"], "m")
     body = build_request_body(account, replace(request, on_text=None))
-    return orjson.dumps(body).partition(b'],"tool_choice"')[0]
+    return orjson.dumps(body).partition(b'],"temperature"')[0]
 
 
 async def chat(

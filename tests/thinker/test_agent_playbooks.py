@@ -1,5 +1,6 @@
 """Playbooks of the journal in a turn: merged with those of files, rebuilt only if changed."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def agent(root: Path, **files: str) -> Agent:
 
 def guidance(one: Agent, text: str, *records: JsonObject) -> str | None:
     """The layer of matched playbooks."""
-    prompt = one.preparation.prepare_turn(turn_run(text, playbooks=records)).prompt
+    turn = turn_run(text, spec("kettle"), playbooks=records)
+    prompt = one.preparation.prepare_turn(turn).prompt
     return next((layer.text for layer in prompt.layers if layer.name == "playbooks"), None)
 
 
@@ -99,3 +101,43 @@ def test_missing_tool_is_recorded_with_the_prompt(tmp_path: Path) -> None:
     assert any("'kettle' of 'cup' is not offered" in str(event) for event in events)
     offered = turn_run("tea", spec("kettle"), playbooks=(record("cup", "tea"),))
     assert one.preparation.prepare_turn(offered).prompt.missing == {}
+
+
+@pytest.mark.parametrize(
+    ("needed", "offered", "used"),
+    [
+        ((), (), True),
+        (("kettle", "stove"), ("stove",), True),
+        (("kettle",), ("stove",), False),
+        (("store_fact", "*web*"), ("store_fact",), False),
+        (("store_fact", "*web*", "*news*"), ("store_fact", "acme_Web_search"), True),
+    ],
+)
+def test_stored_playbook_comes_only_with_a_tool_that_it_needs(
+    tmp_path: Path, needed: tuple[str, ...], offered: tuple[str, ...], *, used: bool
+) -> None:
+    """A name with ``*`` stands for tools of any server; a file comes in any case."""
+    one = agent(tmp_path)
+    books = (record("cup", "tea") | {"required_tools": list(needed)},)
+    turn = turn_run("tea please", *map(spec, offered), playbooks=books)
+    prompt = one.preparation.prepare_turn(turn).prompt
+    assert (prompt.missing.keys() & {"*web*", "*news*"}) == set()
+    assert any(layer.name == "playbooks" for layer in prompt.layers) is used
+
+
+def test_question_of_an_agent_without_web_tools_brings_no_research(tmp_path: Path) -> None:
+    """The bundled playbook for research is about pages that it could not read."""
+    one = agent(tmp_path)
+    books = tuple(
+        {
+            "id": 1,
+            "name": seed["name"],
+            "instructions": "\n".join(seed["steps"]),
+            "trigger_config": {"keywords": seed["keywords"]},
+            "required_tools": seed["required_tools"],
+        }
+        for seed in json.loads(Path("prompts/playbooks.json").read_text("utf-8"))
+    )
+    turn = turn_run("What is the capital of France?", spec("store_fact"), playbooks=books)
+    layers = one.preparation.prepare_turn(turn).prompt.layers
+    assert not any(layer.name == "playbooks" for layer in layers)

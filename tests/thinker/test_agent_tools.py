@@ -23,7 +23,7 @@ async def test_preview_begins_with_the_block_of_tools_as_text() -> None:
         "tool_calls",
         *(layer.name for layer in native.layers),
     ]
-    assert text.text.startswith("Tool calling instructions:\n")
+    assert text.text.startswith("## Tools\n")
 
 
 async def test_forced_tool_is_offered_whatever_the_text_says() -> None:

@@ -17,7 +17,7 @@ from fakes.scripted import (
 from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
-from thinker.loop import CUT_NOTE, FALLBACK_TEXTS, NO_SETTINGS, Loop, LoopRequest
+from thinker.loop import NO_SETTINGS, REPEATED_NOTE, Loop, LoopRequest
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.messages import (
     AUTO,
@@ -30,7 +30,8 @@ from thinker.protocol.messages import (
     UserMessage,
     cap_result,
 )
-from thinker.protocol.methods import StopReason, TurnResult
+from thinker.protocol.methods import Finish, StopReason, TurnResult
+from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import (
     AccountError,
@@ -128,7 +129,7 @@ async def test_last_step_may_not_call_tools() -> None:
     result = await run(model, host, request(spec("add"), limits=TurnLimits(2, 0, 1000.0)))
     assert [sent.tool_choice for sent in model.requests] == [AUTO, NO_TOOLS]
     assert result.stop_reason is StopReason.MAX_STEPS
-    assert result.text == FALLBACK_TEXTS[StopReason.MAX_STEPS]
+    assert result.text == STOP_TEXTS[StopReason.MAX_STEPS]
     assert len(host.ran) == 1
     assert "last step" in str(host.commits[1].step.calls[0].rejected)
 
@@ -155,7 +156,7 @@ async def test_token_limit_ends_the_turn_before_the_next_step() -> None:
     limited = request(spec("add"), limits=TurnLimits(8, USAGE.total, 1000.0))
     result = await run(model, MemoryHost(), limited)
     assert (result.stop_reason, result.usage) == (StopReason.MAX_TOKENS, USAGE)
-    assert result.text == FALLBACK_TEXTS[StopReason.MAX_TOKENS]
+    assert result.text == STOP_TEXTS[StopReason.MAX_TOKENS]
 
 
 async def test_passed_deadline_asks_no_model() -> None:
@@ -179,7 +180,7 @@ async def test_model_that_never_answers_is_left_at_the_deadline() -> None:
     limited = request(limits=TurnLimits(8, 0, 0.01))
     result = await run(ScriptedModel(hang), host, limited)
     assert (result.text, result.stop_reason) == (
-        FALLBACK_TEXTS[StopReason.DEADLINE],
+        STOP_TEXTS[StopReason.DEADLINE],
         StopReason.DEADLINE,
     )
     assert (len(seen), host.commits) == (1, [])
@@ -197,11 +198,11 @@ async def test_empty_answer_is_asked_for_once_more(nothing: str) -> None:
 async def test_two_empty_answers_end_the_turn_with_a_text() -> None:
     """The user reads a fallback text."""
     result = await run(ScriptedModel(says(), says()), MemoryHost())
-    assert (result.text, result.stop_reason) == (FALLBACK_TEXTS[StopReason.EMPTY], StopReason.EMPTY)
+    assert (result.text, result.stop_reason) == (STOP_TEXTS[StopReason.EMPTY], StopReason.EMPTY)
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("", FALLBACK_TEXTS[StopReason.REFUSED]), ("I can't help with that.",) * 2]
+    ("text", "shown"), [("", STOP_TEXTS[StopReason.REFUSED]), ("I can't help with that.",) * 2]
 )
 async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
     """The model's own words are used if there are any."""
@@ -209,10 +210,11 @@ async def test_refusal_is_said_and_not_repeated(text: str, shown: str) -> None:
     assert (result.text, result.stop_reason) == (shown, StopReason.REFUSED)
 
 
-async def test_cut_answer_says_that_it_was_cut() -> None:
+@pytest.mark.parametrize(("finish", "note"), [("length", CUT_NOTE), ("repeated", REPEATED_NOTE)])
+async def test_cut_answer_says_why_it_was_cut(finish: Finish, note: str) -> None:
     """Half an answer is better than none, when it is marked."""
-    result = await run(ScriptedModel(says("Once upon", finish="length")), MemoryHost())
-    assert (result.text, result.stop_reason) == (f"Once upon{CUT_NOTE}", StopReason.LENGTH)
+    result = await run(ScriptedModel(says("Once upon", finish=finish)), MemoryHost())
+    assert (result.text, result.stop_reason) == (f"Once upon{note}", StopReason.LENGTH)
 
 
 async def test_reasoning_is_taken_out_of_the_answer() -> None:
@@ -268,7 +270,7 @@ async def test_model_error_ends_the_turn_and_keeps_its_steps(error: Exception) -
     model = ScriptedModel(calls(call("a", "add")), error)
     result = await run(model, host, request(spec("add")))
     assert (result.stop_reason, result.error) == (StopReason.MODEL_ERROR, str(error))
-    assert result.text == FALLBACK_TEXTS[StopReason.MODEL_ERROR]
+    assert result.text == STOP_TEXTS[StopReason.MODEL_ERROR]
     assert (result.steps, len(host.commits)) == (1, 1)
 
 
@@ -277,7 +279,7 @@ async def test_request_that_is_too_long_says_that_less_helps() -> None:
     model = ScriptedModel(ContextOverflowError("more than gpt reads"))
     result = await run(model, MemoryHost())
     assert (result.stop_reason, result.error) == (StopReason.OVERFLOW, "more than gpt reads")
-    assert result.text == FALLBACK_TEXTS[StopReason.OVERFLOW]
+    assert result.text == STOP_TEXTS[StopReason.OVERFLOW]
 
 
 async def test_draining_stops_at_the_step_boundary() -> None:

@@ -5,11 +5,12 @@ from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 from fakes.time_limit import time_limit
 
 from thinker.budget import TurnLimits
-from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
+from thinker.protocol.notices import STOP_TEXTS
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
 from thinker.toolcalls.text.inject import format_tool_call
 
@@ -51,7 +52,7 @@ async def test_answer_without_the_call_is_asked_again_twice_then_fails() -> None
     model = ScriptedModel(says("No."), says("Still no."), says("Never."))
     result = await run(model, MemoryHost(), FORCED, spec("add"))
     assert result.stop_reason is StopReason.TOOL_CHOICE
-    assert result.text == FALLBACK_TEXTS[StopReason.TOOL_CHOICE]
+    assert result.text == STOP_TEXTS[StopReason.TOOL_CHOICE]
     assert result.error
     assert len(model.requests) == 3
     texts = [message.content for message in model.requests[1].messages]

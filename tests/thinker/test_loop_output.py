@@ -9,12 +9,13 @@ from fakes.time_limit import time_limit
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import TurnLimits
 from thinker.formats.prompts.slots import SlotPrompt
-from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
 from thinker.prompt.render.output_contract import build_answer_contract
 from thinker.prompt.render.slot_sections import lower_slot_prompt
 from thinker.protocol.messages import AUTO, NO_TOOLS, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
+from thinker.protocol.notices import STOP_TEXTS
 from thinker.protocol.prompt_record import PromptRecord
 
 SLOTS = SlotPrompt.model_validate(
@@ -84,7 +85,7 @@ async def test_the_retries_are_bounded_and_the_failure_says_why() -> None:
     result = await run(model, MemoryHost())
     assert (result.stop_reason, result.text) == (
         StopReason.OUTPUT,
-        FALLBACK_TEXTS[StopReason.OUTPUT],
+        STOP_TEXTS[StopReason.OUTPUT],
     )
     assert result.error == "it holds no JSON"
     assert len(model.requests) == 3

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinker.budget import TurnLimits
-from thinker.loop import FALLBACK_TEXTS, Loop, LoopRequest
+from thinker.loop import Loop, LoopRequest
 from thinker.models.base import ModelResponse
 from thinker.protocol.messages import (
     AssistantMessage,
@@ -28,6 +28,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
+from thinker.protocol.notices import STOP_TEXTS
 from thinker.protocol.prompt_record import PromptRecord
 from thinker.worker_errors import RetryableModelError
 
@@ -121,7 +122,7 @@ async def test_recorded_empty_answer_counts_as_the_first() -> None:
     """A crash does not give a silent model a third chance."""
     recorded = (RecordedStep(seq=1, response=AssistantMessage()),)
     result = await go_on(ScriptedModel(says()), MemoryHost(), recorded)
-    assert (result.text, result.stop_reason) == (FALLBACK_TEXTS[StopReason.EMPTY], StopReason.EMPTY)
+    assert (result.text, result.stop_reason) == (STOP_TEXTS[StopReason.EMPTY], StopReason.EMPTY)
 
 
 async def test_limits_count_the_steps_of_earlier_processes() -> None:

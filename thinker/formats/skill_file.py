@@ -18,7 +18,7 @@ from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.regular_file import FileError, FileMissingError, Folder
 from thinker.formats.word_lists import parse_words
-from thinker.protocol.messages import Frozen, JsonObject
+from thinker.protocol.messages import Effort, Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
 MAX_BYTES = regular_file.SKILL.max_bytes
@@ -27,7 +27,7 @@ MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
 MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
 # Fields of the metadata that only this program has, and all fields that it reads.
 OWN_FIELDS = frozenset(
-    {"keywords", "required_tools", "trigger_config", "max_steps", "execution_plan"}
+    {"keywords", "required_tools", "trigger_config", "max_steps", "effort", "execution_plan"}
 )
 TRIGGER_FIELDS = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
 KNOWN_METADATA = OWN_FIELDS | {"priority", "agent"}
@@ -91,6 +91,7 @@ class SkillFile(Frozen):
     required_tools: tuple[str, ...] = ()
     trigger_config: JsonObject | None = None
     max_steps: int | None = Field(None, ge=1, le=50)
+    effort: Effort | None = None
     execution_plan: tuple[JsonObject, ...] = ()
     agent: str | None = None
     path: Path | None = None
@@ -181,7 +182,7 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
         return SkillFile.model_validate(
             {
                 **{key: fields.get(key) for key in AS_WRITTEN},
-                **{key: metadata.get(key) for key in ("trigger_config", "max_steps")},
+                **{key: metadata.get(key) for key in ("trigger_config", "max_steps", "effort")},
                 "agent": agent if isinstance(agent, str) else None,
                 "allowed_tools": allowed,
                 "instructions": parts[1].strip(),

@@ -1,7 +1,7 @@
 """The HTTP client: requests to any server over kept-alive connections."""
 
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass
 
 from thinker.http.connections import (
@@ -40,6 +40,11 @@ class WebClient:
     def __init__(self, *, connect: float = 10.0, read: float = 60.0) -> None:
         self._connect, self._read = connect, read
         self._pools: dict[Origin, tuple[Connections[HttpConnection], UrlParts | None]] = {}
+        self._patience: dict[Origin, float] = {}
+
+    def set_connect_seconds(self, url: str, seconds: float) -> None:
+        """Set the time to open a connection to the server of a URL."""
+        self._patience[parse_address(url).origin] = seconds
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes = b""
@@ -78,8 +83,12 @@ class WebClient:
 
     def _add_pool(self, origin: Origin) -> tuple[Connections[HttpConnection], UrlParts | None]:
         proxy = find_proxy(origin)
-        way = ServerRoute(origin, proxy, self._connect, self._read)
-        found = self._pools[origin] = Connections(way.open), proxy
+
+        def open_connection() -> Awaitable[HttpConnection]:
+            connect = self._patience.get(origin, self._connect)
+            return ServerRoute(origin, proxy, connect, self._read).open()
+
+        found = self._pools[origin] = Connections(open_connection), proxy
         return found
 
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import orjson
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall
 from thinker.models.collector import Collector
+from thinker.models.streaming import TextBuffer
+from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import Finish
 from thinker.protocol.token_counts import AnthropicCounts
 
@@ -17,14 +19,18 @@ FINISH: Mapping[str, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
+SIGNED = frozenset({"thinking", "redacted_thinking"})  # blocks that go back as they came
 
 
 class _Block(BaseModel):
     """A content block; types other than text, thinking and tool_use leave the fields empty."""
 
+    model_config = ConfigDict(extra="allow")
+
     type: str
     text: str = ""
     thinking: str = ""
+    signature: str = ""
     id: str = ""
     name: str = ""
     input: JsonValue = None
@@ -43,6 +49,7 @@ class _Delta(BaseModel):
 
     text: str = ""
     thinking: str = ""
+    signature: str = ""
     partial_json: str = ""
     stop_reason: str | None = None
 
@@ -63,10 +70,31 @@ class _Kind(BaseModel):
 
 
 @dataclass
+class _Thought:
+    """A block of thinking, as it goes back."""
+
+    block: _Block
+    text: TextBuffer = field(default_factory=TextBuffer)
+    signature: TextBuffer = field(default_factory=TextBuffer)
+
+    def build_block(self) -> JsonObject | None:
+        """Return the block; None without the signature that the API requires."""
+        if self.block.type == "redacted_thinking":
+            return self.block.model_dump(include={"type", *(self.block.model_extra or {})})
+        if not self.signature.text:
+            return None
+        thinking: JsonObject = {"type": "thinking", "thinking": self.text.text}
+        return {**thinking, "signature": self.signature.text, **(self.block.model_extra or {})}
+
+
+@dataclass
 class AnthropicAnswer(Collector):
     """Collects one answer of Anthropic's Messages API."""
 
     _open: dict[int, OpenCall] = field(default_factory=dict)  # by content block
+    _thoughts: dict[int, _Thought] = field(default_factory=dict)  # the same
+    _blocks: dict[int, str] = field(default_factory=dict)  # types
+    _text: set[int] = field(default_factory=set)  # blocks with words
     _counts: AnthropicCounts = field(default_factory=AnthropicCounts)
 
     def feed(self, data: bytes) -> bool:
@@ -90,6 +118,12 @@ class AnthropicAnswer(Collector):
             self._apply_block(event.index, event.content_block)
         self._content.add(event.delta.text)
         self._reasoning.add(event.delta.thinking)
+        thought = self._thoughts.get(event.index)
+        if thought is not None:
+            thought.text.add(event.delta.thinking)
+            thought.signature.add(event.delta.signature)
+        elif event.delta.text:
+            self._text.add(event.index)
         if event.delta.partial_json and event.index in self._open:
             self._open[event.index].arguments.add(event.delta.partial_json)
         if event.delta.stop_reason is not None:
@@ -107,10 +141,29 @@ class AnthropicAnswer(Collector):
     def _apply_block(self, index: int, block: _Block) -> None:
         self._content.add(block.text)
         self._reasoning.add(block.thinking)
+        self._blocks[index] = block.type
+        if block.type in SIGNED:
+            thought = self._thoughts[index] = _Thought(block)
+            thought.text.add(block.thinking)
+            thought.signature.add(block.signature)
+        elif block.text:
+            self._text.add(index)
         if block.type == "tool_use":
             call = self._open[index] = OpenCall(index, block.id, block.name)
             if block.input:
                 call.arguments.add(orjson.dumps(block.input).decode())
+
+    def _list_fields(self) -> JsonObject:
+        """Return ``blocks``: the signed thoughts, and null for each other block."""
+        blocks: list[JsonValue] = []
+        for index in sorted(self._blocks):
+            thought = self._thoughts.get(index)
+            if thought is None:
+                blocks += [None] if index in self._open or index in self._text else []
+            elif found := thought.build_block():
+                blocks.append(found)
+        # Calls without thoughts say by this that no other model made them.
+        return {"blocks": blocks} if any(blocks) or self._open else {}
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         self._usage = self._counts.to_usage()

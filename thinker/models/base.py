@@ -22,7 +22,8 @@ class ModelRequest:
     ``on_text`` receives the answer's whole text so far while it streams; None requests an answer in
     one piece. ``cache_key`` is equal for calls whose prompts begin alike. ``output`` is the JSON
     Schema of the answer, for providers that enforce one. A ``rehearsed`` request is not sent: the
-    adapter raises `RehearsedRequest`. ``meter`` measures the call.
+    adapter raises `RehearsedRequest`. ``meter`` measures the call. ``spare`` are parts of
+    ``system`` that may be left out where it does not fit.
     """
 
     system: str
@@ -36,6 +37,7 @@ class ModelRequest:
     output: JsonObject | None = None
     on_text: OnText | None = field(default=None, compare=False)
     rehearsed: bool = False
+    spare: tuple[str, ...] = ()
     meter: CallMeter = field(default_factory=CallMeter, compare=False)
 
     @property

@@ -1,5 +1,6 @@
 """Turn the tool-call arguments and ids that models write into valid ones."""
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -7,8 +8,13 @@ import orjson
 
 from thinker.history import make_unique_id
 from thinker.jsontext import RepairBudget, repair_json_object
+from thinker.models.came_with import CameWith
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.messages import JsonObject, ToolCall, is_too_deep
+
+MAX_NAME = 64  # characters of a name or an id
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass
@@ -19,6 +25,7 @@ class OpenCall:
     id: str = ""
     name: str = ""
     arguments: TextBuffer = field(default_factory=TextBuffer)
+    came: CameWith | None = None
 
 
 def build_finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[ToolCall, ...]:
@@ -30,9 +37,15 @@ def build_finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[Too
     ordered = sorted(calls, key=lambda call: call.index)
     ids = make_ids_unique(call.id for call in ordered)
     budget = RepairBudget()
-    return tuple(
+    made = (
         build_tool_call(call_id, call.name, call.arguments.text, budget if whole else None)
         for call_id, call in zip(ids, ordered, strict=True)
+    )
+    return tuple(
+        found
+        if call.came is None
+        else found.model_copy(update={"extras": call.came.build_fields()})
+        for found, call in zip(made, ordered, strict=True)
     )
 
 
@@ -48,6 +61,11 @@ def build_tool_call(call_id: str, name: str, text: str, budget: RepairBudget | N
     if arguments is None or is_too_deep(arguments):
         return ToolCall(id=call_id, name=name, malformed=text)
     return ToolCall(id=call_id, name=name, arguments=arguments, repaired=broken)
+
+
+def adapt_name(name: str) -> str:
+    """Return the name or id of a call as all providers take it."""
+    return name if NAME.fullmatch(name) else FOREIGN.sub("_", name)[:MAX_NAME] or "unknown"
 
 
 def make_ids_unique(ids: Iterable[str], used: Collection[str] = ()) -> list[str]:

@@ -15,13 +15,13 @@ from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.demo import DemoModel
-from thinker.models.endpoint import LOCAL_TIMEOUTS, STANDARD_TIMEOUTS
+from thinker.models.endpoint import choose_timeouts
+from thinker.models.fitting import FittingModel
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.served_endpoint import ServedModelEndpoint
-from thinker.models.structured import StructuredOutput
-from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
+from thinker.models.wrappers import fit_requests, wrap_adapter
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.model_endpoints import ServedUse
@@ -57,9 +57,10 @@ def choose_model(
         plain = _build_model(settings, environ, provider, name, transport)
         shown = "images" in _require_provider(settings, provider).can or settings.vision == "on"
         model = VisionFilter(plain, sees=shown and can_see_images(name, settings.vision))
-        models.append(
-            RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
-        )
+        retrying = RetryingModel(model if alone else CircuitBreakerModel(model, breakers[provider]))
+        models.append(_fit_requests(settings, environ, provider, name, retrying, transport))
+    for at, fitting in enumerate(models):
+        fitting.later = tuple(models[at + 1 :])
     return FallbackModel(models)
 
 
@@ -68,7 +69,8 @@ def choose_small_model(settings: ThinkerSettings, environ: Mapping[str, str], ow
     if not settings.small_model:
         return own
     reference = model_endpoints.split_model_reference(settings, settings.small_model)
-    return FallbackModel([RetryingModel(_build_model(settings, environ, *reference)), own])
+    retrying = RetryingModel(_build_model(settings, environ, *reference))
+    return FallbackModel([_fit_requests(settings, environ, *reference, retrying), own])
 
 
 def choose_embeddings(
@@ -144,6 +146,21 @@ def _find_served_endpoint(
     return ServedModelEndpoint(provider, url, key, _find_broker(settings))
 
 
+def _fit_requests(
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    provider_name: str,
+    model: str,
+    inner: Model,
+    transport: Network | None = None,
+) -> FittingModel:
+    """Return a model whose requests are fitted into its window."""
+    provider = _require_provider(settings, provider_name)
+    key = _require_key(settings, provider, environ, needed=False)
+    network = transport or _find_broker(settings)
+    return fit_requests(inner, settings, provider, model, key, network)
+
+
 def choose_single_model(settings: ThinkerSettings, environ: Mapping[str, str]) -> Model:
     """Build an agent's first model without retries and fallbacks; raises like `choose_model`."""
     return _build_model(settings, environ, settings.llm_provider, settings.model)
@@ -168,17 +185,12 @@ def _build_model(
         raise WorkerConfigError(f'{agent} uses {provider_name} without an address; set "baseUrl"')
     key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
     transport = transport or _find_broker(settings)
-    timeouts = LOCAL_TIMEOUTS if provider.local else STANDARD_TIMEOUTS
+    timeouts = choose_timeouts(provider, url)
     adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     if own_url:
         provider = relocate_provider(provider, own_url)
-    found = adapter(provider, model, url, key, transport, timeouts)
-    beside_tools = provider.requests.output_beside_tools
-    plain = settings.structured_output == "auto" and not {"schema", "json"} & {*provider.can}
-    output = "text" if plain else settings.structured_output
-    structured = StructuredOutput(found, output, beside_tools=beside_tools)
-    as_text = settings.tool_calls == "auto" and "tools" not in provider.can
-    return wrap_tool_calls(structured, "text" if as_text else settings.tool_calls)
+    found: Model = adapter(provider, model, url, key, transport, timeouts)
+    return wrap_adapter(found, settings, provider, url)
 
 
 def _require_provider(settings: ThinkerSettings, name: str) -> Provider:

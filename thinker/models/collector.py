@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall, build_finished_calls
+from thinker.models.came_with import CameWith, build_extras, describe_long_extras
 from thinker.models.streaming import TextBuffer
-from thinker.protocol.messages import AssistantMessage, Usage
+from thinker.protocol.degradations import Degradation
+from thinker.protocol.messages import AssistantMessage, Extras, JsonObject, Usage
 from thinker.protocol.methods import Finish
 
 MAX_TEXT = 400_000  # characters of an answer: a hundred messages of a chat
@@ -28,6 +30,14 @@ class Collector(ABC):
     _finish: Finish = "done"
     _usage: Usage = field(default_factory=Usage)
     _id: str = ""
+    origin: str = ""  # where fields go back that came with the answer
+    _came: CameWith = field(default_factory=CameWith)
+
+    def end_repetition(self, start: int) -> None:
+        """End an answer that only repeats itself, with the text before ``start``."""
+        kept, self._content = self.text[:start], TextBuffer()
+        self._content.add(kept.rstrip())
+        self._finish, self.finished = "repeated", True
 
     @property
     def text(self) -> str:
@@ -42,13 +52,29 @@ class Collector(ABC):
             ValueError: the data does not have the provider's format.
         """
 
+    def _list_fields(self) -> JsonObject:
+        """Return the fields that came with the answer and go back with it."""
+        return self._came.build_fields()
+
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         """Return the answer so far; the ids come from the headers of provider and broker."""
-        calls = build_finished_calls(self._calls, whole=self._finish != "length")
+        calls = build_finished_calls(self._calls, whole=self._finish in ("done", "refused"))
         reasoning = self._reasoning.text[:MAX_TEXT] or None
         cut = self._finish == "done" and len(self._content.text) > MAX_TEXT
+        more = [call.extras for call in calls]
+        extras: Extras | None = None
+        lost: tuple[Degradation, ...] = ()
+        try:
+            extras = build_extras(self.origin, self._list_fields(), reasoning, more)
+        except ValueError as error:
+            calls = tuple(call.model_copy(update={"extras": {}}) for call in calls)
+            lost = (describe_long_extras(str(error)),)
+        message = AssistantMessage(
+            content=self.text, tool_calls=calls, reasoning=reasoning, extras=extras
+        )
         return ModelResponse(
-            message=AssistantMessage(content=self.text, tool_calls=calls, reasoning=reasoning),
+            message=message,
+            degraded=lost,
             usage=self._usage,
             finish="length" if cut else self._finish,
             model=f"{self.provider}/{self.model}",

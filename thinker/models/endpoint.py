@@ -1,10 +1,11 @@
 """Call one provider address: post a request, feed the answer to a collector, keep deadlines."""
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from http import HTTPStatus
 from typing import NamedTuple
@@ -12,22 +13,31 @@ from urllib.parse import urlsplit
 
 import anyio
 import orjson
+import structlog
 
 from thinker.http.exchange import HttpAnswer, HttpError, Network
-from thinker.http.retry_after import parse_retry_after
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
 from thinker.models.collector import Collector
+from thinker.models.quirks import build_effort
 from thinker.models.refused_fields import RefusedFields
+from thinker.models.repetition import RepetitionWatch
+from thinker.models.request_form import MAX_FORMS, RequestForm
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
+from thinker.protocol.degradations import WORDS, Degradation
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject, ToolSpec
+from thinker.protocol.notices import FailureKind
 from thinker.protocol.providers import Provider
-from thinker.worker_errors import RetryableModelError
+from thinker.worker_errors import ModelError, RetryableModelError
 
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes; the limit of a frame on the wire to the supervisor
 LINGER = 0.25  # seconds to wait for the end of a stream after its end mark
+NUL = b"\\u0000"
+UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+log = structlog.get_logger()
 AFTER_FINISH = 5.0  # seconds to wait for usage and the end mark after a complete answer
 
 
@@ -46,7 +56,15 @@ class ModelTimeouts(NamedTuple):
 
 
 STANDARD_TIMEOUTS = ModelTimeouts()
-LOCAL_TIMEOUTS = ModelTimeouts(first_token=300.0)  # a local server may have to load the model first
+# A local server may have to load the model, and a slow board reads 5 to 10 tokens a second.
+LOCAL_TIMEOUTS = ModelTimeouts(first_token=900.0, idle=300.0, total=3600.0)
+
+
+def choose_timeouts(provider: Provider, url: str) -> ModelTimeouts:
+    """Return the deadlines for a provider at this address, with the provider's own settings."""
+    usual = LOCAL_TIMEOUTS if is_local_address(url) else STANDARD_TIMEOUTS
+    chosen = usual._replace(**provider.timeouts)
+    return chosen._replace(total=max(usual.total, 2 * chosen.first_token))
 
 
 @dataclass
@@ -59,7 +77,10 @@ class ModelEndpoint:
     transport: Network | None = None  # replaces the network
     timeouts: ModelTimeouts = STANDARD_TIMEOUTS
     clock: Callable[[], float] = time.time  # to convert a Retry-After date to seconds
-    _refused: RefusedFields = field(default_factory=RefusedFields, init=False)
+    _refused: RefusedFields = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._refused = RefusedFields(self.clock)
 
     @cached_property
     def network(self) -> Network:
@@ -91,14 +112,18 @@ class ModelEndpoint:
             body, lambda sent: self._post_body(sent, new_collector(), request)
         )
 
+    def list_refused_fields(self) -> Mapping[str, str]:
+        """Return the fields that the model has refused, with the provider's words."""
+        return self._refused.list_known()
+
     def encode_request(self, body: Mapping[str, object]) -> bytes:
         """Return the bytes that `post_request` would post first."""
-        return orjson.dumps(self._refused.remove_known(body))
+        return encode_body(self._refused.remove_known(body))
 
     async def _post_body(
         self, body: Mapping[str, object], collector: Collector, request: ModelRequest
     ) -> ModelResponse:
-        return await self.post_bytes(orjson.dumps(body), collector, request)
+        return await self.post_bytes(encode_body(body), collector, request)
 
     async def post_bytes(
         self, data: bytes, collector: Collector, request: ModelRequest
@@ -116,7 +141,10 @@ class ModelEndpoint:
         start = anyio.current_time()
         end = start + timeouts.total
         first = min(end, start + timeouts.first_token) if streams else end
-        with self._apply_deadline(first, lambda: collector.finished) as scope:
+        before = meter.got
+        with self._apply_deadline(
+            first, lambda: collector.finished, lambda: meter.got > before
+        ) as scope:
             response = await self.network.send("POST", self.url, self.headers, body)
             meter.status = response.status
             with closing(response):
@@ -132,7 +160,7 @@ class ModelEndpoint:
                     if not collector.finished:
                         raise self._build_unreadable_error(data)
         if not collector.finished:
-            raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
+            raise self._build_cut_error()
         headers = response.headers
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
         return collector.build_response(request_id, response.call_id)
@@ -146,7 +174,7 @@ class ModelEndpoint:
         end: float,
     ) -> None:
         reader, meter, on_text = EventReader(), request.meter, request.on_text
-        size, shown, ended = 0, "", False
+        size, shown, ended, watch = 0, "", False, RepetitionWatch()
         async for chunk in response.iter_pieces():
             if ended:
                 continue  # only a connection read to its end can be reused
@@ -161,6 +189,10 @@ class ModelEndpoint:
             # The complete text follows immediately, so a last update would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text
+                start = watch.find_repetition(shown)
+                if start is not None:
+                    collector.end_repetition(start)
+                    return  # the connection is closed, so that the server stops
                 on_text(shown)
         if not ended:
             self._feed_events(collector, reader.close())
@@ -185,10 +217,10 @@ class ModelEndpoint:
                 body = await self._read_body(response, meter)
         except RetryableModelError:
             body = b""
-        text = body.decode("utf-8", "replace")
-        complaint = failures.parse_stated_error(body) or failures.ProviderError(text)
-        wait = parse_retry_after(response.headers, self.clock())
-        return failures.build_failure(self.account, response.status, complaint, wait)
+        headers = response.headers
+        complaint = failures.parse_refusal(body, headers.get("x-amzn-errortype", ""))
+        now = self.clock()
+        return failures.build_failure(self.account, response.status, complaint, headers, now)
 
     def _feed_data(self, collector: Collector, data: bytes) -> bool:
         complaint = failures.parse_stated_error(data)
@@ -199,9 +231,10 @@ class ModelEndpoint:
         except ValueError as error:
             raise self._build_unreadable_error(data) from error
 
-    def _build_unreadable_error(self, data: bytes) -> RetryableModelError:
+    def _build_unreadable_error(self, data: bytes) -> ModelError:
         name, excerpt = self.account.provider.name, self.account.format_excerpt(data)
-        return RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
+        error = RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
+        return _mark(error, FailureKind.UNREADABLE)
 
     def _check_size(self, size: int) -> int:
         if size > MAX_RESPONSE:
@@ -211,11 +244,15 @@ class ModelEndpoint:
 
     @contextmanager
     def _apply_deadline(
-        self, deadline: float, enough: Callable[[], bool] = lambda: False
+        self,
+        deadline: float,
+        enough: Callable[[], bool] = lambda: False,
+        begun: Callable[[], bool] = lambda: False,
     ) -> Iterator[anyio.CancelScope]:
         """Apply a deadline (event-loop time, which the scope may move) and translate HTTP errors.
 
-        An interruption is not an error if ``enough`` returns that the answer is complete.
+        An interruption is not an error if ``enough`` returns that the answer is complete; ``begun``
+        returns whether a part of it has come.
         """
         provider = self.account.provider
         try:
@@ -224,13 +261,43 @@ class ModelEndpoint:
         except HttpError as error:
             if enough():
                 return
+            if begun():
+                raise self._build_cut_error() from error
             address = urlsplit(self.url)  # whose user and path may be secrets
             host = f"{address.hostname}:{address.port}" if address.port else address.hostname
             hint = "is it running?" if provider.local else "check the network and baseUrl"
             text = f"{provider.name} is unreachable at {host} ({type(error).__name__}); {hint}"
-            raise RetryableModelError(text) from error
+            raise _mark(RetryableModelError(text), FailureKind.UNREACHABLE) from error
         if scope.cancelled_caught and not enough():
-            raise RetryableModelError(f"{provider.name} timed out")
+            what = "timed out in the middle of its answer" if begun() else "timed out"
+            kind = FailureKind.CUT if begun() else FailureKind.TIMEOUT
+            raise _mark(RetryableModelError(f"{provider.name} {what}"), kind)
+
+    def _build_cut_error(self) -> ModelError:
+        error = RetryableModelError(f"{self.account.provider.name} cut its answer short")
+        return _mark(error, FailureKind.CUT)
+
+
+def _mark(error: ModelError, kind: FailureKind) -> ModelError:
+    error.kind = kind
+    return error
+
+
+def encode_body(body: Mapping[str, object]) -> bytes:
+    """Return a body as JSON, without NUL and lone surrogates, which several providers refuse."""
+    try:
+        data = orjson.dumps(body)
+    except TypeError:  # a lone surrogate; the tools are from orjson itself
+        return orjson.dumps(_remove_unsendable(body))
+    return orjson.dumps(_remove_unsendable(orjson.loads(data))) if NUL in data else data
+
+
+def _remove_unsendable(value: object) -> object:
+    if isinstance(value, str):
+        return UNSENDABLE.sub("", value)
+    if isinstance(value, Mapping):
+        return {key: _remove_unsendable(inner) for key, inner in value.items()}
+    return [_remove_unsendable(inner) for inner in value] if isinstance(value, list) else value
 
 
 class ProviderModel(ABC):
@@ -248,30 +315,85 @@ class ProviderModel(ABC):
         timeouts: ModelTimeouts = STANDARD_TIMEOUTS,
     ) -> None:
         self.name = f"{provider.name}/{model}"
-        self._account = failures.Account(provider, model, api_key)
+        self._account = failures.Account(provider, model, api_key, base_url)
         url = model_endpoints.build_chat_url(provider, base_url, model)
         headers = model_endpoints.build_headers(provider, api_key)
-        self._tools: Sequence[ToolSpec] = ()
+        self._tools: tuple[Sequence[ToolSpec], RequestForm | None] = ((), None)
         self._tools_json = orjson.Fragment(b"[]")
+        self._plain = self._form = RequestForm(least=self._account.rules.schema_rank)
+        self._form_ends = 0.0
         self._endpoint = ModelEndpoint(self._account, url, headers, transport, timeouts)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Make one call; streams if the request has an ``on_text``."""
-        body: dict[str, object] = {**self._build_body(request)}
-        if request.tools:
-            if request.tools is not self._tools:
+        """Make one call; streams if the request has an ``on_text``.
+
+        After a refusal of tools or history the call is made again in another form, which is
+        remembered once the model has answered.
+        """
+        form = self._get_form()
+        for _ in range(MAX_FORMS):
+            try:
+                response = await self._post_in_form(request, form)
+            except failures.PartRefusedError as error:
+                if isinstance(error, failures.OutputRefusedError) and request.output is not None:
+                    raise
+                following = form.find_next(error, request)
+                if following is None:
+                    raise
+                log.warning("request_form_changed", model=self.name, words=error.words[:WORDS])
+                form = following
+            else:
+                return self._finish_call(request, response, form)
+        return await self._post_in_form(request, form)
+
+    async def _post_in_form(self, request: ModelRequest, form: RequestForm) -> ModelResponse:
+        body: dict[str, object] = {**self._build_body(request, form)}
+        if "tools" in body and request.tools:
+            if request.tools is not self._tools[0] or form is not self._tools[1]:
                 # Most of a request, and rarely changed.
-                self._tools = request.tools
+                self._tools = (request.tools, form)
                 self._tools_json = orjson.Fragment(orjson.dumps(body["tools"]))
             body["tools"] = self._tools_json
         account = self._account
         if request.rehearsed:
             raise RehearsedRequest(self._endpoint.encode_request(body))
-        collector = partial(self._collector, account.provider.name, account.model)
+        collector = partial(
+            self._collector, account.provider.name, account.model, origin=account.origin
+        )
         return await self._endpoint.post_request(body, collector, request)
+
+    def _get_form(self) -> RequestForm:
+        """Return the form that the model took last, or the usual one after its time."""
+        if self._form is not self._plain and self._endpoint.clock() > self._form_ends:
+            self._form = self._plain
+        return self._form
+
+    def _finish_call(
+        self, request: ModelRequest, response: ModelResponse, form: RequestForm
+    ) -> ModelResponse:
+        """Remember the form, and return the response with what it went without."""
+        if form is not self._form:
+            self._form, self._form_ends = form, self._endpoint.clock() + form.keeps
+        lost = (*form.list_degradations(request.tools), *self._list_lost_settings(request))
+        return replace(response, degraded=(*response.degraded, *lost)) if lost else response
+
+    def _list_lost_settings(self, request: ModelRequest) -> Iterator[Degradation]:
+        """Yield the degradation of an effort that the model cannot have, or refused."""
+        if request.reasoning is None:
+            return
+        effort = build_effort(self._account.rules, request.reasoning)
+        refused = self._endpoint.list_refused_fields()
+        words = next((refused[name] for name in effort.fields if name in refused), "")
+        if effort.problem or words:
+            yield Degradation(
+                kind="setting",
+                subject="effort",
+                what=effort.problem or "was refused by the provider",
+                words=words[:WORDS],
+            )
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
 
     @abstractmethod
-    def _build_body(self, request: ModelRequest) -> JsonObject: ...
+    def _build_body(self, request: ModelRequest, form: RequestForm) -> JsonObject: ...

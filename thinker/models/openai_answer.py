@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall
+from thinker.models.came_with import OWN_FORM, CameWith
 from thinker.models.collector import Collector
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.methods import Finish
@@ -44,13 +45,17 @@ class _Function(_LenientModel):
 
 
 class _Call(_LenientModel):
+    model_config = ConfigDict(extra="allow")
+
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
 
 
 class _Part(_LenientModel):
-    """A message, or the part of one that a chunk adds."""
+    """A message, or the part of one that a chunk adds, with all its fields."""
+
+    model_config = ConfigDict(extra="allow")
 
     content: Annotated[str | None, BeforeValidator(_join_text_parts)] = None
     reasoning_content: Annotated[str | None, BeforeValidator(_keep_text)] = None
@@ -95,7 +100,8 @@ class OpenAIAnswer(Collector):
         part = choice.delta or choice.message
         if part is not None:
             self._content.add(part.content)
-            self._reasoning.add(part.reasoning_content or part.reasoning)
+            if part.reasoning_content or part.reasoning or part.model_extra:
+                self._keep_extras(part)
             self._refusal.add(part.refusal)
             for call in part.tool_calls or ():
                 self._apply_call_part(call, new=part is choice.message)
@@ -104,6 +110,14 @@ class OpenAIAnswer(Collector):
         if choice.finish_reason or choice.message is not None:
             self._finish = FINISH.get(choice.finish_reason or "", "done")
             self.finished = True
+
+    def _keep_extras(self, part: _Part) -> None:
+        """Keep the reasoning under its name, and fields that we do not know."""
+        self._reasoning.add(part.reasoning_content or part.reasoning)
+        for name in ("reasoning_content", "reasoning"):
+            if text := getattr(part, name):
+                self._came.add_text(name, text)
+        self._came.add_fields(part.model_extra or {})
 
     def _apply_call_part(self, part: _Call, *, new: bool) -> None:
         function = part.function or _Function()
@@ -114,6 +128,9 @@ class OpenAIAnswer(Collector):
         call.id = call.id or part.id or ""
         call.name = call.name or function.name or ""
         call.arguments.add(function.arguments)
+        if part.model_extra and part.model_extra.keys() - OWN_FORM:
+            call.came = call.came or CameWith()
+            call.came.add_fields(part.model_extra)
 
     def _find_continued_call(self, part: _Call, function: _Function) -> OpenCall | None:
         """Return the call that a streamed part continues; None if it starts one.

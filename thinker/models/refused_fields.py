@@ -1,5 +1,6 @@
-"""Fields of a request that a server refuses although most accept them: omit them afterwards."""
+"""Fields of a request that a server refuses although most accept them: omit them for a day."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
@@ -7,17 +8,30 @@ from thinker.models.failures import LENGTHS, FieldRefusedError
 
 T = TypeVar("T")
 MAX_REFUSED_FIELDS = 5  # fields that one call may find refused
+REMEMBERED = 86_400.0  # seconds; servers change
 
 
 class RefusedFields:
-    """The fields that one model has refused; a refused length limit is sent by its other name."""
+    """The fields that one model has refused; a refused length limit is sent by its other name.
 
-    def __init__(self) -> None:
-        self._known: frozenset[str] = frozenset()
+    ``clock`` returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._known: dict[str, tuple[float, str]] = {}  # until when, and the provider's words
+        self._clock = clock
+
+    def list_known(self) -> Mapping[str, str]:
+        """Return the fields that are known to be refused, with the provider's words."""
+        if not self._known:
+            return {}
+        now = self._clock()
+        self._known = {name: found for name, found in self._known.items() if found[0] > now}
+        return {name: words for name, (_, words) in self._known.items()}
 
     def remove_known(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Return the body without fields that are known to be refused."""
-        return _remove_fields(body, self._known)
+        return _remove_fields(body, self.list_known())
 
     async def post_without_refused(
         self, body: Mapping[str, object], post: Callable[[Mapping[str, object]], Awaitable[T]]
@@ -26,22 +40,28 @@ class RefusedFields:
 
         A field counts as refused once the model has answered without it.
         """
-        refused = self._known
+        refused = dict(self.list_known())
+        known = len(refused)
         for _ in range(MAX_REFUSED_FIELDS):
             sent = _remove_fields(body, refused)
             try:
                 answer = await post(sent)
             except FieldRefusedError as error:
-                if error.field not in sent:
+                names = {error.field, *([LENGTHS[error.field]] if error.too_large else ())}
+                if not names & sent.keys():
                     raise
-                refused |= {error.field}
+                words = str(error).partition(": ")[2]
+                refused |= dict.fromkeys(names, words)
             else:
-                self._known |= refused
+                if len(refused) > known:
+                    until = self._clock() + REMEMBERED
+                    found = {name: (until, words) for name, words in refused.items()}
+                    self._known = {**found, **self._known}
                 return answer
         return await post(_remove_fields(body, refused))
 
 
-def _remove_fields(body: Mapping[str, object], refused: frozenset[str]) -> Mapping[str, object]:
+def _remove_fields(body: Mapping[str, object], refused: Mapping[str, str]) -> Mapping[str, object]:
     if not refused:
         return body
     kept = {name: value for name, value in body.items() if name not in refused}

@@ -4,23 +4,24 @@ Where: is a failed model call retried, after a 429 as well?
 """
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from typing import TypeVar
 
 import anyio
-import orjson
 import structlog
 
 from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
-from thinker.protocol.messages import AUTO, AssistantMessage, Message, ToolResult, UserMessage
+from thinker.protocol.degradations import Degradation, cut_words
+from thinker.protocol.notices import FailureKind
 
 FIRST_DELAY_SECONDS = 1.0  # doubled with every attempt
 MAX_DELAY_SECONDS = 60.0  # give up if a provider requests more
+MORE_ATTEMPTS, MAX_ATTEMPTS = 2, 50  # beyond the usual, for a server that is starting
 Answer = TypeVar("Answer")
 log = structlog.get_logger()
 
@@ -55,14 +56,18 @@ class Retries:
     async def call_with_retries(self, model: str, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Call a model until it answers or a retry is useless; raise the last failure."""
         end = self.clock() + self.patience
-        attempt = 1
+        attempt, extra = 1, 0
         while True:
             try:
                 return await call()
             except worker_errors.RetryableModelError as error:
                 wait = compute_delay(attempt, error.retry_after, self.rng)
                 too_long = (error.retry_after or 0.0) > MAX_DELAY_SECONDS
-                if attempt >= self.attempts or too_long or self.clock() + wait > end:
+                # A server that was answering is starting again; one that loads its model says so.
+                returning = error.kind is FailureKind.CUT or error.is_loading
+                more = MORE_ATTEMPTS if returning or extra else 0
+                extra = max(extra, MAX_ATTEMPTS if error.is_loading else more)
+                if attempt >= self.attempts + extra or too_long or self.clock() + wait > end:
                     raise
                 why = format_headline(error)
                 log.warning(
@@ -92,9 +97,9 @@ class RetryingModel(ModelWrapper):
 class FallbackModel:
     """Calls the first model, and the next one whenever a model fails.
 
-    A request that is too long goes to no other model: it must be shortened. If all fail, the first
-    model whose failure tools may have caused is called once more without tools: an answer in words
-    is better than none.
+    A request that is too long goes only to a model that takes more, and one that a content filter
+    rejected to none. If all fail, the first model whose failure tools may have caused is called
+    once more with its tools offered as text.
     """
 
     models: Sequence[Model]
@@ -111,57 +116,60 @@ class FallbackModel:
             AccountError: every model refused its key.
             ModelError: the last other failure, or a request that is too long.
         """
-        over_tools: list[Model] = []
+        over_tools: list[tuple[Model, worker_errors.ModelError]] = []
+        failed: list[tuple[str, worker_errors.ModelError]] = []
         transient: worker_errors.ModelError | None = None  # the last failure that needs no operator
         for model, following in zip_longest(self.models, self.models[1:]):
             try:
-                return await model.complete(request)
-            except worker_errors.ContextOverflowError:
+                response = await model.complete(request)
+            except worker_errors.FilteredError:
                 raise
             except worker_errors.ModelError as error:
+                if isinstance(error, worker_errors.ContextOverflowError) and not error.elsewhere:
+                    raise
+                failed.append((model.name, error))
                 if error.over_tools and request.tools:
-                    over_tools.append(model)
+                    over_tools.append((model, error))
                 if not isinstance(error, worker_errors.AccountError):
                     transient = error
                 if following is None and not over_tools:
-                    raise transient or error from None
+                    last = transient or error
+                    last.degraded += _describe_failures(failed[:-1], "failed")
+                    raise last from None
                 log.warning(
                     "model_fallback",
                     model=model.name,
-                    next_model=following.name if following else "text only",
+                    next_model=following.name if following else "tools as text",
                     error=format_headline(error),
                 )
-        return await over_tools[0].complete(make_text_only(request))
+            else:
+                if not failed:
+                    return response
+                lost = _describe_failures(failed, f"failed, and {model.name} answered")
+                return replace(response, degraded=(*lost, *response.degraded))
+        return await _offer_as_text(*over_tools[0], request)
 
     async def aclose(self) -> None:
         for model in self.models:
             await model.aclose()
 
 
-def make_text_only(request: ModelRequest) -> ModelRequest:
-    """Return the request without tools, its earlier tool calls rewritten as text.
-
-    Providers refuse tool calls in a transcript whose tools are not declared.
-    """
-    return replace(
-        request,
-        tools=(),
-        tool_choice=AUTO,
-        messages=tuple(_rewrite_tool_messages(request.messages)),
+def _describe_failures(
+    failed: Sequence[tuple[str, worker_errors.ModelError]], what: str
+) -> tuple[Degradation, ...]:
+    return tuple(
+        Degradation(kind="model", subject=name, what=what, words=cut_words(str(error)))
+        for name, error in failed
     )
 
 
-def _rewrite_tool_messages(messages: Iterable[Message]) -> Iterator[Message]:
-    for message in messages:
-        if isinstance(message, ToolResult):
-            result = f"[Result of {message.name}]\n{message.text}"
-            yield UserMessage(content=result, images=message.images)
-        elif isinstance(message, AssistantMessage) and message.tool_calls:
-            calls = (
-                f"[Called {call.name} with {orjson.dumps(call.arguments).decode()}]"
-                for call in message.tool_calls
-            )
-            text = [message.content] if message.content else []
-            yield AssistantMessage(content="\n".join([*text, *calls]))
-        else:
-            yield message
+async def _offer_as_text(
+    model: Model, error: worker_errors.ModelError, request: ModelRequest
+) -> ModelResponse:
+    # Rarely needed; importing it here keeps processes small.
+    from thinker.models.tooltext import TextTools  # noqa: PLC0415 - see above
+
+    response = await TextTools(model).complete(request)
+    words = cut_words(str(error).partition(": ")[2])
+    lost = Degradation(kind="tools", subject=model.name, what="offered as text", words=words)
+    return replace(response, degraded=(*response.degraded, lost))

@@ -23,13 +23,16 @@ from thinker.models.base import (
 )
 from thinker.models.call_arguments import build_tool_call
 from thinker.models.failures import ToolsRefusedError, format_headline
+from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
 from thinker.toolcalls.quoting import Quotation
+from thinker.toolcalls.text.compact import format_compact_block, format_compact_call
 from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, rewrite_as_text
 from thinker.toolcalls.text.inject import (
     INTERNAL,
     format_call_block,
     format_opening_tag,
+    format_tool_call,
     join_instructions,
 )
 from thinker.toolcalls.text.parser import (
@@ -43,7 +46,7 @@ from thinker.toolcalls.text.parser import (
 from thinker.toolcalls.text.payload import build_parser_rules
 
 BEGUN = "<tool_call"
-ToolCalls = Literal["native", "text", "auto"]
+ToolCalls = Literal["native", "text", "text-full", "auto"]
 THOUGHT = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL)
 log = structlog.get_logger()
 
@@ -52,25 +55,29 @@ def wrap_tool_calls(model: Model, mode: ToolCalls) -> Model:
     """Return the model with tools offered in this mode; ``auto`` is native until refused."""
     if mode == "native":
         return model
-    return TextTools(model) if mode == "text" else AutoTools(model)
+    return AutoTools(model) if mode == "auto" else TextTools(model, full=mode == "text-full")
 
 
-def format_tool_block(tools: Sequence[ToolSpec], choice: ToolChoice) -> str:
+def format_tool_block(tools: Sequence[ToolSpec], choice: ToolChoice, *, full: bool = False) -> str:
     """Return the text that goes before the system prompt to offer tools as text."""
-    if not tools:
-        return ""
+    if not full or not tools:
+        return format_compact_block(tools, choice)
     names = {tool.name for tool in tools}
     internal = [name for name in INTERNAL if name not in names]  # unless offered
     return join_instructions(format_call_block(tools, choice, internal=internal), RESULTS)
 
 
+@dataclass(eq=False)
 class TextTools(ModelWrapper):
-    """A model that is offered its tools as text."""
+    """A model that is offered its tools as text; ``full``: with schemas, and quoted arguments."""
+
+    full: bool = False
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        instructions = format_tool_block(request.tools, request.tool_choice)
+        instructions = format_tool_block(request.tools, request.tool_choice, full=self.full)
         calls = _can_call_tools(request)  # a schema of the answer would forbid calls
-        history = rewrite_as_text(request.messages)
+        write_call = format_tool_call if self.full else format_compact_call
+        history = rewrite_as_text(request.messages, write_call)
         asked = replace(
             request,
             system=join_instructions(instructions, request.system),
@@ -92,6 +99,7 @@ class AutoTools(ModelWrapper):
     """A model that is offered tools natively, and as text once it has refused them."""
 
     _text: TextTools | None = field(default=None, init=False)
+    _lost: Degradation | None = field(default=None, init=False)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         if self._text is None:
@@ -99,8 +107,14 @@ class AutoTools(ModelWrapper):
                 return await self.model.complete(request)
             except ToolsRefusedError as error:
                 log.warning("tool_calls_as_text", model=self.name, why=format_headline(error))
-                self._text = TextTools(self.model)
-        return await self._text.complete(request)
+                self._text, words = TextTools(self.model), str(error).partition(": ")[2][:WORDS]
+                self._lost = Degradation(
+                    kind="tools", subject=self.name, what="offered as text", words=words
+                )
+        response = await self._text.complete(request)
+        if self._lost is None or not request.tools:
+            return response
+        return replace(response, degraded=(*response.degraded, self._lost))
 
 
 def _can_call_tools(request: ModelRequest) -> bool:
@@ -109,7 +123,7 @@ def _can_call_tools(request: ModelRequest) -> bool:
 
 def _build_parser(request: ModelRequest, key: str) -> TextCallParser:
     """Return a parser of answers whose calls must carry this key, if any."""
-    limits = build_parser_rules(request.tools, request.tool_choice)
+    limits = build_parser_rules(request.tools, request.tool_choice, plain=True)
     return TextCallParser(limits, format_opening_tag(key), Quotation())
 
 
@@ -158,11 +172,9 @@ def _parse_response(request: ModelRequest, response: ModelResponse, key: str) ->
     if key and not found and _is_missing_key(request, text):
         found = [ToolCall(id=f"call_{made + 1}", name=UNREADABLE, malformed=text)]
         text = ""
-    return AssistantMessage(
-        content=text,
-        tool_calls=(*message.tool_calls, *found),
-        reasoning=thought[1].strip() if thought else message.reasoning,
-    )
+    changes = {"content": text, "tool_calls": (*message.tool_calls, *found)}
+    thoughts = {"reasoning": thought[1].strip()} if thought else {}
+    return message.model_copy(update=changes | thoughts)
 
 
 def _is_missing_key(request: ModelRequest, text: str) -> bool:

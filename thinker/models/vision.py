@@ -9,6 +9,8 @@ import structlog
 from thinker.history import describe_images
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
+from thinker.protocol.degradations import Degradation, cut_words
+from thinker.protocol.messages import UserMessage
 from thinker.worker_errors import ContextOverflowError, FatalModelError
 
 log = structlog.get_logger()
@@ -42,6 +44,7 @@ class VisionFilter(ModelWrapper):
         messages = tuple(map(describe_images, request.messages))
         if messages == request.messages:
             return await self.model.complete(request)
+        words = ""
         if self.sees:
             try:
                 return await self.model.complete(request)
@@ -49,4 +52,11 @@ class VisionFilter(ModelWrapper):
                 raise
             except FatalModelError as error:
                 log.warning("pictures_refused", model=self.name, error=format_headline(error))
-        return await self.model.complete(replace(request, messages=messages))
+                words = cut_words(str(error))
+        response = await self.model.complete(replace(request, messages=messages))
+        newest = [one.images for one in request.messages if isinstance(one, UserMessage)][-1:]
+        if not (words or any(newest)):  # earlier pictures were told with their own messages
+            return response
+        what = f"was described to {self.name}, which does not see it"
+        lost = Degradation(kind="message", subject="a picture", what=what, words=words)
+        return replace(response, degraded=(lost, *response.degraded))

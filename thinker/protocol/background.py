@@ -16,11 +16,13 @@ SESSION_COMPACT = "session/compact"
 FACTS_EXTRACT = "facts/extract"
 TEXTS_EMBED = "texts/embed"
 MODEL_TRY = "model/try"
+WORK_CANCEL = "work/cancel"  # notification: end summaries and extractions under way
 MAX_EMBEDDED_TEXTS = 64  # in one request
 MAX_EMBEDDED_CHARACTERS = 2000  # of one text; many models read only 512 tokens
 Trial: TypeAlias = Literal["chat", "tools", "images", "schema", "embeddings"]
 TRIALS: tuple[Trial, ...] = get_args(Trial)
 MODEL_CALL_SECONDS = 120.0  # limit for the model call of one request
+LOCAL_CALL_SECONDS = 1200.0  # as above, of a local model, which may first have to be loaded
 
 Category: TypeAlias = Literal[  # of facts; the extraction prompt lists them
     "preference", "background", "pattern", "project", "contact", "decision"

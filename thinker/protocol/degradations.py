@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from thinker.protocol.messages import Frozen
+from thinker.protocol.visible_text import make_printable
 
 WORDS = 300  # characters kept of a provider's or server's own words
 
@@ -31,3 +32,13 @@ class Degradation(Frozen):
     subject: str = ""
     what: str
     words: str = Field(default="", max_length=WORDS + 1)
+
+    def __str__(self) -> str:
+        said = f" ({self.words})" if self.words else ""
+        return f"{self.subject or self.kind} {self.what}{said}"
+
+
+def cut_words(text: str) -> str:
+    """Return a provider's or server's words on one line, as long as `Degradation.words` may be."""
+    words = make_printable(" ".join(text.split()))
+    return words if len(words) <= WORDS else f"{words[:WORDS]}…"

@@ -13,6 +13,7 @@ from typing import Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
+from thinker.protocol.messages import Effort
 from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
@@ -33,21 +34,29 @@ class ThinkerSettings(BaseModel):
     """The model. Its variable is the provider's own, such as GROQ_MODEL."""
     base_url: str = ""
     """Address of the provider's API; empty: its default."""
+    context_tokens: int = 0
+    """Tokens that the model reads at once; 0: as its server or the table says."""
+    known_windows: tuple[str, ...] = ()
+    """Windows that the built-in table knows: `provider/model=tokens`."""
     providers: tuple[Provider, ...] = ()
     """Providers of agents.json that the agent uses, as JSON."""
     fallback_models: tuple[str, ...] = ()
     """Models to try when the first fails: `model` or `provider/model`."""
     temperature: float = 0.4
     """Sampling temperature."""
+    effort: Effort | None = None
+    """How much the model reasons: `off`, `low`, `medium`, `high` or tokens."""
     max_steps: int = 8
     """Model calls in one turn."""
+    max_output_tokens: int = 0
+    """Tokens of one answer; 0: the provider's own limit, or 4096 if it is local."""
     max_tokens_per_turn: int = 0
     """Tokens in one turn; 0: no limit."""
     vision: Literal["auto", "on", "off"] = "auto"
     """Whether the model is sent pictures; `auto`: by its name."""
     recent_image_threshold: int = 10
     """How many of the newest messages keep their pictures."""
-    tool_calls: Literal["native", "text", "auto"] = "auto"
+    tool_calls: Literal["native", "text", "text-full", "auto"] = "auto"
     """How the model calls tools."""
     structured_output: Literal["native", "text", "auto"] = "auto"
     """How an answer's JSON schema is sent."""

@@ -44,6 +44,7 @@ SENTENCES = {
     "tool_call_broke": "a tool broke; the model is told. This is a fault of the tool's code",
     "approval_needed": "waits: {tool} needs an approval; see: orchestrator approvals list",
     "turn_replied": "answered {chat} in {duration}: {usage}{ending}",
+    "turn_degraded": "answers with less: {what}",
     "turn_cancelled": "stopped answering {chat}",
     "turn_waits": "cannot answer yet: {problem}; messages wait",
     "turn_broke": f"{FAULT}; the answer is tried again",

@@ -70,6 +70,10 @@ def count_values(json: JsonValue) -> int:
     return count
 
 
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class SideEffect(StrEnum):
     """The effect of running a tool a second time; decides how a crashed call is recovered."""
 
@@ -124,6 +128,7 @@ class ToolCall(Frozen):
 
     If the arguments are not a JSON object and cannot be repaired, ``malformed`` holds them as
     written and ``arguments`` is empty. ``repaired`` says whether their JSON had to be repaired.
+    ``extras`` are other fields of the call, which go back with it as `Extras` do.
     """
 
     id: str
@@ -131,6 +136,18 @@ class ToolCall(Frozen):
     arguments: JsonObject = {}
     malformed: str | None = None
     repaired: bool = False
+    extras: JsonObject = Field(default={}, exclude_if=_is_empty)
+
+
+class Extras(Frozen):
+    """What else came with an answer, such as signed reasoning, as the provider sent it.
+
+    Only the adapter that stored the ``fields`` reads them. They go back to their ``origin``, a
+    provider with its host and model, and to no other.
+    """
+
+    origin: str
+    fields: JsonObject = {}
 
 
 FROM: dict[Origin, str] = {"other_user": "another person", "tool": "a tool", "web": "the web"}
@@ -211,6 +228,7 @@ class AssistantMessage(Frozen):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
+    extras: Extras | None = Field(default=None, exclude_if=_is_empty)
     origin: Origin = "user"
     private: bool = False
     mixed: bool = False
@@ -307,6 +325,11 @@ class ToolChoice(Frozen):
         return self.mode in ("required", "function")
 
 
+EffortLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+# How much a model reasons: a level, or a budget in tokens, of which 0 is off.
+Effort: TypeAlias = EffortLevel | Annotated[int, Field(ge=0, le=1_000_000)]
+
+
 class Reasoning(Frozen):
     """How a model reasons before it answers.
 
@@ -314,7 +337,7 @@ class Reasoning(Frozen):
     the reasoning from the record; ``include`` sends the model its own earlier reasoning again.
     """
 
-    effort: Literal["low", "medium", "high"] | None = None
+    effort: EffortLevel | None = None
     max_tokens: int | None = None
     exclude: bool = False
     include: bool = False
@@ -323,6 +346,12 @@ class Reasoning(Frozen):
     def is_recorded(self) -> bool:
         """Whether the reasoning is stored with the step."""
         return self.include or not self.exclude
+
+    def replace_effort(self, effort: Effort) -> "Reasoning":
+        """Return the same with another effort."""
+        budget = isinstance(effort, int)
+        amount = {"effort": None if budget else effort, "max_tokens": effort if budget else None}
+        return self.model_copy(update=amount)
 
 
 AUTO, NO_TOOLS = ToolChoice(), ToolChoice(mode="none")

@@ -17,10 +17,12 @@ from typing import Literal, TypeAlias
 from pydantic import Field, SkipValidation
 
 from thinker.protocol.call_timing import CallTiming
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.environments import Environments
 from thinker.protocol.messages import (
     AUTO,
     AssistantMessage,
+    Effort,
     Frozen,
     JsonObject,
     LayerRecord,
@@ -37,7 +39,7 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.sandbox import SandboxReport
 from thinker.protocol.vectors import Vector
 
-Finish: TypeAlias = Literal["done", "length", "refused"]  # why a model response ended
+Finish: TypeAlias = Literal["done", "length", "refused", "repeated"]  # why a response ended
 
 # The kind of turn, which decides the layers of its prompt.
 Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request", "hook"]
@@ -136,7 +138,7 @@ class RecordedStep(Frozen):
 
 
 class RequestOptions(Frozen):
-    """Options of an API request, besides its conversation.
+    """Options of an API request, besides its conversation, or of a task.
 
     ``instructions`` go at the end of the system prompt; ``output_schema`` is the JSON Schema of the
     answer. None means the agent's own setting. With ``one_call`` only the first tool call of each
@@ -147,6 +149,7 @@ class RequestOptions(Frozen):
     output_schema: JsonObject | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
+    effort: Effort | None = None
     one_call: bool = False
 
 
@@ -247,7 +250,9 @@ class JoinedMessages(Frozen):
 class TurnResult(Frozen):
     """The outcome of a turn. ``text`` is for the chat, ``error`` for the operator.
 
+    A ``notice`` is a text of the daemon, which no model reads: the model gave no answer.
     ``repaired`` says whether the answer's JSON was cut off or malformed, and had to be repaired.
+    ``degraded`` is what a failed model call did without; that of other calls is in their steps.
     """
 
     text: str
@@ -256,7 +261,9 @@ class TurnResult(Frozen):
     steps: int = 0
     tools_used: tuple[str, ...] = ()
     error: str | None = None
+    notice: bool = False
     repaired: bool = False
+    degraded: tuple[Degradation, ...] = ()
 
 
 class StepCommit(Frozen):
@@ -277,6 +284,7 @@ class StepCommit(Frozen):
     call_ids: tuple[str, ...] = ()
     timing: CallTiming | None = None
     prompt: PromptRecord | None = None  # sent with the process's first step of the turn
+    degraded: tuple[Degradation, ...] = ()
     ends: TurnResult | None = None
 
 

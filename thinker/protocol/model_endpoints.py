@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import HttpUrl, TypeAdapter
 
+from thinker.protocol.background import LOCAL_CALL_SECONDS, MODEL_CALL_SECONDS
+from thinker.protocol.context_windows import WindowProbe, list_window_probes
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider, split_reference
 from thinker.protocol.served_models import ServedModel
 
@@ -137,32 +141,66 @@ def list_served_models(settings: ThinkerSettings) -> dict[ServedUse, ServedModel
     return {use: model for use, model in every.items() if model is not None}
 
 
+def find_call_seconds(settings: ThinkerSettings) -> float:
+    """Return the limit for the model call of one request outside turns."""
+    used = list_used_endpoints(settings)
+    local = any(is_local_address(end.url) for end in used if end.use == "chat")
+    return LOCAL_CALL_SECONDS if local else MODEL_CALL_SECONDS
+
+
 def list_used_endpoints(settings: ThinkerSettings) -> Iterator[UsedEndpoint]:
     """Yield the HTTP endpoints that an agent may call.
 
     Unusable models are skipped; the worker logs them at start.
     """
+    found = dict[str, Provider]()
+    for provider, base, model in _list_chat_models(settings):
+        found.setdefault(build_chat_url(provider, base, model), provider)
+    yield from (UsedEndpoint(provider, url, "chat") for url, provider in found.items())
+    for use, served in list_served_models(settings).items():
+        serving = find_serving_provider(settings, use, served)
+        if serving is not None:
+            try:
+                base = normalize_url(served.base_url) if served.base_url else serving.base_url
+            except ValueError:
+                continue
+            yield UsedEndpoint(serving, build_use_url(use, serving, base, served.model), use)
+
+
+def list_used_probes(settings: ThinkerSettings) -> Iterator[tuple[Provider, WindowProbe]]:
+    """Yield where the servers of an agent's models may tell windows that no table has."""
+    known = dict(map(split_known_window, settings.known_windows))
+    found = dict[str, tuple[Provider, WindowProbe]]()
+    for provider, base, model in _list_chat_models(settings):
+        if f"{provider.name}/{model}" not in known or is_local_address(base):
+            for probe in list_probes_of_model(provider, base, model):
+                found.setdefault(probe.url, (provider, probe))
+    return iter(found.values())
+
+
+def list_probes_of_model(provider: Provider, base: str, model: str) -> Iterator[WindowProbe]:
+    """Yield where the server of a model may tell its window."""
+    if base and provider.wire == "openai" and not provider.deployments:
+        yield from list_window_probes(base, model, local=is_local_address(base))
+
+
+def split_known_window(entry: str) -> tuple[str, int]:
+    """Return the model and the tokens of an entry of `ThinkerSettings.known_windows`."""
+    model, _, tokens = entry.rpartition("=")
+    return model, int(tokens)
+
+
+def _list_chat_models(settings: ThinkerSettings) -> Iterator[tuple[Provider, str, str]]:
+    """Yield the providers of an agent's chat models with their base URLs and models."""
     entries = (*settings.fallback_models, *filter(None, (settings.small_model,)))
     models = (
         (settings.llm_provider, settings.model),
         *(split_model_reference(settings, e) for e in entries),
     )
-    known, found = list_known_providers(settings), dict[str, Provider]()
+    known = list_known_providers(settings)
     for name, model in models:
         provider = known.get(name)
         if provider is not None and provider.wire != "demo":
-            try:
-                base = find_base_url(settings, provider)
-            except ValueError:
-                continue
-            if base:
-                found.setdefault(build_chat_url(provider, base, model), provider)
-    yield from (UsedEndpoint(provider, url, "chat") for url, provider in found.items())
-    for use, served in list_served_models(settings).items():
-        provider = find_serving_provider(settings, use, served)
-        if provider is not None:
-            try:
-                base = normalize_url(served.base_url) if served.base_url else provider.base_url
-            except ValueError:
-                continue
-            yield UsedEndpoint(provider, build_use_url(use, provider, base, served.model), use)
+            with suppress(ValueError):
+                if base := find_base_url(settings, provider):
+                    yield provider, base, model

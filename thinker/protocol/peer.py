@@ -38,6 +38,7 @@ INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32600, -32601, -32602
 FENCED = -32001  # the caller no longer owns the turn
 CANCELLED = -32002
 FAILED = -32003  # an expected failure; the message is for people
+TOO_LONG = -32004  # the model cannot read so much
 
 
 class PeerClosedError(Exception):

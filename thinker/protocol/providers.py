@@ -24,6 +24,7 @@ Ability: TypeAlias = Literal[
     "speech",
     "drawing",
 ]
+ReturnScope: TypeAlias = Literal["calls", "turn", "always", "never"]
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 
 
@@ -33,12 +34,20 @@ class RequestRules:
 
     ``omits`` are fields that the provider refuses; ``length_field`` limits an answer.
     ``tool_choice`` renames modes; an empty name leaves the field out. Identifiers of tool calls are
-    sent with ``call_id_length`` letters and digits if that is set, each call with ``call_extra``,
-    and schemas of tools without the keywords in ``schema_omits``. ``reasoning`` is written as an
-    ``effort`` or as OpenRouter's ``object``.
+    sent with ``call_id_length`` letters and digits if that is set, each call with ``call_extra``
+    unless it came with extra fields, and schemas of tools at ``schema_rank``.
     ``checks_arguments``: the server rejects ``"5"`` for a number, so schemas are relaxed for it.
-    ``cache_key``: the server accepts a ``prompt_cache_key``. ``output_beside_tools``: its models
-    still call tools when a schema of the answer is sent.
+    ``cache_key``: the server accepts a ``prompt_cache_key``; ``cache_marks``: marks of where a
+    cached prompt ends. ``output_beside_tools``: its models still call tools when a schema of the
+    answer is sent.
+
+    ``send_back`` says with which messages the fields go back that came with them, ``back_fill``
+    what stands for missing ones, and ``think_tags`` that reasoning goes back in the text.
+    ``content_when_calls`` is the content of a message that has only calls. ``note_after_tool``: no
+    user message may follow a tool's result. ``joined``: roles must alternate, the user's first.
+    ``effort`` maps levels of effort to fields of a request, null where a model has no such level;
+    ``adds`` are fields of every request, ``adds_whole`` of those for an answer in one piece.
+    ``names_results``: results of tools have the tool's name.
     """
 
     omits: tuple[str, ...] = ()
@@ -46,10 +55,20 @@ class RequestRules:
     tool_choice: Mapping[str, str] = field(default_factory=dict)
     call_id_length: int = 0
     call_extra: Mapping[str, Any] = field(default_factory=dict)
-    schema_omits: tuple[str, ...] = ()
-    reasoning: Literal["effort", "object"] = "effort"
+    schema_rank: int = 0
+    send_back: ReturnScope = "calls"
+    back_fill: Mapping[str, Any] = field(default_factory=dict)
+    think_tags: bool = False
+    content_when_calls: Literal["null", "empty", "absent"] = "null"
+    note_after_tool: bool = False
+    joined: bool = False
+    effort: Mapping[str, Any] = field(default_factory=dict)
+    adds: Mapping[str, Any] = field(default_factory=dict)
+    adds_whole: Mapping[str, Any] = field(default_factory=dict)
+    names_results: bool = False
     checks_arguments: bool = False
     cache_key: bool = False
+    cache_marks: bool = False
     output_beside_tools: bool = False
 
 
@@ -63,6 +82,8 @@ class Provider:
     the key is a bearer token. ``deployments``: the model is part of the address, as is
     ``api_version``. ``vendors`` are names of other providers that may begin names of its models.
     ``priced_as`` is its name in the price table, ``can`` the abilities of its best model.
+    ``context_tokens`` is the window of its models, if the operator states it.
+    ``timeouts`` replace deadlines of `thinker.models.endpoint.ModelTimeouts`, in seconds.
     """
 
     name: str
@@ -81,6 +102,8 @@ class Provider:
     priced_as: str = ""
     can: tuple[Ability, ...] = ("tools", "images", "schema", "embeddings")
     requests: RequestRules = RequestRules()
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    context_tokens: int = 0
 
 
 CUSTOM = "custom"  # provider name of a server that only has an address

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
+import orjson
 from pydantic import JsonValue
 
-from thinker.protocol.messages import JsonObject, ToolSpec
+from thinker.protocol.messages import JsonObject, ToolSpec, is_too_deep
 
 MAX_HOPS = 8  # chained references; real schemas need one
 MAX_BRANCHES = 32  # schemas that one value is compared with; real ones have a few
@@ -123,7 +124,18 @@ def _convert_text(text: str, types: set[str]) -> JsonValue:
         return int(word)
     if "number" in types and DECIMAL.fullmatch(word):
         return float(word)
+    if types & {"object", "array"} and word[:1] in ("{", "["):
+        return _parse_json(word, text)
     return text
+
+
+def _parse_json(word: str, text: str) -> JsonValue:
+    """Return what JSON in a string says, as some models write objects; other text as it is."""
+    try:
+        value: JsonValue = orjson.loads(word)
+    except ValueError:
+        return text
+    return text if is_too_deep(value) else value
 
 
 def _is_left_blank(value: JsonValue, schema: JsonValue, root: JsonObject) -> bool:

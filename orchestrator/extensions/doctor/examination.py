@@ -16,6 +16,7 @@ import apsw
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind
+from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.agentsfile.mounting import load_models
 from orchestrator.cli.commands import COMMANDS, find_extension_commands
 from orchestrator.control.protocol import StatusReport
@@ -52,6 +53,7 @@ def list_findings(
         for trouble in (*list_troubles(status.agents, status.tool_servers), *status.notes):
             yield Finding("daemon", trouble, "warning")
     yield _check_keys(file, environ)
+    yield from _check_windows(file, status)
     if status is not None:
         yield from _check_channels(status)
     yield from _check_provenance(file)
@@ -116,6 +118,20 @@ def _check_keys(file: AgentsFile | None, environ: Mapping[str, str]) -> Finding:
     names = [name for name in list_key_variables(known) if environ.get(name)]
     names += [TOKEN] if environ.get(TOKEN) else []
     return Finding("keys", ", ".join(sorted(names)) or "none; keys.env in the home is for them")
+
+
+def _check_windows(file: AgentsFile | None, status: StatusReport | None) -> Iterator[Finding]:
+    """Yield how many tokens the agents' models read at once; a guess is a warning."""
+    running = {report.agent_id: report.window for report in (status.agents if status else ())}
+    for agent in file.agents if file else ():
+        if agent.enabled and agent.llm_provider not in ("auto", "demo"):
+            text = running.get(agent.agent_id) or find_window(agent).text
+            name = f"window of {agent.agent_id}"
+            if "(assumed)" in text and agent.agent_id in running:
+                advice = f'{text} tokens; set "contextTokens" in agents.json if it is not so'
+                yield Finding(name, advice, "warning")
+            else:
+                yield Finding(name, f"{text} tokens")
 
 
 def _check_channels(status: StatusReport) -> Iterator[Finding]:

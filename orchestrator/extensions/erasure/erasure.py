@@ -108,6 +108,7 @@ TABLES = (
     ("outbox", "id IN gone_outbox"),
     ("inbox", "id IN gone_inbox"),
     ("step", "turn_id IN gone_turn"),
+    ("degradation", "turn_id IN gone_turn"),
     ("turn_prompt", "turn_id IN gone_turn"),
     (
         "message",

@@ -1,7 +1,7 @@
 """Parse the bodies of the three endpoints into one form."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Literal, TypeVar
@@ -24,6 +24,7 @@ from orchestrator.extensions.http_api.stored_requests import Body
 from orchestrator.extensions.http_api.unsupported_requests import (
     CHAT_FIELDS,
     RESPONSES_FIELDS,
+    leave_out_hosted_tools,
     refuse_fields,
     refuse_tools,
 )
@@ -34,12 +35,23 @@ from orchestrator.web.error_response import (
 from thinker.protocol.messages import (
     AUTO,
     MAX_SCHEMA_OBJECTS,
+    Effort,
+    EffortLevel,
     JsonObject,
     ToolSpec,
     has_too_many_objects,
 )
 from thinker.protocol.methods import RequestOptions
 
+EFFORTS: Mapping[str, EffortLevel] = {  # OpenAI's and Anthropic's words
+    "none": "off",
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
 MAX_USER = 256  # characters
 MAX_TOOLS = 128  # OpenAI's limit
 ELSEWHERE = ("container", "mcp_servers", "compaction")  # fields for features that run at Anthropic
@@ -76,6 +88,7 @@ class ChatFields(RequestFields):
     stream_options: StreamOptions | None = None
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
+    reasoning_effort: str | None = None
     response_format: JsonObject | None = None
     n: Literal[1] | None = None
     logprobs: Literal[False] | None = None
@@ -93,6 +106,7 @@ class ResponsesFields(RequestFields):
     instructions: str | None = None
     input: str | list[JsonValue] | None = None
     max_output_tokens: int | None = Field(None, ge=1)
+    reasoning: JsonObject | None = None
     text: JsonObject | None = None
     store: StrictBool | None = None
     previous_response_id: Name | None = None
@@ -107,6 +121,7 @@ class MessagesFields(RequestFields):
     max_tokens: int = Field(ge=1)
     system: JsonValue = None
     output_config: JsonObject | None = None
+    thinking: JsonObject | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +204,7 @@ def parse_responses(body: JsonObject) -> ParsedRequest:
         ApiProblem: the body does not follow the format.
     """
     refuse_fields(body, RESPONSES_FIELDS)
-    refuse_tools(body)
+    body = leave_out_hosted_tools(body)
     fields = _validate_fields(ResponsesFields, body)
     conversation, previous = fields.conversation, fields.previous_response_id
     if conversation is not None and previous is not None:
@@ -252,12 +267,35 @@ def _build_request_body(
             output_schema=schema,
             temperature=fields.temperature,
             max_output_tokens=max_tokens,
+            effort=_read_effort(fields),
             one_call=fields.parallel_tool_calls is False,
         ),
         stream=bool(fields.stream),
         store=store,
         metadata=(fields.metadata or {}) if store else {},
     )
+
+
+def _read_effort(fields: RequestFields) -> Effort | None:
+    """Return the effort of a request, in any of the three formats; None leaves it to the agent."""
+    if isinstance(fields, ChatFields):
+        word: JsonValue = fields.reasoning_effort
+    elif isinstance(fields, ResponsesFields):
+        word = (fields.reasoning or {}).get("effort")
+    else:
+        thinking = _get_object(fields.model_dump().get("thinking"))
+        if thinking.get("type") == "disabled":
+            return "off"
+        if isinstance(budget := thinking.get("budget_tokens"), int):
+            return budget
+        word = _get_object(fields.model_dump().get("output_config")).get("effort")
+    if word is None:
+        return None
+    if not isinstance(word, str) or word not in EFFORTS:
+        raise make_invalid_problem(
+            "reasoning_effort", f"unknown effort {word!r}; use one of {', '.join(EFFORTS)}"
+        )
+    return EFFORTS[word]
 
 
 def _build_client_tool(tool: ToolSpec) -> ToolSpec:

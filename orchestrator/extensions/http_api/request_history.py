@@ -78,6 +78,7 @@ def _list_answer_messages(db: Database, request: Request) -> list[Message]:
             for call, public in zip(step.calls, ids, strict=True)
             if call.result is not None and public not in handed
         ]
-    if request.outcome.text and not handed and request.outcome.error is None:
+    no_answer = request.outcome.notice or request.outcome.error is not None
+    if request.outcome.text and not handed and not no_answer:
         messages.append(AssistantMessage(content=request.outcome.text))
     return messages

@@ -111,7 +111,9 @@ class RequestRecipe(Recipe):
         shown = text or ", ".join(f"{call.name} {call.arguments}" for call in calls)
         address = known.rows[0].build_address()
         mode = self.formats.choose_mode(address)
-        self._close_turn(db, result, [OutboxPart(shown, markdown=False)], mode, now, known)
+        self._close_turn(
+            db, result, [OutboxPart(shown, markdown=False, notice=result.notice)], mode, now, known
+        )
         stored_requests.store_outcome(
             db, turn, stored_requests.build_outcome(result, text, calls), now
         )

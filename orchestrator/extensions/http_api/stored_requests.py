@@ -59,7 +59,8 @@ class HandedCall(Frozen):
 class Outcome(Frozen):
     """The outcome of a request; ``error`` is the reason if there is no answer.
 
-    ``repaired``: whether ``text`` was made from an answer that was cut or not valid JSON.
+    A ``notice`` is a text of the daemon. ``repaired``: whether ``text`` was made from an answer
+    that was cut or not valid JSON.
     """
 
     text: str
@@ -67,6 +68,7 @@ class Outcome(Frozen):
     calls: tuple[HandedCall, ...] = ()
     usage: Usage = Usage()
     error: str | None = None
+    notice: bool = False
     repaired: bool = False
 
 
@@ -138,6 +140,7 @@ def build_outcome(result: TurnResult, text: str, calls: Sequence[HandedCall] = (
         calls=tuple(calls),
         usage=result.usage,
         error=result.error,
+        notice=result.notice,
         repaired=result.repaired,
     )
 

@@ -83,10 +83,27 @@ def refuse_tools(body: JsonObject) -> None:
     """
     tools = body.get("tools")
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        if isinstance(kind, str) and kind.strip().lower() not in ("", "function"):
+        if isinstance(tool, dict) and not _is_function(tool):
+            kind = tool["type"]
             message = f"the tool {kind!r} is not supported; an agent has its own, or send functions"
             raise make_invalid_problem(f"tools[{index}].type", message)
+
+
+def leave_out_hosted_tools(body: JsonObject) -> JsonObject:
+    """Return a request without tools that OpenAI would run, such as ``web_search``.
+
+    The agent has its own; clients send such tools with every request.
+    """
+    tools = body.get("tools")
+    if not isinstance(tools, list):
+        return body
+    kept = [one for one in tools if not isinstance(one, dict) or _is_function(one)]
+    return body if len(kept) == len(tools) else {**body, "tools": kept}
+
+
+def _is_function(tool: JsonObject) -> bool:
+    kind = tool.get("type")
+    return not isinstance(kind, str) or kind.strip().lower() in ("", "function")
 
 
 def refuse_fields(body: JsonObject, fields: Mapping[str, str]) -> None:

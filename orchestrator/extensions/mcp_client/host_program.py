@@ -10,6 +10,7 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.processes.child_process import Program
 from orchestrator.settings import Settings
 from orchestrator.tools.remote_tools import RemoteTool
+from thinker.protocol.degradations import Degradation, cut_words
 from thinker.protocol.env import select_inherited_variables
 from thinker.protocol.messages import ToolResult
 
@@ -50,6 +51,12 @@ def build_server_result(call: Call, tool: RemoteTool, answer: wire.ToolAnswer) -
 def build_server_failure(call: Call, tool: RemoteTool, problem: str) -> ToolResult:
     answer = wire.ToolAnswer(content=f"the tool failed: {problem}", is_error=True)
     return build_server_result(call, tool, answer)
+
+
+def describe_missing_server(state: wire.ServerState) -> Degradation:
+    """Describe a server whose tools were never listed, for a turn that goes on without them."""
+    what, words = "has not listed its tools yet", cut_words(state.error)
+    return Degradation(kind="server", subject=state.name, what=what, words=words)
 
 
 def describe_absence(state: wire.ServerState, seconds: float) -> str:

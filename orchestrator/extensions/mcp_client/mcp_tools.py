@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from orchestrator.agentsfile import McpServer, ServerSandbox
+from orchestrator.agentsfile import AgentDefinition, McpServer, ServerSandbox
 from orchestrator.extensions.mcp_client import tool_nature
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from orchestrator.tools.remote_tools import RemoteTool, find_owner, replace_unsafe
@@ -75,6 +75,17 @@ def _apply_server_nature(known: RemoteTool, server: ToolServer, tool: ServerTool
         return replace(known, origin="web", reads=False, carries=True)
     carries = tool_nature.can_carry_out_data(tool, network=server.network)
     return replace(known, reads=known.reads or tool.name == server.command_tool, carries=carries)
+
+
+def uses_server(agent: AgentDefinition, server: str) -> bool:
+    """Return whether the agent's lists may permit a tool of a server, whatever it lists."""
+    prefix = f"{replace_unsafe(server)}_"
+    if any(prefix.startswith(deny[:-1]) for deny in agent.denied_tools if deny.endswith("*")):
+        return False
+    heads = [(allow.partition("*")[0], "*" in allow) for allow in agent.allowed_tools]
+    return not heads or any(
+        head.startswith(prefix) or (stars and prefix.startswith(head)) for head, stars in heads
+    )
 
 
 def make_tool_name(server: str, tool: str) -> str:

@@ -21,8 +21,9 @@ from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store, report_failure
-from orchestrator.journal.turns import outbox, pauses
+from orchestrator.journal.turns import outbox
 from orchestrator.loop_bound import LoopBound
+from orchestrator.spending.operator_chat import find_operator_chat
 from orchestrator.tools.policy import is_tool_allowed
 from thinker.protocol.messages import LATE
 
@@ -168,18 +169,11 @@ def _notify_of_change(
     db: Database, server: str, tool: str, agents: tuple[AgentDefinition, ...], now: int
 ) -> None:
     name = make_tool_name(server, tool)
-    places = {}
-    for agent in agents:
-        controls = agent.cost_controls
-        if (
-            controls is not None
-            and controls.notify_channel is not None
-            and controls.notify_chat_id is not None
-            and is_tool_allowed(name, agent.allowed_tools, agent.denied_tools)
-        ):
-            place = (controls.notify_channel, controls.notify_chat_id)
-            places[place] = pauses.find_notice_address(db, agent.agent_id, *place)
-    for address in places.values():
-        if address is not None:
-            text = chat_texts.TOOL_CHANGED.format(tool=name, name=f"{server}/{tool}")
-            outbox.add_notice(db, address, text, now)
+    places = {
+        find_operator_chat(db, agent)
+        for agent in agents
+        if is_tool_allowed(name, agent.allowed_tools, agent.denied_tools)
+    }
+    text = chat_texts.TOOL_CHANGED.format(tool=name, name=f"{server}/{tool}")
+    for address in filter(None, places):
+        outbox.add_notice(db, address, text, now)

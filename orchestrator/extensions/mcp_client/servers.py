@@ -17,7 +17,7 @@ import structlog
 from pydantic import JsonValue, ValidationError
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile import AgentDefinition, McpServer
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.mcp_client.host_program import (
@@ -26,11 +26,13 @@ from orchestrator.extensions.mcp_client.host_program import (
     build_server_result,
     build_server_spec,
     describe_absence,
+    describe_missing_server,
 )
 from orchestrator.extensions.mcp_client.mcp_tools import (
     build_arguments,
     build_catalog,
     build_own_tools,
+    uses_server,
 )
 from orchestrator.extensions.mcp_client.pins import ToolPins
 from orchestrator.extensions.mcp_client.toolhost import wire
@@ -49,10 +51,11 @@ from orchestrator.processes.restarts import ExitKind
 from orchestrator.settings import Settings
 from orchestrator.tools.remote_tools import RemoteTool, Tell, find_owner
 from orchestrator.tools.tool_server import ToolServer
+from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-READY_WAIT = 30.0  # seconds after a change that turns wait for servers that never listed tools
+READY_WAIT = 30.0  # seconds after it was added that turns wait for a server's first list
 START_WAIT = 75.0  # seconds that a call waits for a server that starts; the tool host gives it 60
 RETRY_WAIT = 10.0  # seconds that a call waits for a server that has failed
 PIN_RETRY = 5.0  # seconds until lists are compared with their pins again after a fault
@@ -102,7 +105,7 @@ class McpServers(LoopBound):
         self._states: dict[str, wire.ServerState] = {}
         self._problems: tuple[str, ...] = ()
         self.child: ChildProcess | None = None
-        self._set_at = 0.0
+        self._wait_ends: dict[str, float] = {}  # when turns stop waiting for servers
         self._sandbox: SandboxMode = "auto"
         self._started: SandboxMode | None = None  # the sandbox of the running tool host
         self._outdated = False  # the tool host does not have the newest servers yet
@@ -149,7 +152,8 @@ class McpServers(LoopBound):
         pinned = {name for name in new if new[name].pin}
         self.pins.set_servers({name: self._states[name].tools for name in new}, pinned)
         self._kept.forgive_failures()
-        self._set_at = self._clock()
+        end = self._clock() + READY_WAIT
+        self._wait_ends = {name: end if name in fresh else self._wait_ends[name] for name in new}
         self._outdated = True
         self._refresh_tools()
 
@@ -157,17 +161,31 @@ class McpServers(LoopBound):
         """Return every server's state, in the order of agents.json."""
         return tuple(self._states.values())
 
-    async def wait_until_ready(self) -> None:
-        """Wait until the tools of each server are known, at most `READY_WAIT` after a change."""
-        while any(map(self._is_pending, self._states.values())):
-            left = max(0.0, self._set_at + READY_WAIT - self._clock())
-            with anyio.move_on_after(left) as waiting:
+    async def wait_until_ready(self, agent: AgentDefinition) -> tuple[Degradation, ...]:
+        """Wait until the tools of each server that the agent uses were listed once.
+
+        Return the servers that still have no list `READY_WAIT` seconds after they were added.
+        """
+        while unlisted := [one for one in self._states.values() if self._is_unlisted(one, agent)]:
+            end = max(self._wait_ends[state.name] for state in unlisted)
+            with anyio.move_on_after(end - self._clock()) as waiting:
                 await self._changes.changed.wait()
             if waiting.cancelled_caught:
-                return
+                return tuple(map(describe_missing_server, unlisted))
+        return ()
 
-    def _is_pending(self, state: wire.ServerState) -> bool:
-        return not self.pins.is_compared(state.name) if state.tools else state.state == "starting"
+    def _is_unlisted(self, state: wire.ServerState, agent: AgentDefinition) -> bool:
+        """Return whether a server of the agent has no tools that can be offered yet.
+
+        One whose connection failed is tried again at once, so that it counts as starting.
+        """
+        listed = state.state == "connected" or bool(state.tools)
+        if listed and self.pins.is_compared(state.name):
+            return False
+        own = self._agent_servers.get(state.name)
+        return (
+            uses_server(agent, state.name) if own is None else own.agent_id == agent.configured_id
+        )
 
     def list_agent_tools(self, agent_id: str) -> dict[str, RemoteTool]:
         """Return the tools for an agent of agents.json; those of its own servers win."""

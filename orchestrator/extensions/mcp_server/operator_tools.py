@@ -29,6 +29,7 @@ from orchestrator.journal.turns.outbox import Address, OutboxPart
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.messages import JsonObject
 
+DAEMON = "orchestrator"  # who says a notice
 MAX_SHOWN = 4000  # characters of a message
 MAX_EXCERPT = 200  # characters of a chat's newest message
 LOG = "sent"  # the caller's own chat with its messages to others
@@ -214,11 +215,13 @@ def _format_chat_name(caller: McpCaller, key: str) -> str:
 
 
 def _build_lines(talk: TurnTalk) -> list[JsonObject]:
-    agent = talk.agent_id or "orchestrator"
+    agent = talk.agent_id or DAEMON
     asked: list[JsonObject] = [
         _build_line(line.at, _name_sender(line), line.text) for line in talk.asked
     ]
-    said: list[JsonObject] = [_build_line(line.at, agent, line.text) for line in talk.said]
+    said: list[JsonObject] = [
+        _build_line(line.at, DAEMON if line.notice else agent, line.text) for line in talk.said
+    ]
     return asked + said
 
 

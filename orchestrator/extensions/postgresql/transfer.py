@@ -56,6 +56,7 @@ TABLES = (
     "call_verdict",
     "sent_spans",
     "tool_file",
+    "degradation",
     "conversation",
     "conversation_item",
     "playbook_state",

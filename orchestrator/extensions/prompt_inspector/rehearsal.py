@@ -56,7 +56,7 @@ async def request_preview(services: TurnServices, asked: ImaginedMessage) -> Pro
         WorkerError: the agent's worker cannot be started, or failed.
     """
     inputs = services.inputs
-    await inputs.tools.servers.wait_until_ready()
+    await inputs.tools.servers.wait_until_ready(inputs.require_definition(asked.agent))
     for attempt in range(1, ATTEMPTS + 1):
         definition = inputs.require_definition(asked.agent)
         async with services.supervisor.use_worker(asked.agent) as worker:
@@ -93,7 +93,7 @@ def rehearse_turn(
         )
         (row_id,) = inbox.ingest(db, [Arrival(message)], None, now)
         row = INBOX.select(db, "id = ?", row_id)[0]
-        minutes = definition.limits.turn_minutes
+        minutes = definition.turn_minutes
         admission = TurnAdmission(turns.make_turn_id(now), asked.agent, 0, minutes, __version__)
         turn = turns.admit_message(db, row, admission, now)
         if turn is None:

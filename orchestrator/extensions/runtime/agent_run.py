@@ -71,7 +71,7 @@ class AgentRun:
         found: list[Message] = [UserMessage(content=prompt)]
         for response, numbers in self._steps:
             found += [response, *map(self._find_result, numbers)]
-        return (*found, AssistantMessage(content=answer))
+        return (*found, AssistantMessage(content=answer)) if answer else tuple(found)
 
     async def _run_tool(self, tool: DefinedTool, call: PlannedCall) -> tuple[str, bool]:
         """Return the text of a call's result, and whether the call failed."""

@@ -198,7 +198,8 @@ class Runtime:
         result = await Loop(request, self._models[agent.name], run).run()
         if result.stop_reason in NO_ANSWER:
             raise AgentRunError(agent.name, result.stop_reason, result.error or result.text)
-        return _build_answer(agent, result), run.build_conversation(prompt, result.text)
+        said = "" if result.notice else result.text
+        return _build_answer(agent, result), run.build_conversation(prompt, said)
 
     def _build_request(
         self, agent: AgentSpec, prompt: str, past: tuple[Message, ...]

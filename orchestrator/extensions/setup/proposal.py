@@ -75,6 +75,7 @@ def _find_telegram(value: JsonValue) -> JsonObject:
 def _format_new_file(wishes: SetupChoices) -> str:
     agent: JsonObject = {"agentId": wishes.agent_id}
     agent |= {} if wishes.account is None else wishes.account.build_fields(wishes.model)
+    agent["promptLayout"] = "cached"  # what providers charge least for
     channels = ("telegram", "console") if wishes.telegram else ("console",)
     bindings = (_build_binding(channel, wishes.agent_id) for channel in channels)
     parts = [

@@ -22,14 +22,13 @@ from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.settings import Settings
 from thinker.protocol.background import (
-    MODEL_CALL_SECONDS,
     MODEL_TRY,
     TRIALS,
     ModelTrialRequest,
     ModelTrialResult,
     Trial,
 )
-from thinker.protocol.model_endpoints import PLAIN
+from thinker.protocol.model_endpoints import PLAIN, find_call_seconds
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.providers import Ability, Provider
 
@@ -243,13 +242,12 @@ async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[A
         return AbilityResult(name=name, state="adapted", text=WITHOUT[name]), 0
     if provider.wire == "demo" and name != "chat":
         return AbilityResult(name=name, state="skipped"), 0
+    seconds = find_call_seconds(worker.spec.settings)
     try:
         asked = ModelTrialRequest(trial=name)
-        found = await worker.peer.call(
-            MODEL_TRY, asked, ModelTrialResult, timeout=MODEL_CALL_SECONDS
-        )
+        found = await worker.peer.call(MODEL_TRY, asked, ModelTrialResult, timeout=seconds)
     except TimeoutError:
-        limit = f"no answer within {MODEL_CALL_SECONDS:g} seconds"
+        limit = f"no answer within {seconds:g} seconds"
         text = f"{limit}; is the server busy, or loading the model?"
         return AbilityResult(name=name, state="failed", text=text), 0
     except (PeerClosedError, RpcError, ValidationError) as error:

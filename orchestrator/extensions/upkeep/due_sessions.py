@@ -71,8 +71,10 @@ def list_large_sessions(db: Database, limits: Mapping[str, int]) -> list[tuple[i
     return [row for row in rows if row[2] > limits.get(row[1], facts.FOREVER)]
 
 
-def find_compaction_input(db: Database, session_id: int, keep_turns: int) -> CompactionInput | None:
-    """Return the turns before the newest ``keep_turns``.
+def find_compaction_input(
+    db: Database, session_id: int, keep_turns: int, most: int = PART
+) -> CompactionInput | None:
+    """Return the turns before the newest ``keep_turns``, of ``most`` estimated tokens.
 
     None if there are too few, or the session was removed.
     """
@@ -89,7 +91,7 @@ def find_compaction_input(db: Database, session_id: int, keep_turns: int) -> Com
     for _, last in turns[:-keep_turns]:
         added = _list_messages(db, session_id, upto, last)
         size += sum(map(sessions.estimate_tokens, added))
-        if messages and size > PART:
+        if messages and size > most:
             break
         messages += added
         upto = last

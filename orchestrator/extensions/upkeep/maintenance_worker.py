@@ -10,7 +10,7 @@ Where: is a conversation picked for a summary?
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -19,9 +19,10 @@ from anyio.abc import TaskGroup
 
 from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.agentsfile.model_costs import compute_compaction_threshold
+from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.extensions.upkeep import due_sessions
+from orchestrator.extensions.upkeep.local_servers import QUIET_SECONDS, LocalServers
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
@@ -31,14 +32,25 @@ from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from orchestrator.turns.embedding_index import EmbeddingIndex
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import background
+from thinker.protocol.context_windows import ContextWindow
 from thinker.protocol.logs import bound
 from thinker.protocol.messages import Frozen
+from thinker.protocol.peer import TOO_LONG, RpcError
 
 AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed down
 GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
+WAIT = 1000  # milliseconds until a busy server is looked at again
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
+
+
+class GaveWay(Exception):  # noqa: N818 - not a fault
+    """A person needed the model's server, so the call was ended."""
+
+
+class InputTooLong(Exception):  # noqa: N818 - the model's limit, not a fault
+    """The model cannot read as much as the job has."""
 
 
 class MaintenanceJob(NamedTuple):
@@ -61,6 +73,7 @@ class _JobSearch(NamedTuple):
     agent: AgentDefinition
     thinks: bool
     embeds: bool
+    window: ContextWindow | None = None
 
 
 @dataclass(eq=False)
@@ -71,6 +84,7 @@ class MaintenanceWorker(LoopBound):
     embeddings: EmbeddingIndex
     agents: Callable[[], AgentsFile]
     clock: Callable[[], int]
+    quiet: float = QUIET_SECONDS  # of a local server before a job uses it
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
     _busy: set[str] = field(default_factory=set, init=False)
@@ -79,6 +93,11 @@ class MaintenanceWorker(LoopBound):
     _upcoming: float = field(default=math.inf, init=False)
     # Sessions whose compaction failed, with their size in tokens at that time.
     _failed: dict[int, int] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def servers(self) -> LocalServers:
+        """The local model servers that jobs share with people."""
+        return LocalServers(self.calls.supervisor, self.quiet)
 
     def wake(self, agent_id: str | None = None) -> None:
         """Look for due jobs again, of the agent whose session has grown, or of all."""
@@ -125,8 +144,13 @@ class MaintenanceWorker(LoopBound):
             if len(self._busy) == AT_ONCE:
                 return
             tried = job.kind == "compaction" and job.tokens <= self._failed.get(job.session_id, 0)
-            if not tried and job.name not in busy | self._busy:
+            if tried or job.name in busy | self._busy:
+                continue
+            if not self.servers.is_idle(job.agent.agent_id):
+                self._upcoming = min(self._upcoming, self.clock() + WAIT)
+            else:
                 self._busy.add(job.name)
+                self.servers.jobs[job.agent.agent_id] += 1
                 tasks.start_soon(self._run_job, job)
 
     def _list_searches(self, changed: Collection[str | None]) -> list[_JobSearch]:
@@ -142,7 +166,7 @@ class MaintenanceWorker(LoopBound):
             if embeds:
                 embeds = self.embeddings.is_ready(agent, agent.agent_id)
             if thinks or embeds:
-                searches.append(_JobSearch(agent, thinks=thinks, embeds=embeds))
+                searches.append(_JobSearch(agent, thinks, embeds, slot.window))
         return searches
 
     async def _run_job(self, job: MaintenanceJob) -> None:
@@ -154,17 +178,25 @@ class MaintenanceWorker(LoopBound):
                     await self._compact_session(job)
                 else:
                     await self._extract_facts(job)
+            except GaveWay:
+                self._failed.pop(job.session_id, None)
+            except InputTooLong:
+                pass  # a summary is tried again when the session has grown
             except JournalError as error:
                 await retry_later(error)
             finally:
                 self._busy.discard(job.name)
+                self.servers.jobs[job.agent.agent_id] -= 1
                 self.wake()
 
     async def _compact_session(self, job: MaintenanceJob) -> None:
         store = self.calls.store
         self._failed[job.session_id] = job.tokens
         keep = job.agent.compaction.keep_turns
-        part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep)
+        slot = self.calls.supervisor.slots.get(job.agent.agent_id)
+        window = find_window(job.agent, None if slot is None else slot.window)
+        most = min(due_sessions.PART, window.tokens // 2)  # the rest is for template and summary
+        part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep, most)
         if part is None:
             return
         request = background.CompactionRequest(messages=part.messages, summary=part.summary)
@@ -196,9 +228,14 @@ class MaintenanceWorker(LoopBound):
             return
         request = background.ExtractionRequest(messages=part.messages, known=part.known)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
-        answer = await self._call_model(
-            job, size, background.FACTS_EXTRACT, request, background.ExtractionResult
-        )
+        try:
+            answer = await self._call_model(
+                job, size, background.FACTS_EXTRACT, request, background.ExtractionResult
+            )
+        except InputTooLong:
+            log.warning("upkeep_skipped", work=job.kind, turns=len(part.turns))
+            await store.transact(due_sessions.store_extracted_facts, part, (), now)
+            return
         if answer is None:
             await store.transact(due_sessions.postpone_extraction, job.session_id, now)
             return
@@ -227,14 +264,31 @@ class MaintenanceWorker(LoopBound):
     async def _call_model(
         self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
-        """Call the agent's model; return None if the call failed or is not allowed."""
+        """Call the agent's model; return None if the call failed or is not allowed.
+
+        Raises:
+            GaveWay: a person needed the model's server.
+            InputTooLong: the model cannot read so much.
+        """
         agent_id = job.agent.agent_id
         call = MeteredCall(job.name, agent_id, agent_id, size + ANSWER)
-        try:
-            answer = await self.calls.ask_worker(call, method, request, expected)
-        except OrchestratorError as error:
-            log.warning("upkeep_failed", work=job.kind, problem=str(error))
-            return None
+        async with self.servers.give_way(agent_id) as gave_way:
+            try:
+                answer = await self.calls.ask_worker(call, method, request, expected)
+            except OrchestratorError as error:
+                cause = error.__cause__
+                code = cause.code if isinstance(cause, RpcError) else 0
+                if gave_way.is_set():
+                    log.debug("upkeep_gave_way", work=job.kind)
+                    failure: Exception | None = GaveWay()
+                else:
+                    log.warning("upkeep_failed", work=job.kind, problem=str(error))
+                    failure = InputTooLong() if code == TOO_LONG else None
+                answer = None
+            else:
+                failure = None
+        if failure is not None:
+            raise failure
         if answer is None:
             log.debug("upkeep_not_allowed", work=job.kind)
         return answer
@@ -246,7 +300,11 @@ def _list_due_jobs(
     """Return the jobs that are due, and when others may be."""
     agents = {look.agent.agent_id: look.agent for look in searches}
     thinking = [look.agent for look in searches if look.thinks]
-    limits = {a.agent_id: compute_compaction_threshold(a) for a in thinking if a.compaction.enabled}
+    limits = {
+        look.agent.agent_id: compute_compaction_threshold(look.agent, look.window)
+        for look in searches
+        if look.thinks and look.agent.compaction.enabled
+    }
     idle = {
         a.agent_id: round(a.fact_extraction.idle_minutes * 60_000)
         for a in thinking

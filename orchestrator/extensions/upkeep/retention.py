@@ -53,6 +53,7 @@ OF_A_TURN = (
     "DELETE FROM outbox WHERE turn_id = ?",
     "DELETE FROM tool_file WHERE turn_id = ?",
     "DELETE FROM step WHERE turn_id = ?",
+    "DELETE FROM degradation WHERE turn_id = ?",
     "DELETE FROM turn_prompt WHERE turn_id = ?",
     "DELETE FROM turn WHERE id = ?",
 )

@@ -63,10 +63,11 @@ class CallLine:
 
 @dataclass(frozen=True)
 class SentLine:
-    """A message to the chat."""
+    """A message to the chat; a ``notice`` is the daemon's."""
 
     text: str
     markdown: bool
+    notice: bool
     state: str
     error: str | None
     at: int
@@ -81,6 +82,7 @@ class AsideLine:
     turn_id: str | None
     text: str
     markdown: bool
+    notice: bool
     state: str
     error: str | None
     at: int
@@ -94,7 +96,8 @@ class AsideLine:
 
     def build_sent_line(self, db: Database) -> SentLine:
         files = chat_files.list_sent_files(db, self.media_id, self.file_name)
-        return SentLine(self.text, self.markdown, self.state, self.error, self.at, files)
+        said = self.text, self.markdown, self.notice
+        return SentLine(*said, self.state, self.error, self.at, files)
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ OF_CHAT = "channel = ? AND bot_id = ? AND chat_id = ? AND chat_key = ?"
 ASIDES = Rows(
     AsideLine,
     "outbox",
-    f"id, turn_id, substr(body, 1, {MAX_TEXT}), markdown, state, error, created_at,"
+    f"id, turn_id, substr(body, 1, {MAX_TEXT}), markdown, notice, state, error, created_at,"
     " (SELECT chat_key FROM turn WHERE turn.id = turn_id),"
     " (SELECT agent_id FROM turn WHERE turn.id = turn_id), media_id, file_name",
 )
@@ -282,8 +285,8 @@ def _fill_talks(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:
             call.files.extend(made.get((turn_id, call.seq), ()))
             own[turn_id].calls.append(call)
     for turn_id, media_id, name, *row in db.execute(
-        f"SELECT turn_id, media_id, file_name, substr(body, 1, {MAX_TEXT}), markdown, state, error,"
-        " created_at FROM outbox"
+        f"SELECT turn_id, media_id, file_name, substr(body, 1, {MAX_TEXT}), markdown, notice,"
+        " state, error, created_at FROM outbox"
         f" WHERE turn_id {among} AND chat_key = ? AND final = 1 AND approval_id IS NULL"
         " ORDER BY id",
         (*ids, key),

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import inbox, prompt_records, subagents, taint
+from orchestrator.journal.turns import degradations, inbox, prompt_records, subagents, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
@@ -237,6 +237,7 @@ def _describe_turn(db: Database, turn_id: str | None, state: str) -> Iterable[st
         yield "" if waited is None else f"worker ready after {waited} ms"
     elif state != "closed":
         yield f"stop reason {stop_reason}"
+        yield from _describe_degradations(db, turn_id, None)
         read = taint.load_taint(db, turn_id or "")
         yield "read from others: " + _format_sources(read.untrusted) if read.untrusted else ""
         yield f"read in private: {', '.join(read.private)}" if read.private else ""
@@ -255,6 +256,7 @@ def _describe_step(db: Database, number: int, turn_id: str | None, state: str) -
         timing = _find_call_timing(db, number, turn_id)
         yield from () if timing is None else _describe_timing(timing)
         yield f"request {request_id}" if request_id else ""
+        yield from _describe_degradations(db, turn_id, number)
         yield _shorten_text(response(result).content)
         return
     yield f"tool {name}"
@@ -276,17 +278,25 @@ def _describe_step(db: Database, number: int, turn_id: str | None, state: str) -
     yield str(asked) if asked is not None and state not in {"planned", "intent"} else ""
 
 
+def _describe_degradations(db: Database, turn_id: str | None, seq: int | None) -> Iterable[str]:
+    for number, one in degradations.list_degradations_of_turn(db, turn_id or ""):
+        if number == seq:
+            yield f"with less: {one}"
+
+
 def _format_sources(origins: Mapping[str, Origin]) -> str:
     return ", ".join(f"{source} ({origin})" for source, origin in origins.items())
 
 
 def _describe_outbox_row(db: Database, number: int, state: str) -> Iterable[str]:
-    ((part, mode, channel, chat_id, thread_id, body, placeholder, message_id),) = db.execute(
-        "SELECT part, mode, channel, chat_id, thread_id, body, ph_id, msg_id FROM outbox"
+    row = db.execute(
+        "SELECT part, mode, channel, chat_id, thread_id, body, ph_id, msg_id, notice FROM outbox"
         " WHERE id = ?",
         (number,),
-    )
+    ).fetchone()
+    part, mode, channel, chat_id, thread_id, body, placeholder, message_id, notice = row
     yield f"part {part}"
+    yield "notice" if notice else ""
     if state == "queued":
         yield f"{mode} to {ChatName(channel, chat_id, thread_id)}"
         yield _shorten_text(body)

@@ -15,7 +15,6 @@ from orchestrator.journal.turns import (
     usage,
 )
 from orchestrator.journal.turns.subagents import SubagentRun
-from orchestrator.journal.turns.turns import STOPPED
 
 
 def cancel_turn(db: Database, chat_key: str, reason: str, now: int) -> str | None:
@@ -39,9 +38,8 @@ def cancel_turn(db: Database, chat_key: str, reason: str, now: int) -> str | Non
     )
     steps.abandon_calls(db, turn_id, reason, now)
     if turn.recipe == "interactive":
-        messages = sessions.build_session_messages(
-            db, turn_id, sessions.load_transcript(db, turn_id), STOPPED
-        )
+        known = sessions.load_transcript(db, turn_id)
+        messages = sessions.build_session_messages(db, turn_id, known)
         sessions.append_messages(db, turn.session_id, turn_id, messages, now)
     inbox.end_messages(db, inbox.CLAIMED_BY, turn_id, "cancelled", reason, now)
     questions.withdraw_questions(db, turn_id, now)

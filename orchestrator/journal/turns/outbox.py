@@ -124,9 +124,9 @@ OUTBOX = Rows(OutboxRow, "outbox")
 class OutboxPart:
     """A message that is not stored yet; ``rendered`` as in `ReplyPart`.
 
-    ``approval_id`` is the approval that it asks for. With a file, ``media_id`` and ``file_name``,
-    the text is its caption. The text of a ``voice`` message is spoken; its file is made when it is
-    sent.
+    ``approval_id`` is the approval that it asks for. A ``notice`` is the daemon's. With a file,
+    ``media_id`` and ``file_name``, the text is its caption. The text of a ``voice`` message is
+    spoken; its file is made when it is sent.
     """
 
     text: str
@@ -138,6 +138,7 @@ class OutboxPart:
     media_id: str | None = None
     file_name: str | None = None
     voice: bool = False
+    notice: bool = False
 
 
 def add_reply(
@@ -146,8 +147,9 @@ def add_reply(
     """Queue the parts of a reply in order; a preview becomes the first part, sent or not."""
     if parts and mode != STORED:
         db.execute(
-            f"UPDATE outbox SET body = ?, markdown = ?, rendered = ?, final = 1 WHERE {PREVIEW}",
-            (parts[0].text, parts[0].markdown, parts[0].rendered, turn_id),
+            "UPDATE outbox SET body = ?, markdown = ?, rendered = ?, notice = ?, final = 1"
+            f" WHERE {PREVIEW}",
+            (parts[0].text, parts[0].markdown, parts[0].rendered, parts[0].notice, turn_id),
         )
         parts = parts[db.changes() :]
     add_extra(db, turn_id, address, parts, mode, now)
@@ -178,12 +180,12 @@ def add_extra(
         db.execute(
             "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
             " body, markdown, rendered, reply_to, again, approval_id, media_id, file_name, voice,"
-            " final, aside, state, created_at, ended_at)"
+            " notice, final, aside, state, created_at, ended_at)"
             " VALUES(:turn_id,"
             " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
             " :channel, :bot_id, :chat_id, :thread_id, :chat_key, :mode,"
             " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :media_id, :file_name,"
-            " :voice, :final,"
+            " :voice, :notice, :final,"
             " (SELECT count(*) FROM turn WHERE id = :turn_id AND chat_key <> :chat_key),"
             " :state, :now, :ended_at)",
             {**vars(address), **vars(part), **values, **chosen},
@@ -218,7 +220,7 @@ def add_notice(
     ``reply_to`` is the platform's id of the message it answers; ``again`` is how often it may be
     repeated when its delivery is unknown.
     """
-    part = OutboxPart(text, markdown=False, reply_to=reply_to, again=again)
+    part = OutboxPart(text, markdown=False, reply_to=reply_to, again=again, notice=True)
     add_extra(db, None, address, [part], "direct", now)
 
 
@@ -226,9 +228,9 @@ def add_edit(db: Database, shown: OutboxRow, message_id: str, text: str, now: in
     """Queue an edit of a message that the platform has; see the module `questions`."""
     db.execute(
         "INSERT INTO outbox(part, channel, bot_id, chat_id, thread_id, chat_key, mode, body,"
-        " markdown, approval_id, final, state, ph_id, created_at)"
+        " markdown, notice, approval_id, final, state, ph_id, created_at)"
         " SELECT 0, channel, bot_id, chat_id, thread_id, chat_key, 'edit', ?, markdown,"
-        " approval_id, 1, 'ph_sent', ?, ? FROM outbox WHERE id = ?",
+        " notice, approval_id, 1, 'ph_sent', ?, ? FROM outbox WHERE id = ?",
         (text, message_id, now, shown.id),
     )
 

@@ -25,7 +25,7 @@ def ask_question(
 
     A webhook gets no question: it cannot answer, and the arguments may be private.
     """
-    part = OutboxPart(text, again=again, approval_id=approval.id)
+    part = OutboxPart(text, again=again, approval_id=approval.id, notice=True)
     mode = outbox.STORED if address.channel == outbox.HOOKS else "direct"
     outbox.add_extra(db, None, address, (part,), mode, now)
 

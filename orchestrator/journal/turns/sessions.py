@@ -23,6 +23,7 @@ from thinker.protocol.messages import (
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
+UNREAD_CHARACTERS = 500  # kept of a message that was too long for the model
 AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
 FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
     "coalesce((SELECT old_id FROM chat_move WHERE channel = ?2 AND new_id = ?3), ?3)"
@@ -214,12 +215,13 @@ def _load_steps(db: Database, turn_id: str, rows: Sequence[InboxRow]) -> tuple[R
 
 
 def build_session_messages(
-    db: Database, turn_id: str, known: TurnTranscript, sent: str
+    db: Database, turn_id: str, known: TurnTranscript, sent: str = ""
 ) -> list[Message]:
     """Return the messages of a turn for its session.
 
-    These are the user's messages, every step, and the reply ``sent`` if no model response has it.
-    The agent's words count as what the turn has read, as it may repeat that.
+    These are the user's messages, every step, and the reply ``sent`` if no model response has it,
+    but no notice: a model would take it for words of its own. The agent's words count as what the
+    turn has read, as it may repeat that.
     """
     read, context = taint.load_taint(db, turn_id), prompt_records.find_context_layers(db, turn_id)
     spoken: dict[str, object] = {"origin": "user", "private": False, "mixed": False}
@@ -240,6 +242,20 @@ def build_session_messages(
     if sent and not last:
         messages.append(AssistantMessage.model_validate({"content": sent, **spoken}))
     return messages
+
+
+def shorten_unread_message(message: Message) -> Message:
+    """Return what the history keeps of a message that was too long for the model.
+
+    The whole is in the inbox; in the history it would make every later request too long.
+    """
+    if not isinstance(message, UserMessage):
+        return message
+    kept = message.content[:UNREAD_CHARACTERS]
+    lost = len(message.content) - len(kept)
+    note = f" [… {lost} more characters were too long for you to read]" if lost else ""
+    changes = {"content": f"{kept}{note}", "documents": (), "images": ()}
+    return message.model_copy(update=changes)
 
 
 def has_answer(db: Database, turn_id: str) -> bool:

@@ -17,7 +17,7 @@ from orchestrator.journal.turns import inbox, outbox, sessions, steps, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.sessions import TurnTranscript
 from thinker.protocol.messages import AssistantMessage, Message, Origin, UserMessage
-from thinker.protocol.methods import RecordedStep
+from thinker.protocol.methods import RecordedStep, StopReason
 
 STOPPED = "(stopped)"  # ends the visible text of a cancelled turn
 LOST_WORKER = "worker lost: "  # begins the note of a lost worker in a turn's history
@@ -278,8 +278,10 @@ def end_with_reply(
         outbox.close_silent_turn(db, turn.id, now)
     inbox.end_messages(db, inbox.CLAIMED_BY, turn.id, "done", None, now)
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
-        sent = "\n".join([part.text for part in parts if not part.voice])
+        sent = "\n".join([part.text for part in parts if not (part.voice or part.notice)])
         messages = sessions.build_session_messages(db, turn.id, known, sent)
+        if end[0] == StopReason.OVERFLOW:
+            messages = [sessions.shorten_unread_message(message) for message in messages]
         sessions.append_messages(db, turn.session_id, turn.id, messages, now)
 
 
@@ -293,9 +295,8 @@ def end_as_dead_letter(db: Database, turn: Turn, reason: str, notice: str | None
     steps.abandon_calls(db, turn.id, "the turn was given up", now)
     if notice is not None:
         address = load_opening_message(db, turn.id).build_address()
-        outbox.add_reply(
-            db, turn.id, address, [outbox.OutboxPart(notice, markdown=False)], "direct", now
-        )
+        part = outbox.OutboxPart(notice, markdown=False, notice=True)
+        outbox.add_reply(db, turn.id, address, [part], "direct", now)
     inbox.end_messages(db, inbox.CLAIMED_BY, turn.id, "dead", reason, now)
     audit.record_decision(db, "dispatcher", f"dead letter: {reason}", f"turn {turn.id}", now)
 
@@ -358,10 +359,10 @@ def close_preview(db: Database, turn_id: str, ending: ReplyPart) -> bool:
     An unsent preview is abandoned.
     """
     db.execute(
-        "UPDATE outbox SET body = ?, rendered = ?, final = 1,"
+        "UPDATE outbox SET body = ?, rendered = ?, notice = ?, final = 1,"
         " ended_at = iif(state = 'queued', created_at, NULL),"
         f" state = iif(state = 'queued', 'abandoned', state) WHERE {outbox.PREVIEW}",
-        (ending.text, ending.rendered, turn_id),
+        (ending.text, ending.rendered, ending.text == STOPPED, turn_id),
     )
     return bool(db.changes())
 

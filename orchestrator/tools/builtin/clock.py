@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from orchestrator.journal.db.database import Database
 from orchestrator.tools.builtin.host_tool import (
+    STRING,
     ToolContext,
     ToolFailure,
     journal_tool,
@@ -15,7 +16,7 @@ from thinker.protocol.messages import JsonObject, SideEffect
 
 @journal_tool(
     "The current date and time.",
-    {"timezone": "Such as Europe/Berlin; default: the user's."},
+    {"timezone": STRING | {"description": "Default: the user's.", "examples": ["Europe/Berlin"]}},
     side_effect=SideEffect.PURE,
 )
 def get_time(db: Database, context: ToolContext, arguments: JsonObject) -> str:

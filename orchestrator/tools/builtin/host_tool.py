@@ -7,7 +7,7 @@ nothing of the daemon; `orchestrator.tools.extension_tool` makes it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -247,6 +247,16 @@ def journal_tool(
         return JournalTool(about, effect, aliases, private)
 
     return build_journal_tool
+
+
+def show_example(example: JsonObject) -> Callable[[JournalTool], JournalTool]:
+    """Add an example of valid arguments, for a schema that cannot say what excludes what."""
+
+    def add_example(tool: JournalTool) -> JournalTool:
+        parameters = tool.spec.parameters | {"examples": [example]}
+        return replace(tool, spec=tool.spec.model_copy(update={"parameters": parameters}))
+
+    return add_example
 
 
 def plain_tool(

@@ -20,6 +20,7 @@ from orchestrator.tools.builtin.host_tool import (
     ToolFailure,
     journal_tool,
     read_text_argument,
+    show_example,
 )
 from orchestrator.tools.policy import SENDING, matches_pattern
 from thinker.formats.word_lists import WORDS
@@ -28,6 +29,7 @@ from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
 
 
+@show_example({"name": "plants", "instructions": "Remind me to water plants.", "in_hours": 2})
 @journal_tool(
     "Schedule a task or reminder; its outcome is sent to this chat."
     " Set exactly one of schedule, interval_minutes, at, in_minutes and in_hours.",
@@ -44,7 +46,7 @@ TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
         "no_tools": {"type": "boolean", "description": "Only text, such as a reminder."},
     },
     ["name", "instructions"],
-    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps"}),
+    aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps", "effort"}),
 )
 def schedule_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     fields = normalize_fields({**arguments, "execution_plan": None}, context.now, context.agent_id)

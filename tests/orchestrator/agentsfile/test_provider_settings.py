@@ -140,3 +140,29 @@ def test_key_of_another_provider_of_the_file_is_refused_in_env() -> None:
     agent = WORK | {"agentId": "b", "env": {"ACME_API_KEY": "k"}}
     (error,) = parsed(WORK, agent, providers={"acme": ACME}).errors
     assert "the key of another provider" in error.message
+
+
+def test_timeouts_of_a_provider_replace_the_usual_ones() -> None:
+    """Those that are absent follow from the address."""
+    timeouts = {"firstTokenSeconds": 1800, "connectSeconds": 30}
+    loaded = parsed(OWN, providers={"acme": ACME | {"timeouts": timeouts}})
+    assert not loaded.errors
+    found = loaded.file.known_providers["acme"]
+    assert found.timeouts == {"first_token": 1800, "connect": 30}
+    assert not PROVIDERS["openai"].timeouts
+
+
+@pytest.mark.parametrize(
+    ("agent", "minutes"),
+    [
+        ({"baseUrl": "http://192.168.1.4:8080/v1"}, 60),
+        ({"llmProvider": "ollama"}, 60),
+        ({"llmProvider": "auto"}, 60),
+        ({}, 15),
+        ({"llmProvider": "ollama", "limits": {"turnMinutes": 5}}, 5),
+    ],
+)
+def test_turns_of_local_models_may_take_longer(agent: dict[str, Any], minutes: int) -> None:
+    """A slow machine needs minutes to the first word."""
+    loaded = parsed({**OWN, "llmProvider": "openai", **agent})
+    assert loaded.file.agents[0].turn_minutes == minutes

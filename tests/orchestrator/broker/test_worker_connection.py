@@ -275,3 +275,14 @@ async def test_slow_reader_slows_the_provider() -> None:
         (connection,) = run.host._channels[1][1].connections
         assert connection._transport.get_write_buffer_size() < 4 * MIB
         assert len(await answer.read(64 * MIB)) == 64 * MIB
+
+
+async def test_a_question_about_a_model_is_a_get_with_the_key_and_counts_nothing() -> None:
+    """The grant has the method; the worker cannot change it."""
+    async with brokered(method="GET", probe=True) as run:
+        answer = await run.link.send("POST", run.provider.url, OWN, b"")
+        assert await answer.read(MIB) == b"ok"
+        (head,) = run.provider.heads
+        assert not run.calls
+    assert head.startswith("get /v1/chat http/1.1\r\n")
+    assert f"authorization: bearer {KEY}\r\n" in head

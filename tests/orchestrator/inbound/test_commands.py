@@ -201,7 +201,6 @@ async def test_stopped_turn_is_cancelled_with_everything_in_it(tmp_path: Path) -
             AssistantMessage,
             ToolResult,
             ToolResult,
-            AssistantMessage,
         ]
         assert await chat.says("/stop") == "I am not doing anything here."
 

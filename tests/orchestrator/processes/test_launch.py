@@ -17,6 +17,7 @@ from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.processes.launch import (
     Endpoint,
+    LaunchSpec,
     build_launch_spec,
     resolve_endpoint,
     write_prompt,
@@ -38,6 +39,11 @@ CANARIES = {
     "THINKER_MODEL": "canary-7",
     "CREDENTIALS_DIRECTORY": "canary-8",
 }
+
+
+def list_models(spec: LaunchSpec) -> list[Grant]:
+    """The addresses to which the agent may post, without those that tell a window."""
+    return [grant for grant in spec.grants if not grant.probe]
 
 
 def agent(**fields: object) -> AgentDefinition:
@@ -105,7 +111,7 @@ def test_broker_gets_the_keys_of_fallback_models(tmp_path: Path) -> None:
         fallback_models=fallbacks,
         small_model="anthropic/small",
     )
-    assert [(grant.url, grant.headers) for grant in spec.grants] == [
+    assert [(grant.url, grant.headers) for grant in list_models(spec)] == [
         ("https://api.openai.com/v1/chat/completions", {"authorization": "Bearer key-of-openai"}),
         (
             "https://api.groq.com/openai/v1/chat/completions",
@@ -125,7 +131,7 @@ def test_broker_gets_the_key_of_embeddings(tmp_path: Path) -> None:
         spec = real_spec(
             tmp_path, environ=KEYS, llm_provider="groq", model="m", embeddings=embeddings
         )
-        return spec.grants[-1], ThinkerSettings.read(spec.env)
+        return list_models(spec)[-1], ThinkerSettings.read(spec.env)
 
     grant, read = granted(model="e", provider="openai", dimensions=256)
     assert (grant.url, grant.secrets) == (
@@ -149,13 +155,15 @@ def test_broker_gets_the_addresses_of_sound_and_pictures(tmp_path: Path) -> None
         voice={"hear": place, "speak": {**place, "baseUrl": "http://[::1]:8/v1", "voice": "v"}},
         images={**place, "sizes": {"tall": "10x20"}},
     )
-    found = {grant.url: (grant.form, grant.pictures, grant.counts) for grant in spec.grants[1:]}
+    found = {
+        grant.url: (grant.form, grant.pictures, grant.counts) for grant in list_models(spec)[1:]
+    }
     assert found == {
         "https://api.openai.com/v1/audio/transcriptions": (True, False, "stated"),
         "http://[::1]:8/v1/audio/speech": (False, False, "stated"),
         "https://api.openai.com/v1/images/generations": (False, True, "stated"),
     }
-    assert {grant.secrets for grant in spec.grants[1:]} == {("key-of-openai",)}
+    assert {grant.secrets for grant in list_models(spec)[1:]} == {("key-of-openai",)}
     read = ThinkerSettings.read(spec.env)
     assert (read.hear, read.speak, read.draw) == (
         spec.settings.hear,
@@ -169,7 +177,7 @@ def test_broker_gets_the_addresses_of_sound_and_pictures(tmp_path: Path) -> None
 def test_key_that_no_header_can_carry_is_granted_to_nobody(tmp_path: Path) -> None:
     """The worker is told, and says so when it starts."""
     spec = real_spec(tmp_path, environ={"OPENAI_API_KEY": "a b"}, llm_provider="openai", model="m")
-    assert [grant.headers for grant in spec.grants] == [{}]
+    assert [grant.headers for grant in list_models(spec)] == [{}]
     read = ThinkerSettings.read(spec.env)
     assert (read.keys, read.invalid_keys) == ((), ("OPENAI_API_KEY",))
 

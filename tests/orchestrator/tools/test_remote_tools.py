@@ -2,8 +2,10 @@
 
 from fakes.time_limit import time_limit
 
-from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile import AgentDefinition, McpServer
 from orchestrator.tools.remote_tools import NoRemoteTools, RemoteTools, find_owner
+
+AGENT = AgentDefinition.model_validate({"agentId": "work", "model": "m"})
 
 
 def test_name_belongs_to_the_server_with_the_longest_prefix() -> None:
@@ -19,7 +21,7 @@ async def test_daemon_without_an_extension_for_servers_has_no_tools_of_any() -> 
     tools: RemoteTools = NoRemoteTools()
     with time_limit():
         await tools.define_servers({"s": McpServer(command="sh")}, {}, "auto", ())
-        await tools.wait_until_ready()
+        assert await tools.wait_until_ready(AGENT) == ()
         await tools.wait_for_tool("s_echo", "work", lambda _: None)
     assert tools.list_states() == ()
     assert tools.list_agent_tools("work") == tools.list_answering_tools("work") == {}

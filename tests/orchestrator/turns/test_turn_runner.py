@@ -23,6 +23,7 @@ from orchestrator.processes.worker import WorkerHost
 from orchestrator.turns import opener
 from thinker.protocol.messages import RESULT_LIMIT, JsonObject, ToolResult
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult, TurnRun
+from thinker.protocol.notices import STOP_TEXTS
 from thinker.protocol.peer import FENCED, RpcError
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -206,6 +207,29 @@ async def test_an_error_of_the_worker_ends_the_turn_with_an_apology(tmp_path: Pa
         bench.hears("hello")
         assert await bench.channel.until(1) == [chat_texts.BROKEN]
         assert bench.db.execute("SELECT error FROM turn").get == "invalid params"
+
+
+async def test_notice_is_not_read_by_the_next_turn(tmp_path: Path) -> None:
+    """Neither one of the worker nor one of the daemon."""
+
+    async def failing_first(run: TurnRun, host: WorkerHost) -> TurnResult:
+        match run.messages[-1].content:
+            case "one":
+                text = STOP_TEXTS[StopReason.MODEL_ERROR]
+                return TurnResult(text=text, stop_reason=StopReason.MODEL_ERROR, notice=True)
+            case "two":
+                raise WorkerError("invalid params")
+        return await echo(run, host)
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(failing_first)
+        for number, text in enumerate(("one", "two", "three"), 1):
+            bench.hears(text)
+            said = await bench.channel.until(number)
+        assert said[1:] == [chat_texts.BROKEN, "echo: three"]
+        assert [message.content for message in worker.runs[-1].history] == ["one", "two"]
+        kinds = bench.db.execute("SELECT notice FROM outbox ORDER BY id").fetchall()
+        assert kinds == [(1,), (1,), (0,)]
 
 
 async def test_a_drained_worker_leaves_the_turn_to_the_next_one(tmp_path: Path) -> None:

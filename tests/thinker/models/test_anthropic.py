@@ -10,6 +10,7 @@ from fakes.time_limit import time_limit
 from thinker.models.anthropic import EARLIER, AnthropicMessages, build_request_body
 from thinker.models.base import ModelRequest
 from thinker.models.endpoint import ModelTimeouts
+from thinker.models.failures import Account
 from thinker.protocol.messages import (
     AssistantMessage,
     Image,
@@ -33,6 +34,7 @@ from thinker.worker_errors import (
 CACHE = {"cache_control": {"type": "ephemeral"}}
 TOOL = ToolSpec(name="get_time", description="Tells the time", parameters={"type": "object"})
 OTHER = TOOL.model_copy(update={"name": "other"})
+CLAUDE = Account(PROVIDERS["anthropic"], "m")
 QUICK = ModelTimeouts(first_token=0.05)
 
 
@@ -50,7 +52,7 @@ def ask(shown: list[str] | None = None) -> ModelRequest:
 
 def wire(*messages: Message) -> Any:
     """Return the messages as sent."""
-    return build_request_body("m", ModelRequest(system="", messages=messages))["messages"]
+    return build_request_body(CLAUDE, ModelRequest(system="", messages=messages))["messages"]
 
 
 def text(content: str, **more: Any) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def text(content: str, **more: Any) -> dict[str, Any]:
 
 def test_a_plain_request_has_no_field_too_many() -> None:
     """The output limit is the only option that the API requires."""
-    assert build_request_body("m", ask()) == {
+    assert build_request_body(CLAUDE, ask()) == {
         "model": "m",
         "max_tokens": 8192,
         "messages": [{"role": "user", "content": [text("hello", **CACHE)]}],
@@ -92,7 +94,7 @@ def test_a_full_request_has_four_cache_breakpoints() -> None:
     )
     image = {"type": "base64", "media_type": "image/png", "data": "QUJD"}
     tool = {"description": "Tells the time", "input_schema": {"type": "object"}}
-    assert build_request_body("m", request) == {
+    assert build_request_body(CLAUDE, request) == {
         "model": "m",
         "max_tokens": 50,
         "tools": [{"name": "get_time", **tool}, {"name": "other", **tool, **CACHE}],

@@ -11,7 +11,9 @@ from pydantic import BaseModel
 
 from thinker.models.anthropic import build_request_body
 from thinker.models.base import ModelRequest
+from thinker.models.failures import Account
 from thinker.protocol.messages import UserMessage
+from thinker.protocol.providers import PROVIDERS
 
 pytestmark = pytest.mark.thorough(part="models")
 
@@ -62,7 +64,7 @@ async def test_schema_of_an_answer_stands_where_the_client_puts_it() -> None:
         parsed = await client.messages.parse(**ASK, output_format=Person)
     assert parsed.parsed_output == Person(name="Ada")
     asked = ModelRequest("", (UserMessage(content="hi"),), output=Person.model_json_schema())
-    ours: Any = build_request_body("m", asked)["output_config"]
+    ours: Any = build_request_body(Account(PROVIDERS["anthropic"], "m"), asked)["output_config"]
     theirs = api.requests[0].body["output_config"]
     assert theirs.keys() == ours.keys()
     assert theirs["format"]["type"] == ours["format"]["type"]

@@ -26,7 +26,7 @@ OPENAI = Account(PROVIDERS["openai"], "m", "sk-secret")
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_passing_failures_may_be_asked_again(status: int) -> None:
     """Rate limits, conflicts and server errors keep the requested wait."""
-    error = build_failure(OPENAI, status, ProviderError("slow down"), 7.0)
+    error = build_failure(OPENAI, status, ProviderError("slow down"), {"retry-after": "7"})
     assert type(error) is RetryableModelError
     assert error.retry_after == 7.0
     assert str(error) == f"openai answered {status}: slow down"

@@ -97,6 +97,7 @@ def test_a_full_request_is_written_in_the_providers_words() -> None:
             {"role": "user", "content": [{"type": "text", "text": "look"}, image]},
             {
                 "role": "assistant",
+                "content": None,
                 "tool_calls": [
                     {
                         "id": "1",

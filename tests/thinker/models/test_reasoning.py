@@ -35,13 +35,16 @@ def openai(provider: str, reasoning: Reasoning, *messages: Message) -> dict[str,
 def claude(reasoning: Reasoning, *messages: Message, **fields: Any) -> dict[str, Any]:
     """Return the body for Anthropic."""
     given = {"messages": messages or (HELLO,), "temperature": 0.4, **fields}
-    return anthropic.build_request_body("m", ModelRequest(system="", reasoning=reasoning, **given))
+    return anthropic.build_request_body(
+        Account(PROVIDERS["anthropic"], "m"),
+        ModelRequest(system="", reasoning=reasoning, **given),
+    )
 
 
 def test_effort_is_named_where_it_has_a_name() -> None:
-    """OpenAI's format has a word; OpenRouter an object, with a number of tokens if given."""
+    """OpenAI's format has a word, also for a budget; OpenRouter an object with a number."""
     assert openai("openai", Reasoning(effort="low"))["reasoning_effort"] == "low"
-    assert "reasoning_effort" not in openai("groq", Reasoning(max_tokens=500))
+    assert openai("groq", Reasoning(max_tokens=500))["reasoning_effort"] == "low"
     assert openai("openrouter", Reasoning(effort="high"))["reasoning"] == {
         "effort": "high",
         "exclude": False,

@@ -1,6 +1,7 @@
 """Retries and fallbacks."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 import structlog
@@ -14,10 +15,12 @@ from thinker.models.retry import (
     compute_delay,
 )
 from thinker.protocol.messages import AssistantMessage, UserMessage
+from thinker.protocol.notices import FailureKind
 from thinker.worker_errors import (
     AccountError,
     ContextOverflowError,
     FatalModelError,
+    FilteredError,
     ModelError,
     RetryableModelError,
 )
@@ -134,7 +137,12 @@ async def test_the_next_model_answers_when_one_fails() -> None:
     """After retryable and fatal failures alike; the answer names its model."""
     fallback = FallbackModel(models(Scripted(PASSING), Scripted(FatalModelError("x")), Scripted()))
     assert fallback.name == "groq/m0"
-    assert (await fallback.complete(REQUEST)).message.content == "groq/m2"
+    answer = await fallback.complete(REQUEST)
+    assert answer.message.content == "groq/m2"
+    assert [(one.kind, one.subject, one.what, one.words) for one in answer.degraded] == [
+        ("model", "groq/m0", "failed, and groq/m2 answered", "groq answered 503: secret words"),
+        ("model", "groq/m1", "failed, and groq/m2 answered", "x"),
+    ]
 
 
 async def test_too_long_a_request_goes_to_no_other_model() -> None:
@@ -147,10 +155,11 @@ async def test_too_long_a_request_goes_to_no_other_model() -> None:
 
 async def test_the_last_failure_is_raised_when_no_model_answers() -> None:
     """No model is left."""
-    with pytest.raises(FatalModelError, match="last"):
+    with pytest.raises(FatalModelError, match="last") as failed:
         await FallbackModel(
             models(Scripted(PASSING), Scripted(FatalModelError("the last")))
         ).complete(REQUEST)
+    assert [str(one) for one in failed.value.degraded] == [f"groq/m0 failed ({PASSING})"]
 
 
 @pytest.mark.parametrize("keyless", [0, 1])
@@ -188,3 +197,31 @@ async def test_closing_reaches_every_model() -> None:
     await FallbackModel([retrying(first, Time()), second]).aclose()
     assert first.closed
     assert second.closed
+
+
+async def test_a_server_that_broke_off_is_given_the_time_to_start_again() -> None:
+    """It was answering a moment ago; one that was never there is given up earlier."""
+    cut, dead = RetryableModelError("cut"), RetryableModelError("dead")
+    cut.kind, dead.kind = FailureKind.CUT, FailureKind.UNREACHABLE
+    for errors, asked in (((cut, dead, dead, dead, dead), 6), ((dead,) * 9, 4)):
+        model = Scripted(*errors)
+        with suppress(RetryableModelError):
+            await retrying(model, Time()).complete(REQUEST)
+        assert model.asked == asked
+
+
+async def test_a_server_that_loads_its_model_is_waited_for() -> None:
+    """As long as the patience lasts."""
+    loading = RetryableModelError("llamacpp answered 503: Loading model", 5.0)
+    loading.is_loading = True
+    model, time = Scripted(*[loading] * 20), Time()
+    assert (await retrying(model, time).complete(REQUEST)).message.content == "groq/m"
+    assert 100 <= time.now <= 180
+
+
+async def test_what_a_content_filter_rejected_goes_to_no_other_model() -> None:
+    """The person is told instead."""
+    other = Scripted(name="openai/m")
+    with pytest.raises(FilteredError):
+        await FallbackModel([Scripted(FilteredError("filter")), other]).complete(REQUEST)
+    assert other.asked == 0

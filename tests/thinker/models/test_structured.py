@@ -34,6 +34,7 @@ TOLD: JsonObject = {
 ASKED = ModelRequest("Be brief.", (UserMessage(content="how many?"),), output=SCHEMA)
 WITH_TOOLS = replace(ASKED, tools=(spec("add"),))
 OPENAI = Account(PROVIDERS["openai"], "m")
+CLAUDE = Account(PROVIDERS["anthropic"], "m")
 
 
 def sent(model: ScriptedModel) -> list[bool]:
@@ -56,9 +57,9 @@ def test_openai_is_sent_it_strictly_and_a_looser_one_as_it_is() -> None:
 
 def test_anthropic_is_sent_it_closed_or_not_at_all() -> None:
     """The prompt describes it in any case."""
-    config = anthropic_body("m", ASKED)["output_config"]
+    config = anthropic_body(CLAUDE, ASKED)["output_config"]
     assert config == {"format": {"type": "json_schema", "schema": TOLD}}
-    assert "output_config" not in anthropic_body("m", replace(ASKED, output={"type": "object"}))
+    assert "output_config" not in anthropic_body(CLAUDE, replace(ASKED, output={"type": "object"}))
 
 
 async def test_refusal_is_followed_by_words_and_remembered() -> None:

@@ -54,7 +54,7 @@ async def test_model_is_told_of_tools_before_its_prompt_and_given_none() -> None
 
 def test_offered_tool_is_not_forbidden_by_its_name() -> None:
     """The base text forbids tools of the model's host, and an agent's tool may share a name."""
-    block = format_tool_block((spec("web_search"),), AUTO)
+    block = format_tool_block((spec("web_search"),), AUTO, full=True)
     assert "directly (shell, apply_patch, view_image)" in block
     assert "- web_search: {" in block
 

@@ -60,11 +60,23 @@ async def test_model_that_sees_nothing_is_told_what_there_is() -> None:
         assert [asked.messages for asked in model.requests] == [(sent,)]
 
 
+async def test_only_the_message_with_the_picture_did_without_it() -> None:
+    """A picture of an earlier message was told with that one."""
+    for messages, count in (((LOOK,), 1), ((LOOK, UserMessage(content="and now?")), 0)):
+        response = await VisionFilter(ScriptedModel(says("ok")), sees=False).complete(
+            request(*messages)
+        )
+        assert [lost.kind for lost in response.degraded] == ["message"] * count
+
+
 async def test_refused_picture_does_not_end_the_conversation() -> None:
     """The model is called again without; other failures are raised."""
     model = ScriptedModel(FatalModelError("400: cannot process image"), says("ok"))
     response = await VisionFilter(model, sees=True).complete(request(LOOK))
     assert response.message.content == "ok"
+    (lost,) = response.degraded
+    assert lost.what == "was described to scripted/model, which does not see it"
+    assert lost.words == "400: cannot process image"
     assert [asked.messages for asked in model.requests] == [(LOOK,), (DESCRIBED,)]
     for error, sent in ((FatalModelError("401"), DESCRIBED), (ContextOverflowError("long"), LOOK)):
         refusing = ScriptedModel(error)

@@ -8,17 +8,18 @@ keys, so that resumed turns and prompt caches see the same bytes.
 
 import re
 from base64 import b32encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from html import escape
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from thinker.toolcalls.text.inject import format_tool_call
+from thinker.toolcalls.text.compact import format_compact_call
 
+WriteCall: TypeAlias = Callable[[str, str, str], str]
 UNREADABLE = "tool_call"  # name of a call whose block could not be read
 OUR_TAG = re.compile(r"<(?=/?\s*tool_(?:result|key)\b)", re.IGNORECASE)
 KEY_BYTES = 10  # 16 characters
@@ -41,14 +42,17 @@ class TextHistory(NamedTuple):
     key: str = ""
 
 
-def rewrite_as_text(messages: Sequence[Message]) -> TextHistory:
+def rewrite_as_text(
+    messages: Sequence[Message], write_call: WriteCall = format_compact_call
+) -> TextHistory:
     """Return the conversation without native calls and results, with neighbors of one role joined.
 
-    Many templates of such models require user and assistant to alternate.
+    Many templates of such models require user and assistant to alternate. ``write_call`` returns a
+    call as text; it gets the name, the arguments as JSON, and the key.
     """
     joined: list[UserMessage | AssistantMessage] = []
     key = ""
-    for plain, key in _iter_keyed_messages(messages):  # noqa: B007 - the last one counts
+    for plain, key in _iter_keyed_messages(messages, write_call):  # noqa: B007 - the last one counts
         last = joined[-1] if joined else None
         if isinstance(last, UserMessage) and isinstance(plain, UserMessage):
             joined[-1] = UserMessage(
@@ -69,12 +73,12 @@ def format_result_block(result: ToolResult) -> str:
 
 
 def _iter_keyed_messages(
-    messages: Sequence[Message],
+    messages: Sequence[Message], write_call: WriteCall
 ) -> Iterator[tuple[UserMessage | AssistantMessage, str]]:
     """Yield each message as text, with the key of its place in the conversation."""
     seen, key, tainted = blake2b(digest_size=KEY_BYTES), "", False
     for message, following in zip_longest(messages, messages[1:]):
-        plain = _convert_message(message, key)
+        plain = _convert_message(message, key, write_call)
         tainted = tainted or message.is_untrusted
         images = () if isinstance(message, AssistantMessage) else message.images
         for part in (plain.role, plain.content, *(image.data for image in images)):
@@ -87,24 +91,23 @@ def _iter_keyed_messages(
         yield plain, key
 
 
-def _convert_message(message: Message, key: str) -> UserMessage | AssistantMessage:
+def _convert_message(
+    message: Message, key: str, write_call: WriteCall
+) -> UserMessage | AssistantMessage:
     if isinstance(message, ToolResult):
         return UserMessage(content=format_result_block(message))
     if isinstance(message, UserMessage):
         return UserMessage(content=_escape_tags(message.text), images=message.images)
-    written = (_format_call(call, key) for call in message.tool_calls)
-    return AssistantMessage(content=_join_parts(message.content, *written))
+    written = (_format_call(call, key, write_call) for call in message.tool_calls)
+    content = _join_parts(message.content, *written)
+    return message.model_copy(update={"content": content, "tool_calls": ()})
 
 
-def _format_call(call: ToolCall, key: str) -> str:
+def _format_call(call: ToolCall, key: str, write_call: WriteCall) -> str:
     if call.malformed is None:
-        return format_tool_call(call.name, orjson.dumps(call.arguments).decode(), key)
+        return write_call(call.name, orjson.dumps(call.arguments).decode(), key)
     # The model gets its own text back, so that it can see its mistake.
-    return (
-        call.malformed
-        if call.name == UNREADABLE
-        else format_tool_call(call.name, call.malformed, key)
-    )
+    return call.malformed if call.name == UNREADABLE else write_call(call.name, call.malformed, key)
 
 
 def _escape_tags(text: str) -> str:

@@ -33,7 +33,8 @@ class ParserRules:
 
     A block of a strict tool that breaks a rule is dropped instead of shown as text.
     ``strict_default`` applies to names missing in ``strict``, and to blocks without a name.
-    Without ``repair`` a payload must be valid JSON.
+    Without ``repair`` a payload must be valid JSON; with ``plain`` arguments may be an object, and
+    a list of one call is that call.
     """
 
     allowed: Collection[str] = ()
@@ -41,18 +42,22 @@ class ParserRules:
     strict_default: bool = False
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
     repair: bool = True
+    plain: bool = False
 
     def is_strict(self, name: str) -> bool:
         return self.strict.get(name, self.strict_default)
 
 
-def build_parser_rules(tools: Sequence[ToolSpec], choice: ToolChoice | None) -> ParserRules:
+def build_parser_rules(
+    tools: Sequence[ToolSpec], choice: ToolChoice | None, *, plain: bool = False
+) -> ParserRules:
     """Return the rules of a request with these tools; a forced tool is the only one allowed."""
     forced = choice.name if choice is not None else ""
     return ParserRules(
         allowed=(forced,) if forced else tuple(tool.name for tool in tools),
         strict={tool.name: tool.strict for tool in tools},
         schemas={tool.name: tool.parameters for tool in tools},
+        plain=plain,
     )
 
 
@@ -80,6 +85,8 @@ class Payload(NamedTuple):
 def read_payload(raw: str, limits: ParserRules) -> Payload:
     """Read the text between the tags; problems are part of the result."""
     value, repaired = _parse_with_repairs(raw.strip(), repair=limits.repair)
+    if limits.plain and isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if not isinstance(value, dict | list):
         strict = limits.strict_default
         return Payload(problem=PayloadProblem("invalid_json", "invalid tool_call payload", strict))
@@ -94,7 +101,8 @@ def read_payload(raw: str, limits: ParserRules) -> Payload:
     written = arguments if isinstance(arguments, str) else None
     # The format requires a string, so null becomes an empty string.
     text = dump_compact_json("" if arguments is None else arguments) if written is None else written
-    problem = _find_broken_rule(name, written if "arguments" in fields else None, limits)
+    as_asked = "arguments" in fields and (written is not None or limits.plain)
+    problem = _find_broken_rule(name, text if as_asked else None, limits)
     runs = problem is None or (problem.kind == "arguments_coerced" and not strict)
     return Payload(name, text, runs=runs, repaired=repaired, problem=problem)
 

@@ -32,6 +32,8 @@ from thinker.protocol.peer import RpcError
 
 CONNECT_TIMEOUT = 60.0  # seconds until the first list of tools; npx may have to download
 CONNECT_WAIT = 10.0  # seconds that a call waits for a server that is reconnecting
+FIRST_MINUTE = 60.0  # seconds in which a server that has never answered is tried often
+FIRST_WAIT = 4.0  # seconds at most between tries then
 HEALTHY = 60.0  # seconds of connection after which the count of failures starts again
 PULSE = 30.0  # seconds between two reads of an idle server's list
 PING = 5.0  # seconds between two pings of a server with open calls
@@ -66,6 +68,7 @@ class McpSession:
         self._report = report
         self._jitter = jitter
         self._state = wire.ServerState(name=spec.name, state="starting")
+        self._listed = False  # ever
         self._client: Client | None = None
         self._connected = anyio.Event()
         self._changed = anyio.Event()
@@ -73,7 +76,7 @@ class McpSession:
 
     async def run(self) -> None:
         """Keep the server connected until cancelled. Failures are logged and reported."""
-        failures, told = 0, ""
+        failures, told, born = 0, "", time.monotonic()
         self._report(self._state)
         while True:
             began = time.monotonic()
@@ -87,7 +90,8 @@ class McpSession:
                 log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
                 told = problem
             self._set_state("failed", error=problem)
-            await anyio.sleep(restarts.compute_backoff(failures) * self._jitter())
+            wait = compute_wait(failures, None if self._listed else time.monotonic() - born)
+            await anyio.sleep(wait * self._jitter())
             self._set_state("starting", error=problem)
 
     async def _run_connection(self, end: ConnectionEnd) -> None:
@@ -105,7 +109,7 @@ class McpSession:
                 cache=None,
             ) as client:
                 await self._list_tools(client)
-                bound.deadline = math.inf
+                bound.deadline, self._listed = math.inf, True
                 self._client = client
                 self._connected.set()
                 tools = len(self._state.tools)
@@ -244,6 +248,16 @@ class McpSession:
         except (RuntimeError, ValidationError) as error:
             text = f"the tool ran, but its answer cannot be used: {error}"
             return wire.ToolAnswer(content=text, is_error=True)
+
+
+def compute_wait(failures: int, age: float | None) -> float:
+    """Return the seconds until the next try, without jitter.
+
+    ``age`` is the time in seconds since a server that has never answered was added: turns wait for
+    its tools, so that it is tried again soon.
+    """
+    wait = restarts.compute_backoff(failures)
+    return min(wait, FIRST_WAIT) if age is not None and age < FIRST_MINUTE else wait
 
 
 async def _wait_for_end(end: ConnectionEnd) -> None:

@@ -8,9 +8,10 @@ from orchestrator.extensions.page.reads import call_verdicts
 from orchestrator.extensions.page.reads.call_verdicts import CallVerdict
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.inspect.turn_search import FoundTurn, list_turns_by_id
-from orchestrator.journal.turns import approvals, turns
+from orchestrator.journal.turns import approvals, degradations, turns
 from orchestrator.journal.turns.approvals import Approval
 from thinker.protocol.call_timing import CallTiming
+from thinker.protocol.degradations import Degradation
 
 MAX_TEXT = 65_536  # characters of a text
 LOST = turns.LOST_WORKER
@@ -89,6 +90,7 @@ class TurnTimeline(NamedTuple):
     verdicts: dict[int, CallVerdict]
     older: str | None
     newer: str | None
+    degraded: list[Degradation]
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ def find_turn_timeline(db: Database, turn_id: str, now: int) -> TurnTimeline | N
         verdicts=call_verdicts.load_verdicts_of_turn(db, turn_id),
         older=_find_neighbour_turn(db, stored.session_id, turn.began, "<", "DESC"),
         newer=_find_neighbour_turn(db, stored.session_id, turn.began, ">", "ASC"),
+        degraded=[one for _, one in degradations.list_degradations_of_turn(db, turn_id)],
     )
 
 

@@ -309,7 +309,8 @@ def _render_call(call: CallLine) -> h.Element:
 
 def _render_sent_line(line: SentLine) -> h.Node:
     state = DELIVERY.get(line.state)
-    return h.div(class_="answer")[
+    return h.div(class_="answer notice" if line.notice else "answer")[
+        h.small["Notice of the daemon"] if line.notice else None,
         render_files(line.files),
         markdown.render_markdown(line.text)
         if line.markdown

@@ -284,7 +284,7 @@ def _render_cost_table(ranked: Sequence[ExpenseSum], by: str) -> h.Node:
                 show_hidden_characters(one.name),
                 figures.format_count(one.calls),
                 figures.format_tokens(one.prompt),
-                f"{100 * one.cached // one.prompt} %" if one.prompt else "",
+                f"{100 * one.cached // one.prompt} %" if one.prompt and one.cached else "",
                 figures.format_tokens(one.completion),
                 [
                     figures.format_usd(one.usd),

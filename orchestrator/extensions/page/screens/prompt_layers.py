@@ -176,7 +176,9 @@ def describe_cache_break(found: PromptComparison, parts: list[PromptPart]) -> st
     """Explain where the provider's cache broke, and what was sent anew for it."""
     used, stable = found.used, [part for part in parts if part.place != NEWEST]
     cached = ""
-    if used is not None and used.prompt:
+    if used is not None and used.prompt and not used.cached:
+        cached = " The provider reported nothing from a cache."
+    elif used is not None and used.prompt:
         share = 100 * used.cached // used.prompt
         cached = (
             f" The provider's cache had {figures.format_count(used.cached)} of"
@@ -189,7 +191,7 @@ def describe_cache_break(found: PromptComparison, parts: list[PromptPart]) -> st
         return f"Nothing before the newest message changed since the turn before.{cached}"
     name, change = show_hidden_characters(broke.name), SIGNS[broke.change][2:]
     text = f"“{name}” is {change}: all after it was new to a cache."
-    if used is not None and used.usd is not None and used.prompt:
+    if used is not None and used.usd is not None and used.prompt and used.cached:
         fresh = used.prompt - used.cached
         price = figures.format_usd(used.usd * fresh / (used.prompt + used.completion))
         text += f" {figures.format_count(fresh)} tokens were not cached, about {price}."

@@ -108,6 +108,10 @@ def render_turn(request: ScreenRequest, found: TurnTimeline) -> h.Node:
             }
         ),
         h.p(class_="problem")[strip_terminal_codes(found.problem)] if found.problem else None,
+        (
+            h.p(class_="problem")[f"With less: {strip_terminal_codes(str(one))}"]
+            for one in found.degraded
+        ),
         h.p(class_="said")[shorten_text(turn.asked, 300)] if reads else None,
         h.p[
             [

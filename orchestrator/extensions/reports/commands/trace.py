@@ -101,6 +101,9 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
         if record.history is not None:
             first, last = record.history
             print_text(f"── history · messages {first} to {last} of the journal ──")
+        settings = record.prompt.settings
+        if settings is not None and (effort := settings.describe_effort()):
+            typer.echo(f"── effort {effort} ──")
         if record.prompt.best_score is not None:
             typer.echo(
                 f"── best score {record.prompt.best_score:.2f}"

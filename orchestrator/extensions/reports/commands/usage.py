@@ -134,7 +134,8 @@ def _format_purpose(day: UsageDay) -> str:
 
 
 def _format_cached_part(day: UsageDay) -> str:
-    return f"{day.cached_tokens / day.prompt_tokens:.0%}" if day.prompt_tokens else ""
+    known = day.prompt_tokens and day.cached_tokens  # many providers do not report it
+    return f"{day.cached_tokens / day.prompt_tokens:.0%}" if known else ""
 
 
 def _format_dollars(item: UsageDay) -> str:

@@ -8,7 +8,7 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator.extensions.selftest.crash import fake_model
-from orchestrator.extensions.selftest.crash.scenario import AGENTS, HANDOVER, Script
+from orchestrator.extensions.selftest.crash.scenario import AGENTS, HANDOVER, Scenario, Script
 from orchestrator.extensions.selftest.simulator.simulated_home import REVISION
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
 from orchestrator.processes.child_process import Program
@@ -165,6 +165,8 @@ class ScriptedWorker:
         """Record problems of what the model would be sent, and of the sender."""
         for problem in fake_model.check_transcript(_dump_transcript(said)):
             self._ledger.append("broken", problem)
+        for notice in find_foreign_words(self._scenario, said):
+            self._ledger.append("broken", f"the model is told that it said {notice!r}")
         if self._agent_id not in AGENTS:
             return
         newest = max(n for n, message in enumerate(said) if isinstance(message, UserMessage))
@@ -221,6 +223,18 @@ class ScriptedWorker:
                 )
             results.append(known[seq])
         return results
+
+
+def find_foreign_words(scenario: Scenario, said: Sequence[Message]) -> list[str]:
+    """Return texts in the agent's name that no script lets it say, such as a notice."""
+    own = {mark for script in scenario.values() for mark in script.marks}
+    return [
+        message.content
+        for message in said
+        if isinstance(message, AssistantMessage)
+        and message.content
+        and not own.intersection(message.content.split())
+    ]
 
 
 def _build_step(

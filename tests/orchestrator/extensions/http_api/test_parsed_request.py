@@ -153,3 +153,31 @@ def test_wrong_conversation_is_named_by_its_field_alone(conversation: Any) -> No
         parse_responses({"model": "work", "input": "hello", "conversation": conversation})
     assert refused.value.param in ("conversation", "conversation.id")
     assert str(refused.value).startswith(f"{refused.value.param}: ")
+
+
+@pytest.mark.parametrize(
+    ("parse", "fields", "effort"),
+    [
+        (parse_chat, {"reasoning_effort": "minimal"}, "low"),
+        (parse_chat, {"reasoning_effort": "none"}, "off"),
+        (parse_chat, {}, None),
+        (parse_responses, {"reasoning": {"effort": "xhigh"}}, "high"),
+        (parse_responses, {"reasoning": {"summary": "auto"}}, None),
+        (parse_messages, {"thinking": {"type": "enabled", "budget_tokens": 2000}}, 2000),
+        (parse_messages, {"thinking": {"type": "disabled"}}, "off"),
+        (parse_messages, {"output_config": {"effort": "medium"}}, "medium"),
+    ],
+)
+def test_effort_of_a_request_is_read_in_all_three_formats(
+    parse: Callable[[Any], ParsedRequest], fields: Any, effort: Any
+) -> None:
+    """In one form for all models; without one the agent's counts."""
+    said = {"input": "hello"} if parse is parse_responses else {"messages": HELLO}
+    body = {"model": "work", "max_tokens": 9, **said, **fields}
+    assert parse(body).body.asked.effort == effort
+
+
+def test_unknown_effort_of_a_request_is_refused() -> None:
+    """It would have no effect."""
+    with pytest.raises(ApiProblem, match="unknown effort 'huge'; use one of none, minimal"):
+        parse_chat({"model": "work", "messages": HELLO, "reasoning_effort": "huge"})

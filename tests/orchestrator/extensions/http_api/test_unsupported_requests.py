@@ -77,8 +77,6 @@ def test_field_that_would_change_a_chat_completion_is_refused(
 @pytest.mark.parametrize(
     ("fields", "param", "said"),
     [
-        ({"tools": [{"type": "web_search"}]}, "tools[0].type", "the tool 'web_search' is not"),
-        ({"tools": [{"type": "mcp", "server_label": "a"}]}, "tools[0].type", "the tool 'mcp'"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt", "prompt is not supported; an agent has its own"),
         ({"max_tool_calls": 3}, "max_tool_calls", "maxSteps of the agent"),
         ({"background": True}, "background", "background"),
@@ -91,3 +89,11 @@ def test_field_that_would_change_a_response_is_refused(
     with pytest.raises(ApiProblem, match=said) as caught:
         parse_responses({"model": "work", "input": "hello", **fields})
     assert caught.value.param == param
+
+
+def test_tools_that_openai_would_run_are_left_out_of_a_response() -> None:
+    """The functions of the client stay."""
+    tools: Any = [{"type": "web_search"}, {"type": "function", "name": "add"}, {"type": "mcp"}]
+    body = parse_responses({"model": "work", "input": "hello", "tools": tools}).body
+    assert [tool.name for tool in body.tools] == ["add"]
+    assert parse_responses({"model": "work", "input": "hello", "tools": tools[:1]}).body.tools == ()

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile import McpServer, ServerSandbox
+from orchestrator.agentsfile import AgentDefinition, McpServer, ServerSandbox
 from orchestrator.extensions.mcp_client.mcp_tools import (
     KEY,
     build_arguments,
     build_catalog,
     make_tool_name,
+    uses_server,
 )
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from orchestrator.tools.remote_tools import RemoteTool
@@ -30,6 +31,29 @@ TRUSTED = McpServer(command="x", trusted=True, timeout_seconds=7)
 def tool(name: str, schema: JsonObject = SCHEMA, **hints: bool) -> ServerTool:
     """A tool as a server lists it."""
     return ServerTool(name=name, description=f"does {name}", parameters=schema, **hints)
+
+
+@pytest.mark.parametrize(
+    ("allow", "deny", "used"),
+    [
+        ((), (), True),
+        (("git_hub_*",), (), True),
+        (("git*",), (), True),
+        (("git_hub_push",), (), True),
+        (("read_file", "mail_*"), (), False),
+        ((), ("*",), False),
+        ((), ("git_*",), False),
+        ((), ("git_hub_push", "*_delete"), True),
+    ],
+)
+def test_agent_uses_a_server_whose_tools_its_lists_may_permit(
+    allow: tuple[str, ...],
+    deny: tuple[str, ...],
+    used: bool,  # noqa: FBT001 - pytest passes parameters by name
+) -> None:
+    """Its turns wait for no other, before it is known what it lists."""
+    fields = {"agentId": "work", "model": "m", "allowedTools": allow, "deniedTools": deny}
+    assert uses_server(AgentDefinition.model_validate(fields), "git.hub") is used
 
 
 def only(server: McpServer, listed: ServerTool) -> RemoteTool:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import replace
@@ -12,12 +13,12 @@ import anyio
 import pytest
 from fakes.agent_process import Clock
 from fakes.journal import store_in
-from fakes.mcp_config import effects, entry, held
+from fakes.mcp_config import SERVER, effects, entry, held, record
 from fakes.pins import silent_pins
 from fakes.postgresql import database_of, follow, needs_server, sleep
 from fakes.time_limit import time_limit
 
-from orchestrator.agentsfile import McpServer
+from orchestrator.agentsfile import AgentDefinition, McpServer
 from orchestrator.extensions.mcp_client import servers as servers_module
 from orchestrator.extensions.mcp_client.pins import ToolPins
 from orchestrator.extensions.mcp_client.servers import (
@@ -36,6 +37,7 @@ from orchestrator.processes.reaper import iter_session_members
 from orchestrator.settings import Settings
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
+AGENT = AgentDefinition.model_validate({"agentId": "work", "model": "m"})
 pytestmark = pytest.mark.process
 
 
@@ -224,7 +226,7 @@ async def test_tools_are_offered_after_a_restart_and_a_call_waits_for_its_server
             gate.touch()
 
         async with serving(servers):
-            await servers.wait_until_ready()
+            await servers.wait_until_ready(AGENT)
             assert servers.list_states()[0].state == "starting"
             answered = await result(servers, "s_echo", {"text": "hi"}, tell)
     assert answered is not None
@@ -249,7 +251,7 @@ async def test_call_of_a_remembered_tool_ends_as_its_server_says_when_it_answers
         servers = McpServers(Settings(home=tmp_path), os.environ, pins, Clock(), lambda: 0.0)
         await servers.define_servers({"s": McpServer.model_validate(entry(tmp_path, "s"))})
         async with serving(servers):
-            await servers.wait_until_ready()
+            await servers.wait_until_ready(AGENT)
             gone, changed = servers.tools["s_added"], servers.tools["s_add"]
             for tool, text in ((gone, "lists others"), (changed, "has changed")):
                 with pytest.raises(ToolUnavailableError, match=text):
@@ -268,7 +270,7 @@ async def test_call_to_a_server_that_does_not_start_fails_with_its_problem(
         servers = McpServers(Settings(home=tmp_path), os.environ, pins, Clock(), lambda: 0.0)
         await servers.define_servers({"s": McpServer(command="no-such-program")})
         async with serving(servers):
-            await servers.wait_until_ready()
+            await servers.wait_until_ready(AGENT)
             failed = await result(servers, "s_echo", {"text": "hi"})
             assert failed is not None
             assert failed.is_error
@@ -324,8 +326,11 @@ async def test_change_while_pins_are_compared_is_told_at_once(
         await until(servers, lambda: "t_echo" in servers.tools)
 
 
-async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path) -> None:
-    """It is retried with growing delays; turns do not wait for it."""
+async def test_tool_host_that_cannot_start_is_told_in_the_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is retried with growing delays; a turn that has waited knows what it lacks."""
+    monkeypatch.setattr(servers_module, "READY_WAIT", 0.0)
     with pinned(tmp_path) as pins, time_limit():
         servers = McpServers(Settings(home=tmp_path / "missing"), os.environ, pins, Clock())
         await servers.define_servers(
@@ -333,8 +338,32 @@ async def test_tool_host_that_cannot_start_is_told_in_the_status(tmp_path: Path)
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(servers.run)
-            await servers.wait_until_ready()
+            await until(servers, lambda: servers.list_states()[0].state == "failed")
+            (missing,) = await servers.wait_until_ready(AGENT)
             (state,) = servers.list_states()
             tasks.cancel_scope.cancel()
     assert (state.name, state.state) == ("s", "failed")
     assert state.error.startswith("the tool host cannot be started")
+    assert (missing.kind, missing.subject) == ("server", "s")
+    assert missing.words.startswith("the tool host cannot be started")
+
+
+async def test_turn_waits_for_the_first_list_though_the_first_connection_failed(
+    tmp_path: Path,
+) -> None:
+    """A server is tried again soon; agents that cannot use it do not wait."""
+    gate, fields = record(tmp_path, "s").with_name("gate"), entry(tmp_path, "s")
+    once = f"[ -e {gate} ] || {{ touch {gate}; exit 1; }}; exec {sys.executable} {SERVER}"
+    fields |= {"command": "sh", "args": ["-c", once]}
+    with pinned(tmp_path) as pins:
+        servers = McpServers(Settings(home=tmp_path), os.environ, pins, Clock(), lambda: 0.0)
+        await servers.define_servers({"s": McpServer.model_validate(fields)})
+        denied = AGENT.model_copy(update={"denied_tools": ("s_*",)})
+        other = AGENT.model_copy(update={"allowed_tools": ("read_file",)})
+        async with serving(servers):
+            for agent in (denied, other):
+                assert await servers.wait_until_ready(agent) == ()
+                assert servers.tools == {}
+            assert await servers.wait_until_ready(AGENT) == ()
+            assert "s_echo" in servers.tools
+    assert gate.exists()

@@ -13,6 +13,7 @@ from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background
 from fakes.journal import job
 from fakes.memory import WORK
 from fakes.suspending_reads import interrupt_read
+from pydantic import JsonValue
 
 from orchestrator.extensions.upkeep import due_sessions, maintenance_worker
 from orchestrator.extensions.upkeep.maintenance_worker import MaintenanceWorker
@@ -23,6 +24,7 @@ from thinker.protocol.background import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
     TEXTS_EMBED,
+    WORK_CANCEL,
     CompactionRequest,
     CompactionResult,
     EmbeddingRequest,
@@ -31,6 +33,7 @@ from thinker.protocol.background import (
     ExtractionResult,
 )
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.protocol.peer import CANCELLED, TOO_LONG, RpcError
 from thinker.protocol.vectors import pack_vector
 
 pytestmark = pytest.mark.usefixtures("reads")
@@ -70,7 +73,9 @@ async def maintained(
 
 def maintenance_of(bench: BackgroundBench) -> MaintenanceWorker:
     """The jobs of a bench; they do not run yet."""
-    return MaintenanceWorker(bench.calls, bench.index, lambda: bench.file, lambda: bench.now)
+    return MaintenanceWorker(
+        bench.calls, bench.index, lambda: bench.file, lambda: bench.now, quiet=0.0
+    )
 
 
 async def test_large_session_is_summarized_and_paid_for(tmp_path: Path) -> None:
@@ -225,9 +230,13 @@ async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
         assert request == (TEXTS_EMBED, EmbeddingRequest(texts=(HIKING.fact,)))
 
 
-async def test_two_jobs_run_at_a_time(tmp_path: Path) -> None:
-    """The third begins when one has ended; a job is never begun twice."""
+@pytest.mark.parametrize(("provider", "at_once"), [("groq", 2), ("ollama", 1)])
+async def test_two_jobs_run_at_a_time_and_one_of_a_local_model(
+    tmp_path: Path, provider: str, at_once: int
+) -> None:
+    """The next begins when one has ended; a job is never begun twice."""
     async with maintained(tmp_path, **LARGE) as (bench, maintenance):
+        bench.supervisor.slots["work"].spec = real_spec(tmp_path, llm_provider=provider, model="m")
         bench.serve(
             SESSION_COMPACT,
             CompactionRequest,
@@ -236,12 +245,78 @@ async def test_two_jobs_run_at_a_time(tmp_path: Path) -> None:
         bench.held = anyio.Event()
         open_sessions = [talk(bench, 8, chat=chat) for chat in "abc"]
         maintenance.wake()
-        await bench.until(lambda: len(bench.requests) == 2)
+        await bench.until(lambda: len(bench.requests) == at_once)
         maintenance.wake()
         await bench.idle()
-        assert len(bench.requests) == 2
+        assert len(bench.requests) == at_once
         bench.held.set()
         await bench.until(
             lambda: all(sessions.load_summary(bench.db, session)[0] for session in open_sessions)
         )
         assert len(bench.requests) == 3
+
+
+async def test_summary_gives_way_to_a_person_and_is_made_later(tmp_path: Path) -> None:
+    """A local server answers one at a time, so the summary is ended, not failed."""
+    async with maintained(tmp_path, **LARGE) as (bench, maintenance):
+        asked = anyio.Event()
+        cancelled = anyio.Event()
+
+        async def summarize(params: JsonValue) -> JsonValue:
+            CompactionRequest.model_validate(params)
+            if asked.is_set():
+                return CompactionResult(summary="They talked.", **USED).model_dump(mode="json")
+            asked.set()
+            await cancelled.wait()
+            raise RpcError(CANCELLED, "cancelled")
+
+        bench.worker_peer.requests[SESSION_COMPACT] = summarize
+        bench.worker_peer.notifications[WORK_CANCEL] = lambda _: cancelled.set()
+        session = talk(bench, 8)
+        maintenance.wake()
+        await asked.wait()
+        async with bench.supervisor.use_worker("work"):
+            await cancelled.wait()
+            await bench.until(lambda: not maintenance.servers.jobs["work"])
+            assert not maintenance.servers.is_idle("work")
+            assert sessions.load_summary(bench.db, session)[0] is None
+        maintenance.wake()
+        await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
+
+
+@pytest.mark.parametrize(
+    ("fields", "idle"),
+    [
+        ({}, False),
+        ({"llm_provider": "openai", "base_url": "http://10.0.0.1:1/v1"}, False),
+        ({"llm_provider": "groq"}, True),
+        ({"llm_provider": "groq", "small_model": "ollama/tiny"}, False),
+    ],
+)
+async def test_jobs_wait_only_for_local_servers(
+    tmp_path: Path, fields: dict[str, Any], *, idle: bool
+) -> None:
+    """A provider in the cloud answers many at a time."""
+    async with background(tmp_path) as bench:
+        spec = real_spec(tmp_path, **{"llm_provider": "ollama", "model": "m", **fields})
+        bench.supervisor.slots["work"].spec = spec
+        servers = maintenance_of(bench).servers
+        assert servers.is_idle("work")
+        async with bench.supervisor.use_worker("work"):
+            assert servers.is_idle("work") is idle
+
+
+async def test_conversation_that_the_model_cannot_read_is_searched_once(tmp_path: Path) -> None:
+    """Facts are looked for again in what is said later."""
+    async with maintained(tmp_path, **QUIET) as (bench, maintenance):
+
+        async def refuse(_: JsonValue) -> JsonValue:
+            raise RpcError(TOO_LONG, "too long")
+
+        bench.worker_peer.requests[FACTS_EXTRACT] = refuse
+        session = talk(bench, 3)
+        bench.now += 6 * MINUTE
+        maintenance.wake()
+        upto = "SELECT facts_upto FROM session WHERE id = ?"
+        await bench.until(lambda: bench.db.execute(upto, (session,)).get > 0)
+        assert due_sessions.find_unextracted_range(bench.db, session, 10, lambda *_: WORK) is None

@@ -8,8 +8,9 @@ import pytest
 from fakes.journal import open_turn, opened, planned, receive, update
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import sessions, turns
+from orchestrator.journal.turns import cancellations, sessions, turns
 from orchestrator.journal.turns.outbox import Address, OutboxPart
+from orchestrator.journal.turns.turns import Turn
 from thinker.protocol.messages import Message, UserMessage
 
 
@@ -79,6 +80,39 @@ def test_recent_tools_are_those_of_the_last_turns_newest_first(db: Database) -> 
     open_turn(db, "t5")
     planned(db, "t5", "now")
     assert sessions.list_recent_tools(db, turn.session_id, 3) == ("mail", "read", "note")
+
+
+def list_session(db: Database, turn: Turn) -> list[tuple[str, str]]:
+    """The roles and texts that the next turn reads."""
+    history = sessions.list_history(db, turn.session_id, 50)
+    return [(message.role, message.content) for message in history]
+
+
+def test_notice_is_not_among_the_words_of_the_agent(db: Database) -> None:
+    """A model would repeat it; the message stays, without an answer."""
+    turn = open_turn(db, "t1", "Capital of France?")
+    notice = OutboxPart("I couldn't get an answer.", notice=True)
+    turns.end_with_reply(db, turn, [notice], "direct", ("model_error", "500"), 1)
+    assert list_session(db, turn) == [("user", "Capital of France?")]
+    assert db.execute("SELECT body FROM outbox WHERE notice = 1").get == notice.text
+
+
+def test_stopped_turn_leaves_no_words_that_its_model_did_not_say(db: Database) -> None:
+    """What it said before stays, and "(stopped)" is for the chat."""
+    turn = open_turn(db, "t1", "Tell me")
+    planned(db, turn.id, "note")
+    cancellations.cancel_turn(db, turn.chat_key, "stopped", 1)
+    assert [role for role, _ in list_session(db, turn)] == ["user", "assistant", "tool"]
+
+
+def test_message_that_was_too_long_does_not_stay_in_the_way(db: Database) -> None:
+    """Its beginning is kept, so that the person can speak of it."""
+    turn = open_turn(db, "t1", "README " * 10_000)
+    long = OutboxPart("This is too long.", notice=True)
+    turns.end_with_reply(db, turn, [long], "direct", ("overflow", "413"), 1)
+    ((role, text),) = list_session(db, turn)
+    assert (role, text[:7]) == ("user", "README ")
+    assert text.endswith("[… 69500 more characters were too long for you to read]")
 
 
 def test_agent_knows_only_chats_that_it_has_answered(db: Database) -> None:

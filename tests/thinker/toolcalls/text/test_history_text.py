@@ -14,13 +14,13 @@ from thinker.protocol.messages import (
     ToolResult,
     UserMessage,
 )
+from thinker.toolcalls.text.compact import format_compact_call
 from thinker.toolcalls.text.history_text import (
     KEY_BYTES,
     UNREADABLE,
     format_result_block,
     rewrite_as_text,
 )
-from thinker.toolcalls.text.inject import format_tool_call
 
 MESSAGES = st.lists(
     st.one_of(
@@ -54,7 +54,7 @@ def test_calls_and_results_become_what_the_block_taught() -> None:
         UserMessage(content="add"),
         AssistantMessage(
             content="\n".join(
-                ("Both.", format_tool_call("add", '{"x":1}'), format_tool_call("sub", "{}"))
+                ("Both.", format_compact_call("add", '{"x":1}'), format_compact_call("sub", "{}"))
             )
         ),
         UserMessage(
@@ -82,7 +82,8 @@ def test_calls_after_a_result_carry_the_key_that_the_model_was_given() -> None:
     """So the model sees its own calls as it must write the next."""
     first = rewrite_as_text(READ)
     after = (*READ, AssistantMessage(tool_calls=(call("b", "add"),)))
-    assert rewrite_as_text(after).messages[-1].content == format_tool_call("add", "{}", first.key)
+    written = rewrite_as_text(after).messages[-1].content
+    assert written == format_compact_call("add", "{}", first.key)
 
 
 @given(MESSAGES, MESSAGES)
@@ -138,7 +139,7 @@ def test_unreadable_block_goes_back_as_it_was_written() -> None:
     block = ToolCall(id="a", name=UNREADABLE, malformed="<tool_call>{bad</tool_call>")
     text = ToolCall(id="b", name="add", malformed="{bad")
     (message,) = rewrite_as_text((AssistantMessage(tool_calls=(block, text)),)).messages
-    assert message.content == f"<tool_call>{{bad</tool_call>\n{format_tool_call('add', '{bad')}"
+    assert message.content == f"<tool_call>{{bad</tool_call>\n{format_compact_call('add', '{bad')}"
 
 
 def test_images_of_joined_messages_are_kept() -> None:

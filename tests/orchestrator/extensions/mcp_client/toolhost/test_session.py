@@ -31,6 +31,15 @@ from thinker.protocol.peer import RpcError
 pytestmark = pytest.mark.process
 
 
+def test_server_that_has_never_answered_is_tried_again_soon() -> None:
+    """Turns wait for its first list; after a minute, or once it has answered, as all others."""
+    assert [session.compute_wait(failures, 1.0) for failures in range(1, 8)] == [
+        *(0.0, 1.0, 2.0, 4.0),
+        *(4.0, 4.0, 4.0),
+    ]
+    assert session.compute_wait(6, None) == session.compute_wait(6, 61.0) == 16.0
+
+
 def test_digest_covers_all_that_a_model_or_we_go_by_and_nothing_else() -> None:
     """A changed schema deep down counts as much as a description; the order of keys does not."""
     said: JsonObject = {

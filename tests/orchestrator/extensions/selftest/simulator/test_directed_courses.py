@@ -60,6 +60,14 @@ MUTANTS = (
         ("steering", "worker"),
     ),
     Mutant(
+        "a model reads a notice as words of its own",
+        "transcript (9)",
+        "journal/turns/cancellations.py",
+        "build_session_messages(db, turn_id, known)\n",
+        'build_session_messages(db, turn_id, known, "(stopped)")\n',
+        ("interruptions", "kill"),
+    ),
+    Mutant(
         "a full disk is said to have stored what it has not",
         "lost",
         "inbound/intake.py",

@@ -1,0 +1,94 @@
+"""Keep background jobs out of the way of people whose agents share a local model server.
+
+Such a server answers one request at a time, and each reads its prompt anew: a summary would delay
+the next answer by minutes on a small machine.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import anyio
+
+from orchestrator.processes.launch import LaunchSpec
+from orchestrator.processes.supervisor import Supervisor
+from thinker.protocol.background import WORK_CANCEL
+from thinker.protocol.local_addresses import is_local_address
+from thinker.protocol.model_endpoints import list_used_endpoints
+
+QUIET_SECONDS = 2.0  # since the last use of a server: a person may be typing the next message
+LOOK_SECONDS = 0.25  # between two looks whether somebody waits for the server
+
+
+def list_local_servers(spec: LaunchSpec) -> frozenset[str]:
+    """Return the hosts and ports of the local servers that an agent may call."""
+    used = (end.url for end in list_used_endpoints(spec.settings))
+    return frozenset(urlsplit(url).netloc for url in used if is_local_address(url))
+
+
+@dataclass(eq=False)
+class LocalServers:
+    """Tells whether the local servers of an agent are idle, by the use of all agents' workers.
+
+    ``jobs`` counts the jobs of each agent that have begun.
+    """
+
+    supervisor: Supervisor
+    quiet: float = QUIET_SECONDS
+    jobs: Counter[str] = field(default_factory=Counter, init=False)
+    _known: dict[str, tuple[LaunchSpec, frozenset[str]]] = field(default_factory=dict, init=False)
+
+    def is_idle(self, agent_id: str) -> bool:
+        """Return whether a job of the agent may begin; always, if none of its servers is local."""
+        shared = self._list_sharing_agents(agent_id)
+        slots = self.supervisor.slots
+        now = self.supervisor.clock()
+        return not any(
+            self.jobs[name] or slots[name].callers or now - slots[name].idle_since < self.quiet
+            for name in shared
+        )
+
+    @asynccontextmanager
+    async def give_way(self, agent_id: str) -> AsyncIterator[anyio.Event]:
+        """Cancel the model call in the block as soon as somebody else needs the server.
+
+        The event that is returned is set then.
+        """
+        gave_way = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            if self._list_sharing_agents(agent_id):
+                tasks.start_soon(self._watch_others, agent_id, gave_way)
+            yield gave_way
+            tasks.cancel_scope.cancel()
+
+    async def _watch_others(self, agent_id: str, gave_way: anyio.Event) -> None:
+        while True:
+            if gave_way.is_set() or self._is_needed(agent_id):
+                gave_way.set()
+                slot = self.supervisor.slots.get(agent_id)
+                if slot is not None and slot.worker is not None:
+                    slot.worker.peer.notify(WORK_CANCEL)
+            # Also afterwards: the request may not have reached its worker yet.
+            await anyio.sleep(LOOK_SECONDS)
+
+    def _is_needed(self, agent_id: str) -> bool:
+        slots = self.supervisor.slots
+        return any(
+            slots[name].callers > self.jobs[name] for name in self._list_sharing_agents(agent_id)
+        )
+
+    def _list_sharing_agents(self, agent_id: str) -> list[str]:
+        """Return the agents, with this one, that use one of its local servers."""
+        own = self._find_servers(agent_id)
+        return [name for name in self.supervisor.slots if own & self._find_servers(name)]
+
+    def _find_servers(self, agent_id: str) -> frozenset[str]:
+        slot = self.supervisor.slots.get(agent_id)
+        if slot is None:
+            return frozenset()
+        known = self._known.get(agent_id)
+        if known is None or known[0] is not slot.spec:
+            known = self._known[agent_id] = slot.spec, list_local_servers(slot.spec)
+        return known[1]

@@ -1,0 +1,167 @@
+"""Write a request in another form after its tools or its history were refused; tools stay.
+
+A refused schema is made plainer, of that tool alone if the provider names it, and only the plainest
+form of a tool is left out. A refused history is sent without what came with earlier answers, then
+with its roles joined.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from thinker.models import came_with
+from thinker.models.base import ModelRequest
+from thinker.models.failures import HistoryRefusedError, PartRefusedError
+from thinker.models.schema_ranks import PLAINEST, lower_schema
+from thinker.protocol.degradations import WORDS, Degradation
+from thinker.protocol.messages import AUTO, JsonObject, ToolSpec
+
+MAX_FORMS = 16  # refusals of one call that lead to another form
+MAX_NAMED = 4  # refusals of single tools; then all become plainer
+LEFT_OUT = PLAINEST + 1
+REMEMBERED = 86_400.0  # seconds; servers change
+REMEMBERED_EXTRAS = 3600.0  # seconds; a refused signature is of one conversation
+FILLERS = ("", "(not kept)")  # some servers want the field, others want words in it
+WANTED = re.compile(r"reasoning_content", re.IGNORECASE)
+MISSING = re.compile(r"miss|must be|required|passed back|empty", re.IGNORECASE)
+MARKS = re.compile(r"cache_control|cachePoint", re.IGNORECASE)
+# The number of a tool: OpenAI and most, Anthropic (`tools.3.custom`), Gemini. Gemini's comes first:
+# its declarations are all in one tool.
+NUMBERS = (
+    re.compile(r"function_?declarations\[(\d+)\]", re.IGNORECASE),
+    re.compile(r"\btools(?:\[|\.)(\d+)"),
+)
+NAMES = re.compile(r"""['"`]([\w-]{1,64})['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """The form in which a model takes requests.
+
+    ``ranks`` are those of tools whose schemas were refused, with the provider's ``words``.
+    ``extras``: fields that came with earlier answers go back. ``filler`` stands for reasoning that
+    the provider demands and that is not known. ``joined``: roles alternate. ``marks``: the cache
+    is marked.
+    """
+
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    least: int = 0  # rank of all other tools
+    extras: bool = True
+    filler: str | None = None
+    joined: bool = False
+    marks: bool = True
+    _schemas: dict[str, tuple[JsonObject, JsonObject]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @property
+    def keeps(self) -> float:
+        """How long the form is remembered, in seconds."""
+        return REMEMBERED if self.extras else REMEMBERED_EXTRAS
+
+    def get_rank(self, tool: str) -> int:
+        return self.ranks.get(tool, self.least)
+
+    def offer_tools(self, tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+        """Return the tools that are not left out, with the schemas of their ranks."""
+        return tuple(
+            self._lower_tool(tool) for tool in tools if self.get_rank(tool.name) < LEFT_OUT
+        )
+
+    def _lower_tool(self, tool: ToolSpec) -> ToolSpec:
+        rank = self.get_rank(tool.name)
+        if not rank:
+            return tool
+        given, plain = self._schemas.get(tool.name, (None, None))
+        if given is not tool.parameters or plain is None:
+            plain = lower_schema(tool.parameters, rank)
+            self._schemas[tool.name] = (tool.parameters, plain)
+        return tool.model_copy(update={"parameters": plain, "strict": False})
+
+    def apply(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with its tools in this form."""
+        if not self.ranks and not self.least:
+            return request
+        choice = request.tool_choice
+        if choice.name and self.get_rank(choice.name) >= LEFT_OUT:
+            choice = AUTO
+        return replace(request, tools=self.offer_tools(request.tools), tool_choice=choice)
+
+    def list_degradations(self, tools: Sequence[ToolSpec]) -> tuple[Degradation, ...]:
+        """Return what a request with these tools goes without in this form."""
+        found = [
+            Degradation(
+                kind="tool",
+                subject=tool.name,
+                what="left out"
+                if self.ranks[tool.name] >= LEFT_OUT
+                else "offered with a plainer schema",
+                words=self.words.get(tool.name, ""),
+            )
+            for tool in tools
+            if tool.name in self.ranks
+        ]
+        if not self.extras:
+            words = self.words.get("", "")
+            what = "earlier reasoning was left out"
+            found.append(Degradation(kind="history", subject="reasoning", what=what, words=words))
+        return tuple(found)
+
+    def find_next(self, error: PartRefusedError, request: ModelRequest) -> "RequestForm | None":
+        """Return the next form to try after a refusal; None if there is no other."""
+        if isinstance(error, HistoryRefusedError):
+            return self._change_history(error.words, request)
+        return self._change_tools(error.words, request.tools)
+
+    def _change_history(self, words: str, request: ModelRequest) -> "RequestForm | None":
+        if self.marks and MARKS.search(words):
+            return replace(self, marks=False)
+        if WANTED.search(words) and MISSING.search(words) and self.filler != FILLERS[-1]:
+            place = 0 if self.filler is None else 1
+            return replace(self, filler=FILLERS[place])
+        if self.extras and came_with.has_extras(request.messages):
+            return replace(self, extras=False, words={**self.words, "": words[:WORDS]})
+        return None if self.joined else replace(self, joined=True)
+
+    def _change_tools(self, words: str, tools: Sequence[ToolSpec]) -> "RequestForm | None":
+        sent = [tool for tool in tools if self.get_rank(tool.name) < LEFT_OUT]
+        named = find_named_tools(words, sent)
+        every = not named or len(self.ranks) >= MAX_NAMED
+        lowered = {
+            tool.name: rank
+            for tool in (sent if every else named)
+            if (rank := self._find_next_rank(tool)) < LEFT_OUT or tool in named
+        }
+        if not lowered:  # all are as plain as can be
+            least_usual = sorted(sent, key=_count_oddities, reverse=True)
+            lowered = dict.fromkeys(
+                [tool.name for tool in least_usual[: -(-len(sent) // 2)]], LEFT_OUT
+            )
+        if not lowered or len(sent) == sum(rank >= LEFT_OUT for rank in lowered.values()):
+            return None
+        quoted = {**self.words, **dict.fromkeys(lowered, words[:WORDS])}
+        return replace(self, ranks={**self.ranks, **lowered}, words=quoted, _schemas={})
+
+    def _find_next_rank(self, tool: ToolSpec) -> int:
+        """Return the next rank at which the tool's schema is another one."""
+        rank = self.get_rank(tool.name)
+        now = lower_schema(tool.parameters, rank)
+        plainer = (one for one in range(rank + 1, LEFT_OUT))
+        return next((one for one in plainer if lower_schema(tool.parameters, one) != now), LEFT_OUT)
+
+
+def find_named_tools(words: str, sent: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """Return the tools that a refusal names, by name or by their number in the request."""
+    names = {name for pair in NAMES.findall(words) for name in pair if name}
+    if named := [tool for tool in sent if tool.name in names]:
+        return named
+    for pattern in NUMBERS:
+        if numbers := {int(number) for number in pattern.findall(words)}:
+            return [tool for number, tool in enumerate(sent) if number in numbers]
+    return []
+
+
+def _count_oddities(tool: ToolSpec) -> int:
+    """Return how much of a tool's schema had to be made plainer, as a length."""
+    return len(str(tool.parameters)) - len(str(lower_schema(tool.parameters, PLAINEST)))
