@@ -77,6 +77,7 @@ class AgentReport(CamelModel):
     memory: str = ""  # "agent": one for all chats; "person": one each
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
+    lacking: tuple[str, ...] = ()  # what its turns of the last day did without
     budgets: tuple[BudgetUse, ...] = ()
 
 
