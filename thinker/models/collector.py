@@ -1,15 +1,44 @@
 """Collect one answer of a provider, in one piece or streamed."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import orjson
 
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall, build_finished_calls
 from thinker.models.streaming import TextBuffer
+from thinker.protocol.loose_json import Loose
 from thinker.protocol.messages import AssistantMessage, Usage
 from thinker.protocol.methods import Finish
 
 MAX_TEXT = 400_000  # characters of an answer: a hundred messages of a chat
+
+# Why answers end, in the words of providers and in lower case; any other word is a normal end.
+FINISH: Mapping[str, Finish] = {
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_length", "token_limit")
+        + ("model_context_window_exceeded", "context_window_exceeded", "context_length_exceeded"),
+        "length",
+    ),
+    **dict.fromkeys(
+        ("content_filter", "content_filtered", "guardrail_intervened", "refusal", "sensitive")
+        + ("safety", "recitation", "blocklist", "prohibited_content", "spii", "language")
+        + ("image_safety", "model_armor"),
+        "refused",
+    ),
+}
+# Ends that are the provider's fault, or a call that it could not read: ask again.
+FAILED = frozenset(
+    ("error", "network_error", "internal_error", "insufficient_system_resource")
+    + ("engine_overloaded", "malformed_function_call", "unexpected_tool_call")
+)
+)
+
+
+class AnswerFailedError(Exception):
+    """The provider ended an answer by saying that it failed; the text is the provider's word."""
 
 
 @dataclass
@@ -17,11 +46,15 @@ class Collector(ABC):
     """Builds one answer of ``provider/model`` from a whole response or from stream events.
 
     ``finished`` says whether the answer is complete, so that a broken stream loses nothing.
+    ``skipped`` counts the parts of unknown types. ``reasoning_name`` is the field in which the
+    reasoning came.
     """
 
     provider: str
     model: str
     finished: bool = False
+    skipped: int = 0
+    reasoning_name: str = ""
     _content: TextBuffer = field(default_factory=TextBuffer)
     _reasoning: TextBuffer = field(default_factory=TextBuffer)
     _calls: list[OpenCall] = field(default_factory=list)
@@ -34,12 +67,18 @@ class Collector(ABC):
         """The answer's text so far, up to `MAX_TEXT`."""
         return self._content.text[:MAX_TEXT]
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether a tool call has begun."""
+        return bool(self._calls)
+
     @abstractmethod
     def feed(self, data: bytes) -> bool:
         """Add a whole response or one event; return whether the event was the last.
 
         Raises:
             ValueError: the data does not have the provider's format.
+            AnswerFailedError: the provider says that it failed.
         """
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
@@ -55,3 +94,33 @@ class Collector(ABC):
             request_id=request_id or self._id,
             call_ids=(call_id,) if call_id else (),
         )
+
+    def _add_reasoning(self, name: str, text: str) -> None:
+        if text:
+            self.reasoning_name = self.reasoning_name or name
+            self._reasoning.add(text)
+
+    def _end_answer(self, reason: str) -> None:
+        """Finish the answer for the provider's reason.
+
+        Raises:
+            AnswerFailedError: the reason is a failure.
+        """
+        for word in reason.lower().split(": "):  # Gemini: "content_filter: SAFETY"
+            if word in FAILED:
+                raise AnswerFailedError(reason)
+            self._finish = FINISH.get(word, self._finish)
+        self.finished = True
+
+
+def parse_objects(data: bytes) -> list[Loose]:
+    """Return the JSON object of an event, or the objects of a list.
+
+    Raises:
+        ValueError: the data is neither.
+    """
+    value = orjson.loads(data)
+    objects = value if isinstance(value, list) else [value]
+    if not objects or not all(isinstance(one, dict) for one in objects):
+        raise ValueError("not a JSON object")
+    return objects

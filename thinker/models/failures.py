@@ -12,6 +12,7 @@ from typing import NamedTuple
 import orjson
 
 from thinker import worker_errors
+from thinker.protocol.loose_json import get_object, get_text
 from thinker.protocol.providers import Provider
 from thinker.worker_errors import FatalModelError, ModelError, RetryableModelError
 
@@ -66,6 +67,12 @@ STATUS_OF_KIND = {
     "rate_limit_exceeded": 429,
     "timeout_error": 504,
     "overloaded_error": 529,
+    "minimax 1002": 429,  # requests
+    "minimax 1004": 401,
+    "minimax 1008": 402,
+    "minimax 1039": 429,  # tokens
+    "minimax 2013": 400,
+    "minimax 2049": 401,
 }
 
 
@@ -131,8 +138,8 @@ class ProviderError(NamedTuple):
 
 
 def parse_stated_error(data: bytes) -> ProviderError | None:
-    """Return the error in the ``error`` field of a response or event, if any."""
-    if b'"error"' not in data:
+    """Return the error that a response or event states, in the form of any provider, if any."""
+    if b'"error"' not in data and b'"base_resp"' not in data:
         return None
     try:
         body = orjson.loads(data)
@@ -142,11 +149,24 @@ def parse_stated_error(data: bytes) -> ProviderError | None:
         body = body[0]
     error = body.get("error") if isinstance(body, dict) else None
     if not error:
-        return None
-    if not isinstance(error, dict):
-        return ProviderError(str(error))
+        return _parse_flat_error(body)
+    if not isinstance(error, dict):  # xAI's, Ollama's and LM Studio's
+        code = body.get("code")
+        return ProviderError(str(error), (str(code),) if code else ())
     kinds = (error.get("code"), error.get("type"))
     return ProviderError(str(error.get("message", "")), tuple(str(kind) for kind in kinds if kind))
+
+
+def _parse_flat_error(body: object) -> ProviderError | None:
+    """Return an error whose fields stand at the top, as Mistral's, vLLM's and MiniMax's do."""
+    if "error" in (get_text(body, "object"), get_text(body, "type")):
+        kinds = (get_text(body, "code"), get_text(body, "type"))
+        return ProviderError(get_text(body, "message"), tuple(filter(None, kinds)))
+    base = get_object(body, "base_resp")
+    code = get_text(base, "status_code")
+    if code in ("", "0"):
+        return None
+    return ProviderError(get_text(base, "status_msg") or f"status {code}", (f"minimax {code}",))
 
 
 def build_failure(
