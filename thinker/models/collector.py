@@ -34,7 +34,6 @@ FAILED = frozenset(
     ("error", "network_error", "internal_error", "insufficient_system_resource")
     + ("engine_overloaded", "malformed_function_call", "unexpected_tool_call")
 )
-)
 
 
 class AnswerFailedError(Exception):

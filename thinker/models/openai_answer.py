@@ -6,6 +6,7 @@ came before `tool_calls`.
 
 import re
 from dataclasses import dataclass, field
+
 from thinker.models.base import ModelResponse
 from thinker.models.call_arguments import OpenCall, encode_arguments, is_whole_object
 from thinker.models.collector import Collector, parse_objects

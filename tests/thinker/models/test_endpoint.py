@@ -104,7 +104,7 @@ async def test_calls_that_may_lack_a_part_never_run() -> None:
     function = b'{"index":0,"id":"1","function":{"name":"a","arguments":"{\\"n\\":1}"}}'
     begun = b'data: {"choices":[{"delta":{"tool_calls":[' + function + b"]}}]}\n\n"
     body = Chunks(begun, b"data: {half\n\n", FINISHED, headers=STREAM)
-    with pytest.raises(RetryableModelError, match="unreadable answer: {half"):
+    with pytest.raises(RetryableModelError, match=r"unreadable answer: \{half"):
         await ask(body)
 
 
