@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
 import orjson
 
@@ -16,24 +18,14 @@ from thinker.protocol.methods import Finish
 MAX_TEXT = 400_000  # characters of an answer: a hundred messages of a chat
 
 # Why answers end, in the words of providers and in lower case; any other word is a normal end.
-FINISH: Mapping[str, Finish] = {
-    **dict.fromkeys(
-        ("length", "max_tokens", "max_output_tokens", "model_length", "token_limit")
-        + ("model_context_window_exceeded", "context_window_exceeded", "context_length_exceeded"),
-        "length",
-    ),
-    **dict.fromkeys(
-        ("content_filter", "content_filtered", "guardrail_intervened", "refusal", "sensitive")
-        + ("safety", "recitation", "blocklist", "prohibited_content", "spii", "language")
-        + ("image_safety", "model_armor"),
-        "refused",
-    ),
+# Those under "failed" are the provider's fault, or a call that it could not read: ask again.
+FINISH: Mapping[str, Finish | Literal["failed"]] = {
+    word: meaning
+    for meaning, words in orjson.loads(
+        Path(__file__).with_name("finish_words.json").read_bytes()
+    ).items()
+    for word in words
 }
-# Ends that are the provider's fault, or a call that it could not read: ask again.
-FAILED = frozenset(
-    ("error", "network_error", "internal_error", "insufficient_system_resource")
-    + ("engine_overloaded", "malformed_function_call", "unexpected_tool_call")
-)
 
 
 class AnswerFailedError(Exception):
@@ -106,9 +98,10 @@ class Collector(ABC):
             AnswerFailedError: the reason is a failure.
         """
         for word in reason.lower().split(": "):  # Gemini: "content_filter: SAFETY"
-            if word in FAILED:
+            meaning = FINISH.get(word, self._finish)
+            if meaning == "failed":
                 raise AnswerFailedError(reason)
-            self._finish = FINISH.get(word, self._finish)
+            self._finish = meaning
         self.finished = True
 
 
