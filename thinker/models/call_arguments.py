@@ -1,6 +1,5 @@
 """Turn the tool-call arguments and ids that models write into valid ones."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -11,10 +10,9 @@ from thinker.jsontext import RepairBudget, parse_values, repair_json_object
 from thinker.models.streaming import TextBuffer
 from thinker.protocol.loose_json import get_list, get_object, get_text
 from thinker.protocol.messages import JsonObject, ToolCall, is_too_deep
+from thinker.toolcalls.dialects import clean_tool_name
 
 PARALLEL = "multi_tool_use.parallel"  # OpenAI's wrapper of several calls, which models leak
-# What templates put around a tool's name: a namespace, a number, a channel.
-AROUND_NAME = re.compile(r"^(?:functions|default_api)[.:](?=.)|:\d+$|<\|.*$", re.DOTALL)
 
 
 @dataclass
@@ -41,12 +39,6 @@ def build_finished_calls(calls: Iterable[OpenCall], *, whole: bool) -> tuple[Too
         build_tool_call(call_id, name, text, budget if whole else None)
         for call_id, (_, name, text) in zip(ids, named, strict=True)
     )
-
-
-def clean_tool_name(name: str) -> str:
-    """Return the name of a tool as it was offered: ``functions.add:0`` becomes ``add``."""
-    name = name.strip()
-    return AROUND_NAME.sub("", name) or name
 
 
 def encode_arguments(value: object) -> str:
