@@ -29,6 +29,7 @@ BARE_THOUGHT = re.compile(r"\s*analysis(?=[\s\w])")  # gpt-oss, its marks lost
 BARE_ANSWER = "assistantfinal"
 LONGEST_END = 64  # characters of a mark at the end of an answer
 UNDECIDED = 256  # characters after which a mark has begun or is prose
+UNCLEAR = re.compile(r"\s*[\w.:-]*\s*<?\Z")  # after a frame, which may begin a call
 BARE_HEAD = 16  # characters after which it is clear whether a call without marks begins
 BARE_CALL = re.compile(r'\{\s*"name"\s*:|\[\s*[A-Za-z_][\w.]*\(')
 
@@ -217,6 +218,7 @@ class VisibleAnswer:
         self._closing: re.Pattern[str] | None = None
         self._quotation = Quotation()
         self._unread: list[str] = []  # shown, but not given to the quotation
+        self._line = 0  # the length of what was shown before the last mark
 
     def follow(self, text: str) -> None:
         """Show what is certain of an answer; ``text`` is all of it so far."""
@@ -246,30 +248,42 @@ class VisibleAnswer:
         unopened = UNOPENED.match(text, self._at)
         marks = load_marks()
         found = unopened or marks.opening.match(text, self._at)
+        number = 0 if found is None or unopened else (found.lastindex or 1) - 1
+        kind: MarkKind = "call" if unopened else marks.kinds[number]
         if len(text) - self._at < UNDECIDED and (
-            found.end() == len(text) if found else _may_be_head(text[self._at :])
+            _may_be_head(text[self._at :]) if found is None else _is_unclear(text, found, kind)
         ):
             return False
         self._quotation.advance("".join(self._unread))
         self._unread = []
-        number = 0 if found is None else (found.lastindex or 1) - 1
-        if found is None or self._quotation.is_quoted or self._is_prose(text, marks.kinds[number]):
+        if found is None or self._quotation.is_quoted or self._is_prose(text, found, kind):
             self._add(text[self._at])
-        elif unopened:
-            self._shown, self._at = "", found.end()
-        else:
-            self._at, self._closing = found.end(), marks.closings[number]
+            return True
+        if unopened:
+            self._shown = ""
+        self._at, self._line = found.end(), len(self._shown)
+        self._closing = None if unopened else marks.closings[number]
         return True
 
-    def _is_prose(self, text: str, kind: MarkKind) -> bool:
-        """Return whether a mark may be a tag in a sentence, which reasoning never begins in."""
-        said = self._shown.rpartition("\n")[2].strip()
-        return kind == "thought" and bool(said) and not _is_special(text, self._at)
+    def _is_prose(self, text: str, found: re.Match[str], kind: MarkKind) -> bool:
+        """Return whether a mark may be a tag in a sentence; the whole answer decides otherwise."""
+        if kind == "call" or (kind != "end" and _is_special(text, self._at)):
+            return False
+        said = self._shown[self._line :].rpartition("\n")[2].strip()
+        follows = text[found.end() : found.end() + UNDECIDED].lstrip().startswith(("<", "["))
+        return bool(said) and not (follows and kind != "thought")
 
     def _add(self, text: str) -> None:
         self._at += len(text)
         self._shown += text
         self._unread.append(text)
+
+
+def _is_unclear(text: str, found: re.Match[str], kind: MarkKind) -> bool:
+    """Return whether more text may show that a mark is another one."""
+    if kind in ("frame", "end"):
+        return UNCLEAR.match(text, found.end()) is not None
+    return found.end() == len(text)
 
 
 def _may_be_head(rest: str) -> bool:
