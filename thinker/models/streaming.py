@@ -59,6 +59,8 @@ class EventReader:
         self._line = []
         if line.startswith(b"data:"):
             return self._add_data(line[5:].removeprefix(b" "))
+        if line.startswith(b"error:"):  # a field of llama.cpp's until the end of 2025
+            return [*self._end_event(), b'{"error":' + line[6:] + b"}"]
         if not line:
             return self._end_event()
         return [] if line.startswith(FIELDS) else self._add_loose(line)

@@ -208,11 +208,13 @@ def read_code(text: str) -> Iterator[WrittenCall]:
     """Read calls in Python's form: one, a list of them, or one on each line."""
     if len(text) > MAX_CODE:
         return
-    for statement in ast.parse(text).body:
+    for statement in ast.parse(text.strip()).body:
         if not isinstance(statement, ast.Expr):
             return
         value = statement.value
         for call in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "print" and call.args:
+                call = call.args[0]  # noqa: PLW2901 - Gemini prints what a call returns
             if not isinstance(call, ast.Call) or call.args:
                 return
             values = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}

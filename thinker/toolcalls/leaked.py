@@ -10,7 +10,7 @@ from thinker.jsontext import parse_whole_value
 from thinker.protocol.messages import OBJECT, AssistantMessage, JsonObject, ToolSpec, is_too_deep
 from thinker.toolcalls.arguments import coerce_arguments, find_properties
 from thinker.toolcalls.dialects import WrittenCall, clean_tool_name, read_calls, read_code
-from thinker.toolcalls.markup import BARE_CALL, split_answer
+from thinker.toolcalls.markup import BARE_CALLS, split_answer
 
 
 class LeakedCall(NamedTuple):
@@ -53,13 +53,13 @@ def find_marked_calls(
         blocks += split_answer(message.reasoning or "").calls
         blocks += [call for thought in parts.thoughts for call in split_answer(thought).calls]
     found = [call for block in blocks for call in read_calls(block)]
-    bare = BARE_CALL.match(parts.text.strip())
-    if not found and bare and parts.text.strip().endswith("]"):
+    bare = None if found else BARE_CALLS.fullmatch(parts.text.strip())
+    if bare is not None:
         with suppress(ValueError, RecursionError, SyntaxError, MemoryError):
-            found = list(read_code(parts.text.strip()))
-        if any(call.name not in offered for call in found):
-            return []
-    named = (call._replace(name=clean_tool_name(call.name)) for call in found)
+            found = list(read_code(bare["code"] or bare[0]))
+    named = [call._replace(name=clean_tool_name(call.name)) for call in found]
+    if bare is not None and any(call.name not in offered for call in named):
+        return []
     return [
         LeakedCall(call.name, _read_typed(call, offered[call.name]))
         for call in named

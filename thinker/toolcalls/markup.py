@@ -19,19 +19,35 @@ FENCE = r"```.*?(?:```|\Z)"
 BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
 FIRST = re.compile(r"<(?=[|\uff5c/A-Za-z]|\Z)|\[(?=[Tt/]|\Z)|\](?=<|\Z)")  # how each mark begins
 # A template may put the opening tag into the prompt; in the answer only the closing one follows.
-# Then it ends a paragraph or stands between two words, as nobody writes it in a sentence.
+# Then it ends a paragraph or stands between two words, as it never does in a sentence.
 UNOPENED = re.compile(
     r"(?:(?<=\n)|(?<=[\w.!?。]))(?:</think(?:ing)?>|</seed:think>|\[/THINK\])(?=\s*\n|\s*\Z|[^\s\W])"
     r"|<\|END_THINKING\|>",
     re.IGNORECASE,
 )
-BARE_THOUGHT = re.compile(r"\s*analysis(?=[\s\w])")  # gpt-oss, its marks lost
+# What servers leave of gpt-oss's marks: "analysisWe think.assistantfinalYes."
+BARE_CHANNELS = re.compile(
+    r"\s*(?:analysis(?=.*?assistant(?:final|commentary to=))|assistantfinal"
+    r"|(?:assistant)?commentary to=[\w.:-]+\s*(?:json|code)?\s*\{)",
+    re.DOTALL,
+)
+BARE_CHANNEL = re.compile(
+    r"\A\s*analysis|assistantfinal"
+    r"|(?:assistant|\A\s*)(commentary to=[\w.:-]+)\s*(?:json|code)?\s*(?=\{)"
+)
+# Calls without marks, which count as the whole answer: "[add(a=1)]", and Gemini's code.
+BARE_CALLS = re.compile(
+    r"\[\s*[A-Za-z_][\w.]*\(.*\)\s*\]|```tool_(?:call|code)\s(?P<code>.*)```", re.DOTALL
+)
+BARE_START = re.compile(
+    r"\{\s*\"name\"\s*:|\[\s*[A-Za-z_][\w.]*\(|```tool_|(?:assistant)?commentary to="
+)
 BARE_ANSWER = "assistantfinal"
+BARE_HEADS = ("```tool_", "commentary to=", "analysis")
 LONGEST_END = 64  # characters of a mark at the end of an answer
 UNDECIDED = 256  # characters after which a mark has begun or is prose
 UNCLEAR = re.compile(r"\s*[\w.:-]*\s*<?\Z")  # after a frame, which may begin a call
 BARE_HEAD = 16  # characters after which it is clear whether a call without marks begins
-BARE_CALL = re.compile(r'\{\s*"name"\s*:|\[\s*[A-Za-z_][\w.]*\(')
 
 
 class Marks(NamedTuple):
@@ -91,7 +107,9 @@ def remove_markup(text: str) -> str:
 
 def split_answer(text: str) -> AnswerParts:
     """Split an answer into what it says, its calls and its reasoning, in linear time."""
-    if FIRST.search(text) is None and BARE_ANSWER not in text:
+    if "assistant" in text or "commentary to=" in text[:BARE_HEAD]:
+        text = _restore_channels(text)
+    if FIRST.search(text) is None:
         return AnswerParts(text)
     start = _find_unopened_thought(text)
     body = _strip_ends(text[start:])
@@ -114,10 +132,18 @@ def split_answer(text: str) -> AnswerParts:
     )
 
 
+def _restore_channels(text: str) -> str:
+    """Return gpt-oss's text with its marks again, if it begins as such text does."""
+    return BARE_CHANNEL.sub(_format_channel, text) if BARE_CHANNELS.match(text) else text
+
+
+def _format_channel(found: re.Match[str]) -> str:
+    name = found[1] or found[0].strip().removeprefix("assistant")
+    return f"<|start|>assistant<|channel|>{name}<|message|>"
+
+
 def _find_unopened_thought(text: str) -> int:
     """Return the end of reasoning whose opening tag stands in the prompt; 0 if there is none."""
-    if BARE_THOUGHT.match(text) and (end := text.find(BARE_ANSWER)) >= 0:
-        return end + len(BARE_ANSWER)
     found = UNOPENED.search(text)
     if found is None:
         return 0
@@ -298,8 +324,9 @@ def _find_bare_answer(text: str) -> int:
     It may be a call without marks, or gpt-oss's reasoning that has lost its own.
     """
     start = text.lstrip()
-    if BARE_THOUGHT.match(start) or "analysis".startswith(start):
+    if start.startswith("analysis") and start[len("analysis") :][:1].isupper():
         end = text.find(BARE_ANSWER)
         return end if end < 0 else end + len(BARE_ANSWER)
     begins = start.startswith(("{", "[")) and len(start) < BARE_HEAD
-    return -1 if begins or BARE_CALL.match(start) else 0
+    waits = begins or any(head.startswith(start) for head in BARE_HEADS)
+    return -1 if waits or BARE_START.match(start) else 0

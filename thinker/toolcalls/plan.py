@@ -48,7 +48,7 @@ def recover_calls(
         for call_id, call in zip(ids, calls, strict=True)
     )
     text = markup.remove_markup(message.content)
-    bare = found is not None or markup.BARE_CALL.match(text)
+    bare = found is not None or markup.BARE_CALLS.fullmatch(text)
     return message.model_copy(update={"content": "" if bare else text, "tool_calls": made})
 
 

@@ -116,7 +116,7 @@ async def test_lines_of_json_are_read_whatever_their_type(kind: str) -> None:
     assert response.message.content == "hi"
 
 
-async def test_events_that_nobody_asked_for_are_read() -> None:
+async def test_events_are_read_where_one_answer_was_asked_for() -> None:
     """Some servers always stream."""
     response, _ = await ask(WholeAnswer(200, FINISHED), stream=False)
     assert response.message.content == "hi"

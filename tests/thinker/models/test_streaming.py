@@ -45,6 +45,7 @@ def test_chunking_never_changes_the_events(data: st.DataObject) -> None:
         (b'data: {}\n\n{"error":"x"}\n', [b"{}", b'{"error":"x"}']),
         (b"<html>\nBad\n</html>", [b"<html>\nBad\n</html>"]),
         (b"data: {}\n\nnoise\n", [b"{}"]),
+        (b'error: {"code":500}\n\n', [b'{"error": {"code":500}}']),
         (b"", []),
     ],
 )

@@ -18,7 +18,8 @@ BLOCKS = {
     "hermes, a list": f'<tool_call>[{{"name": "t", "arguments": {JSON}}}]</tool_call>',
     "qwen-coder": "<tool_call>\n<function=t>\n<parameter=a>\nx, y\n</parameter>\n</function>\n"
     "</tool_call>",
-    "qwen-coder, bare": "<function=t>\n<parameter=a>\nx, y\n</parameter>\n</function>\n</tool_call>",
+    "qwen-coder, bare": "<function=t>\n<parameter=a>\nx, y\n</parameter>\n</function>\n"
+    "</tool_call>",
     "glm": "<tool_call>t\n<arg_key>a</arg_key>\n<arg_value>x, y</arg_value>\n</tool_call>",
     "kimi-k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.t:0"
     f"<|tool_call_argument_begin|>{JSON}<|tool_call_end|><|tool_calls_section_end|>",

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from thinker.toolcalls.markup import VisibleAnswer, remove_markup, split_answer
 
-PROSE = """The tag <think> opens it. Between them the model reasons. </think> closes it. That is all.
+PROSE = """The tag <think> opens it. Between them the model reasons. </think> closes it. All.
 
 Write <tool_call> first and end with </tool_call> after the JSON.
-In `<function=x>{}</function>` and "<invoke name='x'>" [TOOL_CALLS] stands for nothing; a </s> ends it.
+In `<function=x>{}</function>` and "<invoke name='x'>" [TOOL_CALLS] means nothing; </s> ends it.
 
 ```
 <think>
