@@ -309,7 +309,8 @@ class Loop:
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End the turn with an answer that meets the contract, or let the model try again."""
-        judge = partial(contract.validate_answer, message.content, whole=finish != "length")
+        text = markup.split_answer(message.content).text
+        judge = partial(contract.validate_answer, text, whole=finish != "length")
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):

@@ -13,6 +13,7 @@ from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
 from thinker.protocol.background import MODEL_CALL_SECONDS, MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.toolcalls.markup import remove_markup
 from thinker.worker_errors import RetryableModelError
 
 MESSAGE_LIMIT = 8000  # characters of one message in the request
@@ -72,7 +73,7 @@ async def call_model(model: Model, prompt: str, *said: Message) -> tuple[str, Me
     request = ModelRequest(system="", messages=messages, temperature=0.0)
     with anyio.move_on_after(MODEL_CALL_SECONDS):
         response = await model.complete(request)
-        text = response.message.content
+        text = remove_markup(response.message.content)
         usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
         problem = "" if response.finish == "done" else f"the answer ended as {response.finish}"
         return text, MeteredResult(

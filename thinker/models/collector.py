@@ -28,7 +28,7 @@ FINISH: Mapping[str, Finish | Literal["failed"]] = {
 }
 
 
-class AnswerFailedError(Exception):
+class AnswerFailedError(ValueError):
     """The provider ended an answer by saying that it failed; the text is the provider's word."""
 
 
@@ -68,8 +68,8 @@ class Collector(ABC):
         """Add a whole response or one event; return whether the event was the last.
 
         Raises:
-            ValueError: the data does not have the provider's format.
             AnswerFailedError: the provider says that it failed.
+            ValueError: the data does not have the provider's format.
         """
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:

@@ -249,15 +249,15 @@ class _Feeding:
             raise failures.build_failure(self._account, complaint.status, complaint)
         try:
             last = self._collector.feed(data)
+        except AnswerFailedError as error:
+            name = self._account.provider.name
+            problem = f"{name} ended the answer with an error: {error}"
+            raise RetryableModelError(problem) from error
         except ValueError:
             self._unreadable = self._unreadable or data
             # Arguments that lack a piece may still be JSON, and must not run.
             self._damaged |= self._collector.has_calls and data.lstrip()[:1] in (b"{", b"[")
             return False
-        except AnswerFailedError as error:
-            name = self._account.provider.name
-            problem = f"{name} ended the answer with an error: {error}"
-            raise RetryableModelError(problem) from error
         self._fed = self._fed or not self._collector.skipped
         return last
 
