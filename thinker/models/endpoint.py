@@ -30,6 +30,7 @@ from thinker.worker_errors import RetryableModelError
 MAX_RESPONSE = 16 * 1024 * 1024  # bytes; the limit of a frame on the wire to the supervisor
 LINGER = 0.25  # seconds to wait for the end of a stream after its end mark
 AFTER_FINISH = 5.0  # seconds to wait for usage and the end mark after a complete answer
+COMMENTED_WAITS = 5  # how many idle waits comments can fill; DeepSeek and OpenRouter send them
 log = structlog.get_logger()
 
 
@@ -146,7 +147,7 @@ class ModelEndpoint:
         end: float,
     ) -> None:
         reader, meter, on_text = EventReader(), request.meter, request.on_text
-        size, shown, ended = 0, "", False
+        size, shown, ended, alive = 0, "", False, 0.0
         feeding = _Feeding(self.account, collector)
         async for chunk in response.iter_pieces():
             if ended:
@@ -159,6 +160,9 @@ class ModelEndpoint:
             if events:
                 meter.record_event()
                 scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
+                alive = anyio.current_time() + wait * COMMENTED_WAITS
+            elif not collector.finished:  # a comment, which says that the server is alive
+                scope.deadline = max(scope.deadline, min(end, alive, anyio.current_time() + wait))
             # The complete text follows immediately, so a last update would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text

@@ -1,8 +1,10 @@
 """The transport of a model call: what servers do that no fake API would."""
 
 import json
+from collections.abc import AsyncIterator
 from itertools import count
 
+import anyio
 import pytest
 from fakes.network import AnsweringNetwork, Asked, Chunks, answered
 from fakes.time_limit import time_limit
@@ -18,6 +20,7 @@ from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
 from thinker.worker_errors import FatalModelError, RetryableModelError
 
+IDLE = 0.4  # seconds
 STREAM = {"content-type": "text/event-stream"}
 FINISHED = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
 WHOLE = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
@@ -69,6 +72,27 @@ async def test_a_stream_that_stays_open_after_its_finish_is_whole() -> None:
     body = Chunks(FINISHED, then="hang", headers=STREAM)
     response, _ = await ask(body, timeouts=ModelTimeouts(total=1))
     assert response.message.content == "hi"
+
+
+class Commented(HttpAnswer):
+    """A stream that goes on, after comments for longer than the wait between events."""
+
+    async def iter_pieces(self) -> AsyncIterator[bytes]:
+        yield b'data: {"choices":[{"delta":{"content":"hi "}}]}\n\n'
+        for _ in range(15):
+            await anyio.sleep(IDLE / 10)
+            yield b": waiting\n\n"
+        yield FINISHED
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+async def test_comments_keep_a_begun_stream_alive() -> None:
+    """A server that reasons in silence says that it is there."""
+    body = Commented(200, STREAM)
+    response, _ = await ask(body, timeouts=ModelTimeouts(idle=IDLE))
+    assert response.message.content == "hi hi"
 
 
 async def test_usage_after_the_finish_is_still_read() -> None:
