@@ -16,6 +16,7 @@ REPAIR_LIMIT = 8192  # characters
 REPAIR_EFFORT = 6 * REPAIR_LIMIT  # for one answer of a model; about 50 ms at most
 CHARACTER = 4  # the first cost of a character; each later access costs 1
 MAX_ATTEMPTS = 64  # positions tried in one text
+NEXT = re.compile(r"[\s,;]*+(?=\S)")
 MAX_TRIED = 256 * 1024  # characters read there until they turned out to be no JSON
 
 
@@ -51,6 +52,25 @@ def parse_whole_value(text: str) -> JsonValue:
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     return value
+
+
+def parse_values(text: str) -> list[JsonValue]:
+    """Parse a string of JSON values, one after the other, perhaps with commas between them.
+
+    Raises:
+        ValueError: the string contains anything else, or more than `MAX_ATTEMPTS` values.
+    """
+    values: list[JsonValue] = []
+    end = 0
+    while found := NEXT.match(text, end):
+        if len(values) == MAX_ATTEMPTS:
+            raise ValueError("too many values")
+        try:
+            value, end = _DECODER.raw_decode(text, found.end())
+        except RecursionError as error:
+            raise ValueError("nested too deep") from error
+        values.append(value)
+    return values
 
 
 def parse_first_value(text: str) -> JsonValue:

@@ -27,10 +27,10 @@ from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Too
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
 from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
-from thinker.toolcalls import arguments, leaked
+from thinker.toolcalls import arguments, markup
 from thinker.toolcalls.choice import ToolChoiceState, find_choice_problem
 from thinker.toolcalls.execution import execute_calls
-from thinker.toolcalls.plan import limit_values, plan_calls, recover_call
+from thinker.toolcalls.plan import limit_values, plan_calls, recover_calls
 from thinker.toolcalls.select import list_found_tools
 from thinker.worker_errors import AccountError, ContextOverflowError, FilteredError, ModelError
 
@@ -157,7 +157,7 @@ class Loop:
             return ended.model_copy(update={"degraded": error.degraded})
         if response is None:
             return self._end_unanswered(StopReason.DEADLINE)
-        message = limit_values(recover_call(response.message, self._tools, self._transcript))
+        message = limit_values(recover_calls(response.message, self._tools, self._transcript))
         if self._request.one_call:  # the model may make the other calls next
             message = message.model_copy(update={"tool_calls": message.tool_calls[:1]})
         calls = self._plan_calls(message)
@@ -213,7 +213,9 @@ class Loop:
             max_output_tokens=self._settings.max_output_tokens,
             output=self._output,
             spare=self._spare,
-            on_text=self._host.show_partial_answer if self._request.stream else None,
+            on_text=markup.VisibleAnswer(self._host.show_partial_answer).follow
+            if self._request.stream
+            else None,
         )
 
     def _plan_calls(self, message: AssistantMessage) -> tuple[PlannedCall, ...]:
@@ -242,7 +244,7 @@ class Loop:
         if self._tool_choice.choice.requires_call:
             self._transcript += [message, UserMessage(content=self._tool_choice.reminder)]
             return self._end_unmet_choice() if self._tool_choice.has_failed else None
-        if self._request.contract is not None and leaked.remove_markup(message.content):
+        if self._request.contract is not None and markup.remove_markup(message.content):
             return await self._check_answer(message, self._request.contract, finish)
         self._empty += 1
         return self._end_unanswered(StopReason.EMPTY) if self._empty > EMPTY_RETRIES else None
@@ -255,8 +257,8 @@ class Loop:
         known: dict[int, ToolResult],
     ) -> TurnResult | None:
         """Run the calls; calls handed back to an API client end the turn."""
-        if self._request.stream and message.content:
-            self._host.show_partial_answer(message.content)  # the calls may take long
+        if self._request.stream and (said := markup.remove_markup(message.content)):
+            self._host.show_partial_answer(said)  # the calls may take long
         own = [
             (call, seq)
             for call, planned, seq in zip(message.tool_calls, calls, seqs, strict=True)
@@ -267,7 +269,7 @@ class Loop:
         )
         self._used += [call.name for call in message.tool_calls]
         if len(own) < len(calls):
-            return self._build_result(StopReason.HANDED_BACK, leaked.remove_markup(message.content))
+            return self._build_result(StopReason.HANDED_BACK, markup.remove_markup(message.content))
         self._transcript += [message, *map(messages.cap_result, results)]
         self._offer_tools(list_found_tools(results) | {call.name for call in message.tool_calls})
         return self._end_unmet_choice() if self._tool_choice.has_failed else None
@@ -282,7 +284,7 @@ class Loop:
 
     def _find_final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
         """Return the turn's result if the response decides it, to be committed together."""
-        text = leaked.remove_markup(message.content)
+        text = markup.remove_markup(message.content)
         if finish == "refused" and not message.tool_calls:
             if not text:
                 return self._end_unanswered(StopReason.REFUSED)
@@ -300,7 +302,8 @@ class Loop:
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
         """End the turn with an answer that meets the contract, or let the model try again."""
-        judge = partial(contract.validate_answer, message.content, whole=finish not in CUT_NOTES)
+        text = markup.split_answer(message.content).text
+        judge = partial(contract.validate_answer, text, whole=finish not in CUT_NOTES)
         # Other chats of the agent must not wait while a long answer is searched for JSON.
         verdict = await to_thread.run_sync(judge, abandon_on_cancel=True)
         if isinstance(verdict, AnswerAccepted):

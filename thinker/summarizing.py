@@ -12,6 +12,7 @@ from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.toolcalls.markup import remove_markup
 
 ANSWER_TOKENS = 4096  # of a summary or list of facts, with the thoughts before it
 MESSAGE_LIMIT = 8000  # characters of one message in the request
@@ -72,7 +73,7 @@ async def call_model(model: Model, prompt: str, *said: Message) -> tuple[str, Me
         system="", messages=messages, temperature=0.0, max_output_tokens=ANSWER_TOKENS
     )
     response = await model.complete(request)
-    text = response.message.content
+    text = remove_markup(response.message.content)
     usage = budget.resolve_usage(response.usage, lambda: (request.characters, len(text)))
     return text, MeteredResult(
         model=response.model or model.name,

@@ -9,37 +9,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+import orjson
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.broker.broker_wire import CountsFormat
+from thinker.protocol.loose_json import get_text
 from thinker.protocol.messages import Usage
-from thinker.protocol.token_counts import AnthropicCounts, OpenAICounts, estimate_tokens
+from thinker.protocol.token_counts import (
+    AnthropicCounts,
+    OpenAICounts,
+    estimate_tokens,
+    find_openai_counts,
+)
 
 USAGE, NULL = b'"usage"', re.compile(rb'"usage"\s*:\s*null')
 MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer in one piece that are looked at
 MAX_LINE = 1024 * 1024  # bytes of a line that are looked at
 PICTURE = re.compile(rb"[A-Za-z0-9+/=]{4000,}")  # base64
 PICTURE_CHARACTERS = b"." * 6000  # the worker's estimate for a picture
-
-
-class _Counted(BaseModel):
-    """What has counts: a choice at Moonshot, an object of its own at Groq."""
-
-    usage: OpenAICounts | None = None
-
-
-class _Completion(_Counted):
-    """A completion, a chunk of one, or embeddings."""
-
-    model: str | None = None
-    choices: list[_Counted] | None = None
-    x_groq: _Counted | None = None
-
-    def find_usage(self) -> Usage | None:
-        """Return the usage from where this provider puts it."""
-        places = (self, self.x_groq, *(self.choices or ())[:1])
-        found = next((one.usage for one in places if one and one.usage), None)
-        return found and found.to_usage()
 
 
 class _Message(BaseModel):
@@ -95,7 +82,7 @@ class Meter:
 
     def _keep_counts(self, line: bytes) -> None:
         """Keep a line with counts: each of a message's events, the last chunk of a completion."""
-        if USAGE in line and not NULL.search(line):
+        if line.count(USAGE) > len(NULL.findall(line)):
             if not self._anthropic:
                 self._found.clear()
             self._found.append(line)
@@ -124,10 +111,11 @@ class Meter:
 def _parse_openai(texts: Sequence[bytes]) -> tuple[str, Usage]:
     model, usage = "", Usage()
     for text in texts:
-        with suppress(ValidationError):
-            found = _Completion.model_validate_json(text)
-            model = found.model or model
-            usage = found.find_usage() or usage
+        with suppress(ValueError):
+            found = orjson.loads(text)
+            model = get_text(found, "model") or model
+            counts = find_openai_counts(found) if isinstance(found, dict) else None
+            usage = OpenAICounts.model_validate(counts).to_usage() if counts else usage
     return model, usage
 
 

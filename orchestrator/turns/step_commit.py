@@ -19,6 +19,7 @@ from orchestrator.toolcalls.authorization import CallAuthorizer
 from orchestrator.turns.completion import EndedTurn, Ending, end_turn
 from thinker.protocol.messages import SideEffect
 from thinker.protocol.methods import RecordedStep, StepCommit, StepCommitted, StopReason
+from thinker.toolcalls.markup import remove_markup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,11 @@ class PlannedStep:
     notified: bool
     at: int
     ended: EndedTurn | None = None
+
+
+def read_words(commit: StepCommit) -> str:
+    """Return what a step says to people."""
+    return remove_markup(commit.response.content)
 
 
 async def commit_step(store: Store, step: Step) -> PlannedStep:

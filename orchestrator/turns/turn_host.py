@@ -19,7 +19,7 @@ from orchestrator.turns import steering, turn_inputs
 from orchestrator.turns.completion import Ending
 from orchestrator.turns.link_guard import PreviewedLinks
 from orchestrator.turns.outcomes import AgentPaused, Outcome, Reason, TurnFinished, TurnSuspended
-from orchestrator.turns.step_commit import Step, commit_step
+from orchestrator.turns.step_commit import Step, commit_step, read_words
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.environments import Environments
@@ -107,7 +107,7 @@ class TurnHost(LoopBound):
         context, tools = self.inputs.context, self.services.inputs.tools
         chat_key = context.address.chat_key
         if tools.activity.is_watched(chat_key):
-            self.show_partial_answer(commit.response.content)
+            self.show_partial_answer(read_words(commit))
         tools.report_step(context.turn.agent_id, chat_key, commit, committed)
 
     # --- tool calls ------------------------------------------------------------------------------

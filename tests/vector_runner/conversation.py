@@ -16,7 +16,7 @@ from thinker.protocol.messages import (
     ToolResult,
     UserMessage,
 )
-from thinker.toolcalls.leaked import remove_markup
+from thinker.toolcalls.markup import remove_markup
 
 # The reference's text for an empty answer, and what it removes from answers besides markup.
 APOLOGY = "I apologize, but I was unable to generate a response."

@@ -19,7 +19,7 @@ from thinker.http.exchange import HttpAnswer, HttpError, Network
 from thinker.models import failures
 from thinker.models.base import ModelRequest, ModelResponse, RehearsedRequest
 from thinker.models.call_meter import CallMeter
-from thinker.models.collector import Collector
+from thinker.models.collector import AnswerFailedError, Collector
 from thinker.models.quirks import build_effort
 from thinker.models.refused_fields import RefusedFields
 from thinker.models.repetition import RepetitionWatch
@@ -37,8 +37,9 @@ MAX_RESPONSE = 16 * 1024 * 1024  # bytes; the limit of a frame on the wire to th
 LINGER = 0.25  # seconds to wait for the end of a stream after its end mark
 NUL = b"\\u0000"
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-log = structlog.get_logger()
 AFTER_FINISH = 5.0  # seconds to wait for usage and the end mark after a complete answer
+COMMENTED_WAITS = 5  # how many idle waits comments can fill; DeepSeek and OpenRouter send them
+log = structlog.get_logger()
 
 
 class ModelTimeouts(NamedTuple):
@@ -151,14 +152,12 @@ class ModelEndpoint:
                 if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                     scope.deadline = end + timeouts.idle
                     raise await self._read_failure(response, min(end, first + timeouts.idle), meter)
-                if streams and "json" not in response.headers.get("content-type", ""):
+                if "json" in response.headers.get("content-type", ""):
+                    scope.deadline = end  # written at once, or without any sign of life before
+                if streams:
                     await self._read_stream(response, collector, request, scope, end)
                 else:
-                    scope.deadline = end
-                    data = await self._read_body(response, meter)
-                    self._feed_data(collector, data)
-                    if not collector.finished:
-                        raise self._build_unreadable_error(data)
+                    self._feed_body(collector, await self._read_body(response, meter))
         if not collector.finished:
             raise self._build_cut_error()
         headers = response.headers
@@ -174,18 +173,22 @@ class ModelEndpoint:
         end: float,
     ) -> None:
         reader, meter, on_text = EventReader(), request.meter, request.on_text
-        size, shown, ended, watch = 0, "", False, RepetitionWatch()
+        size, shown, ended, alive, watch = 0, "", False, 0.0, RepetitionWatch()
+        feeding = _Feeding(self.account, collector)
         async for chunk in response.iter_pieces():
             if ended:
                 continue  # only a connection read to its end can be reused
             meter.got += len(chunk)
             size = self._check_size(size + len(chunk))
             events = reader.feed(chunk)
-            ended = self._feed_events(collector, events)
+            ended = feeding.feed_events(events)
             wait = AFTER_FINISH if collector.finished else self.timeouts.idle
             if events:
                 meter.record_event()
                 scope.deadline = min(end, anyio.current_time() + (LINGER if ended else wait))
+                alive = anyio.current_time() + wait * COMMENTED_WAITS
+            elif not collector.finished:  # a comment, which says that the server is alive
+                scope.deadline = max(scope.deadline, min(end, alive, anyio.current_time() + wait))
             # The complete text follows immediately, so a last update would be wasted.
             if on_text is not None and not ended and collector.text != shown:
                 shown = collector.text
@@ -195,11 +198,16 @@ class ModelEndpoint:
                     return  # the connection is closed, so that the server stops
                 on_text(shown)
         if not ended:
-            self._feed_events(collector, reader.close())
+            feeding.feed_events(reader.close())
+        feeding.check_answer()
 
-    def _feed_events(self, collector: Collector, events: Sequence[bytes]) -> bool:
-        """Feed events in order; return whether one of them is the last."""
-        return any(self._feed_data(collector, data) for data in events if data)
+    def _feed_body(self, collector: Collector, data: bytes) -> None:
+        """Feed an answer in one piece, or events that a server sent all the same."""
+        feeding = _Feeding(self.account, collector)
+        if not feeding.feed_data(data) and not collector.finished:
+            reader = EventReader()
+            feeding.feed_events([*reader.feed(data), *reader.close()])
+        feeding.check_answer()
 
     async def _read_body(self, response: HttpAnswer, meter: CallMeter) -> bytes:
         body = bytearray()
@@ -221,20 +229,6 @@ class ModelEndpoint:
         complaint = failures.parse_refusal(body, headers.get("x-amzn-errortype", ""))
         now = self.clock()
         return failures.build_failure(self.account, response.status, complaint, headers, now)
-
-    def _feed_data(self, collector: Collector, data: bytes) -> bool:
-        complaint = failures.parse_stated_error(data)
-        if complaint is not None:
-            raise failures.build_failure(self.account, complaint.status, complaint)
-        try:
-            return collector.feed(data)
-        except ValueError as error:
-            raise self._build_unreadable_error(data) from error
-
-    def _build_unreadable_error(self, data: bytes) -> ModelError:
-        name, excerpt = self.account.provider.name, self.account.format_excerpt(data)
-        error = RetryableModelError(f"{name} sent an unreadable answer: {excerpt}")
-        return _mark(error, FailureKind.UNREADABLE)
 
     def _check_size(self, size: int) -> int:
         if size > MAX_RESPONSE:
@@ -298,6 +292,55 @@ def _remove_unsendable(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _remove_unsendable(inner) for key, inner in value.items()}
     return [_remove_unsendable(inner) for inner in value] if isinstance(value, list) else value
+
+
+class _Feeding:
+    """Feeds the parts of one answer to a collector and skips those that it cannot read."""
+
+    def __init__(self, account: failures.Account, collector: Collector) -> None:
+        self._account, self._collector = account, collector
+        self._unreadable = b""  # the first such part
+        self._fed = self._damaged = False
+
+    def feed_events(self, events: Sequence[bytes]) -> bool:
+        """Feed events in order; return whether one of them is the last."""
+        return any(self.feed_data(data) for data in events if data)
+
+    def feed_data(self, data: bytes) -> bool:
+        """Feed one event, or an answer in one piece; return whether it was the last.
+
+        Raises:
+            ModelError: the provider states an error in it.
+        """
+        complaint = failures.parse_stated_error(data)
+        if complaint is not None:
+            raise failures.build_failure(self._account, complaint.status, complaint)
+        try:
+            last = self._collector.feed(data)
+        except AnswerFailedError as error:
+            name = self._account.provider.name
+            problem = f"{name} ended the answer with an error: {error}"
+            raise _mark(RetryableModelError(problem), FailureKind.CUT) from error
+        except ValueError:
+            self._unreadable = self._unreadable or data
+            # Arguments that lack a piece may still be JSON, and must not run.
+            self._damaged |= self._collector.has_calls and data.lstrip()[:1] in (b"{", b"[")
+            return False
+        self._fed = self._fed or not self._collector.skipped
+        return last
+
+    def check_answer(self) -> None:
+        """Log what was skipped; raise `RetryableModelError` if nothing could be read."""
+        collector, name = self._collector, self._account.provider.name
+        if (collector.skipped or self._unreadable) and collector.finished:
+            log.debug("answer_parts_skipped", provider=name, unknown=collector.skipped)
+        if not self._damaged and (collector.finished or (self._fed and not self._unreadable)):
+            return
+        excerpt = self._account.format_excerpt(self._unreadable)
+        page = self._unreadable.lstrip()[:1] == b"<"
+        hint = ", a web page; check baseUrl" if page else ""
+        error = RetryableModelError(f"{name} sent an unreadable answer{hint}: {excerpt}")
+        raise _mark(error, FailureKind.UNREADABLE)
 
 
 class ProviderModel(ABC):

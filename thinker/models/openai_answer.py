@@ -1,80 +1,29 @@
-"""Parse answers in OpenAI's chat format, whole or streamed, allowing for servers' deviations."""
+"""Parse answers in OpenAI's chat format, whole or streamed, allowing for servers' deviations.
 
-from collections.abc import Mapping
+Read as well: Ollama's own format, which has one message at the top, and `function_call`, which
+came before `tool_calls`.
+"""
+
+import re
 from dataclasses import dataclass, field
-from typing import Annotated
-
-import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 
 from thinker.models.base import ModelResponse
-from thinker.models.call_arguments import OpenCall
+from thinker.models.call_arguments import OpenCall, encode_arguments, is_whole_object
 from thinker.models.came_with import OWN_FORM, CameWith
-from thinker.models.collector import Collector
-from thinker.models.streaming import TextBuffer
-from thinker.protocol.methods import Finish
-from thinker.protocol.token_counts import OpenAICounts
+from thinker.models.collector import Collector, parse_objects
+from thinker.models.streaming import END, TextBuffer
+from thinker.protocol.loose_json import (
+    Loose,
+    get_list,
+    get_object,
+    get_text,
+    read_count,
+)
+from thinker.protocol.token_counts import OpenAICounts, find_openai_counts
 
-FINISH: Mapping[str, Finish] = {"length": "length", "content_filter": "refused"}
-
-
-def _join_text_parts(value: JsonValue) -> JsonValue:
-    """Join content that arrived as a list of parts."""
-    if isinstance(value, list):
-        parts = [part.get("text") for part in value if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return value
-
-
-def _keep_text(value: JsonValue) -> JsonValue:
-    return value if isinstance(value, str) else None
-
-
-def _encode_arguments(value: JsonValue) -> JsonValue:
-    """Encode arguments that arrived as an object instead of JSON text."""
-    return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
-
-
-class _LenientModel(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
-
-class _Function(_LenientModel):
-    name: str | None = None
-    arguments: Annotated[str | None, BeforeValidator(_encode_arguments)] = None
-
-
-class _Call(_LenientModel):
-    model_config = ConfigDict(extra="allow")
-
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Part(_LenientModel):
-    """A message, or the part of one that a chunk adds, with all its fields."""
-
-    model_config = ConfigDict(extra="allow")
-
-    content: Annotated[str | None, BeforeValidator(_join_text_parts)] = None
-    reasoning_content: Annotated[str | None, BeforeValidator(_keep_text)] = None
-    reasoning: Annotated[str | None, BeforeValidator(_keep_text)] = None
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-
-
-class _Choice(_LenientModel):
-    delta: _Part | None = None
-    message: _Part | None = None
-    finish_reason: str | None = None
-
-
-class _Completion(_LenientModel):
-    id: str | None = None
-    model: str | None = None
-    choices: list[_Choice] | None = None
-    usage: OpenAICounts | None = None
+REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+KNOWN = frozenset(("choices", "usage", "timings"))
+COUNTS = re.compile(rb'_tokens"|eval_count"|predicted_n"')
 
 
 @dataclass
@@ -82,71 +31,132 @@ class OpenAIAnswer(Collector):
     """Collects one chat completion."""
 
     _refusal: TextBuffer = field(default_factory=TextBuffer)
+    _counts: Loose = field(default_factory=dict)
 
     def feed(self, data: bytes) -> bool:
-        if data.strip() == b"[DONE]":
+        if data.strip() == END:
             self.finished = True
             return True
-        completion = _Completion.model_validate_json(data)
-        self._id = completion.id or self._id
-        self.model = completion.model or self.model
-        if completion.usage is not None:
-            self._usage = completion.usage.to_usage()
-        for choice in (completion.choices or ())[:1]:
-            self._apply_choice(choice)
+        for completion in parse_objects(data):
+            if COUNTS.search(data):
+                self._counts = find_openai_counts(completion) or self._counts
+            self._apply_completion(completion)
         return False
 
-    def _apply_choice(self, choice: _Choice) -> None:
-        part = choice.delta or choice.message
-        if part is not None:
-            self._content.add(part.content)
-            if part.reasoning_content or part.reasoning or part.model_extra:
-                self._keep_extras(part)
-            self._refusal.add(part.refusal)
-            for call in part.tool_calls or ():
-                self._apply_call_part(call, new=part is choice.message)
-        if choice.finish_reason == "error":
-            raise ValueError("the provider ended the answer with an error")
-        if choice.finish_reason or choice.message is not None:
-            self._finish = FINISH.get(choice.finish_reason or "", "done")
-            self.finished = True
+    def _apply_completion(self, completion: Loose) -> None:
+        self._id = get_text(completion, "id") or self._id
+        self.model = get_text(completion, "model") or self.model
+        choices = completion.get("choices")
+        if choices:
+            choice = choices[0] if isinstance(choices, list) else None
+            if isinstance(choice, dict):
+                self._apply_choice(choice, get_text(completion, "object"))
+        elif isinstance(completion.get("message"), dict):  # Ollama
+            self._apply_part(completion["message"], new=True)
+            if completion.get("done") is True:
+                self._end_answer(get_text(completion, "done_reason"))
+        elif KNOWN.isdisjoint(completion):
+            self.skipped += 1
 
-    def _keep_extras(self, part: _Part) -> None:
-        """Keep the reasoning under its name, and fields that we do not know."""
-        self._reasoning.add(part.reasoning_content or part.reasoning)
-        for name in ("reasoning_content", "reasoning"):
-            if text := getattr(part, name):
-                self._came.add_text(name, text)
-        self._came.add_fields(part.model_extra or {})
+    def _apply_choice(self, choice: Loose, kind: str) -> None:
+        delta = message = get_object(choice, "delta")
+        if not delta:
+            message = get_object(choice, "message")
+            self._apply_message(message)
+        else:
+            self._apply_part(delta)
+        reason = get_text(choice, "finish_reason")
+        if reason or (message and not delta and kind != "chat.completion.chunk"):
+            self._end_answer(reason)
 
-    def _apply_call_part(self, part: _Call, *, new: bool) -> None:
-        function = part.function or _Function()
-        call = None if new else self._find_continued_call(part, function)
+    def _apply_message(self, message: Loose) -> None:
+        """Add a whole message; in a stream it may repeat what the chunks before it said."""
+        said, thought = self._content.text, self._reasoning.text
+        if get_list(message, "tool_calls"):
+            self._calls = []
+        self._apply_part(message, new=True)
+        for buffer, before in ((self._content, said), (self._reasoning, thought)):
+            if before and buffer.text.startswith(before * 2):
+                buffer.replace(buffer.text.removeprefix(before))
+
+    def _apply_part(self, part: Loose, *, new: bool = False) -> None:
+        """Add a message, or the part of one that a chunk adds."""
+        content = part.get("content")
+        if isinstance(content, str):
+            self._content.add(content)
+            if len(part) == 1:  # nearly every chunk
+                return
+        else:
+            for one in content if isinstance(content, list) else [content]:
+                self._apply_content_part(one)
+        self._apply_reasoning(part)
+        if part.keys() - OWN_FORM:
+            self._came.add_fields(part)
+        self._refusal.add(get_text(part, "refusal"))
+        for call in get_list(part, "tool_calls"):
+            if isinstance(call, dict):
+                self._apply_call_part(call, new=new)
+        if get_object(part, "function_call"):
+            self._apply_call_part({"index": 0, "function": part["function_call"]}, new=new)
+
+    def _apply_content_part(self, part: object) -> None:
+        """Add a part of a content list: text, or Mistral's thinking, which is a list of texts."""
+        if isinstance(part, str):
+            self._content.add(part)
+        elif isinstance(part, dict):
+            thinking = part.get("thinking")
+            pieces = thinking if isinstance(thinking, list) else [thinking]
+            self._reasoning.add("".join(map(_read_piece, pieces)))
+            self._content.add(get_text(part, "text"))
+
+    def _apply_reasoning(self, part: Loose) -> None:
+        """Add the first reasoning of a part; some servers send it under two names."""
+        for name in REASONING:
+            if part.get(name) and isinstance(part[name], str):
+                self._reasoning.add(part[name])
+                return
+        if "reasoning_details" in part:
+            pieces = map(_read_piece, get_list(part, "reasoning_details"))
+            self._reasoning.add("".join(pieces))
+
+    def _apply_call_part(self, part: Loose, *, new: bool) -> None:
+        function, call_id = get_object(part, "function"), get_text(part, "id")
+        name, index = get_text(function, "name"), read_count(part.get("index"))
+        call = None if new else self._find_continued_call(index, call_id, name)
         if call is None:
-            call = OpenCall(len(self._calls) if part.index is None else part.index)
+            call = OpenCall(len(self._calls) if index is None else index)
             self._calls.append(call)
-        call.id = call.id or part.id or ""
-        call.name = call.name or function.name or ""
-        call.arguments.add(function.arguments)
-        if part.model_extra and part.model_extra.keys() - OWN_FORM:
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.arguments.add(encode_arguments(function.get("arguments")))
+        if part.keys() - OWN_FORM:
             call.came = call.came or CameWith()
-            call.came.add_fields(part.model_extra)
+            call.came.add_fields(part)
 
-    def _find_continued_call(self, part: _Call, function: _Function) -> OpenCall | None:
+    def _find_continued_call(self, index: int | None, call_id: str, name: str) -> OpenCall | None:
         """Return the call that a streamed part continues; None if it starts one.
 
         Some servers send no index and some send index 0 for every call; a new id together with a
         name then starts a new call.
         """
-        same = [call for call in self._calls if _is_same_call(part, call)]
-        if not same and not function.name:
+        known = [call for call in self._calls if call_id and call.id == call_id]
+        if known:
+            return known[-1]
+        same = self._calls
+        if index is not None:
+            same = [call for call in same if call.index == index]
+        elif call_id and name:
+            return None
+        if not same and not name:
             same = self._calls
-        if not same or (function.name and _is_another_call(part, same[-1])):
+        if not same or (name and _is_another_call(index, call_id, name, same[-1])):
             return None
         return same[-1]
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         self._calls = [call for call in self._calls if call.name]
+        if self._counts:
+            self._usage = OpenAICounts.model_validate(self._counts).to_usage()
         if self._refusal.text and self._finish == "done":
             self._finish = "refused"
         if not self.text:
@@ -154,14 +164,16 @@ class OpenAIAnswer(Collector):
         return super().build_response(request_id, call_id)
 
 
-def _is_same_call(part: _Call, call: OpenCall) -> bool:
-    if part.index is not None:
-        return call.index == part.index
-    return not part.id or call.id == part.id
+def _is_another_call(index: int | None, call_id: str, name: str, call: OpenCall) -> bool:
+    """Return whether a part with a name and an unknown id cannot continue ``call``."""
+    if call_id:
+        return bool(call.id)
+    if index is not None or not call.name:
+        return False
+    return name != call.name or is_whole_object(call.arguments.text)
 
 
-def _is_another_call(part: _Call, call: OpenCall) -> bool:
-    """Return whether a part with a name cannot continue ``call``."""
-    if part.id:
-        return bool(call.id) and part.id != call.id
-    return part.index is None and bool(call.name)
+def _read_piece(piece: object) -> str:
+    if isinstance(piece, str):
+        return piece
+    return get_text(piece, "text") or get_text(piece, "summary")

@@ -25,6 +25,7 @@ from thinker.models.call_arguments import build_tool_call
 from thinker.models.failures import ToolsRefusedError, format_headline
 from thinker.protocol.degradations import WORDS, Degradation
 from thinker.protocol.messages import AssistantMessage, ToolCall, ToolChoice, ToolResult, ToolSpec
+from thinker.toolcalls.dialects import clean_tool_name, read_calls
 from thinker.toolcalls.quoting import Quotation
 from thinker.toolcalls.text.compact import format_compact_block, format_compact_call
 from thinker.toolcalls.text.history_text import RESULTS, UNREADABLE, rewrite_as_text
@@ -205,6 +206,9 @@ def _build_call(
     if event.call is not None:
         return build_tool_call(call_id, event.call.name, event.call.arguments, budget)
     if event.raw.endswith(CLOSE):  # a block cut in half must not be repaired and run
+        for written in read_calls(event.raw):  # in the dialect of the model
+            text = orjson.dumps(written.arguments).decode()
+            return build_tool_call(call_id, clean_tool_name(written.name), text, None)
         payload = repair_json_object(event.raw.partition(">")[2].removesuffix(CLOSE), budget) or {}
         name, arguments = payload.get("name"), payload.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, str | dict):

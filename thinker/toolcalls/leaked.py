@@ -1,30 +1,16 @@
-"""Find a tool call and reasoning that a model wrote into its text."""
+"""Find tool calls that a model wrote into its text."""
 
-import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 import orjson
 
 from thinker.jsontext import parse_whole_value
-from thinker.protocol.messages import OBJECT, JsonObject, is_too_deep
-
-FENCE = r"```.*?(?:```|\Z)"
-# Code is matched first, so that nothing inside it is removed.
-CODE = rf"(?P<code>{FENCE}|`[^`\n]*`)"
-MARKUP = tuple(
-    (
-        re.compile(rf"{CODE}|{opening}.*?{closing}", re.DOTALL | re.IGNORECASE),
-        re.compile(closing, re.IGNORECASE),
-    )
-    for opening, closing in (
-        ("<think>", "</think>"),
-        ("<thinking>", "</thinking>"),
-        (r'<tool_call(?: key="\w*")?>', "</tool_call>"),
-        (r"<function\b", "</function>"),
-    )
-)
-BLANK_LINES = re.compile(rf"(?P<code>{FENCE})|\n{{3,}}", re.DOTALL)
+from thinker.protocol.messages import OBJECT, AssistantMessage, JsonObject, ToolSpec, is_too_deep
+from thinker.toolcalls.arguments import coerce_arguments, find_properties
+from thinker.toolcalls.dialects import WrittenCall, clean_tool_name, read_calls, read_code
+from thinker.toolcalls.markup import BARE_CALLS, split_answer
 
 
 class LeakedCall(NamedTuple):
@@ -54,11 +40,43 @@ def find_leaked_call(text: str, offered: Collection[str]) -> LeakedCall | None:
     return LeakedCall(name, parameters)
 
 
-def remove_markup(text: str) -> str:
-    """Return the text without reasoning and tool-call markup; code and Markdown stay."""
-    for pattern, closing in MARKUP:
-        # Nothing after the last closing tag is closed; skipping it keeps the search linear.
-        end = max((match.end() for match in closing.finditer(text)), default=0)
-        if end:
-            text = pattern.sub(lambda match: match["code"] or "", text[:end]) + text[end:]
-    return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", text).strip()
+def find_marked_calls(
+    message: AssistantMessage, offered: Mapping[str, ToolSpec]
+) -> list[LeakedCall]:
+    """Return the calls of offered tools that a message has between the marks of any dialect.
+
+    Without any text for people they may stand in the reasoning, or be a list without marks.
+    """
+    parts = split_answer(message.content)
+    blocks = list(parts.calls)
+    if not blocks and not parts.text.strip():
+        blocks += split_answer(message.reasoning or "").calls
+        blocks += [call for thought in parts.thoughts for call in split_answer(thought).calls]
+    found = [call for block in blocks for call in read_calls(block)]
+    bare = None if found else BARE_CALLS.fullmatch(parts.text.strip())
+    if bare is not None:
+        with suppress(ValueError, RecursionError, SyntaxError, MemoryError):
+            found = list(read_code(bare["code"] or bare[0]))
+    named = [call._replace(name=clean_tool_name(call.name)) for call in found]
+    if bare is not None and any(call.name not in offered for call in named):
+        return []
+    return [
+        LeakedCall(call.name, _read_typed(call, offered[call.name]))
+        for call in named
+        if call.name in offered and not is_too_deep(call.arguments)
+    ]
+
+
+def _read_typed(call: WrittenCall, tool: ToolSpec) -> JsonObject:
+    """Return arguments of a dialect that writes every value as text, in the types of the schema."""
+    if not call.textual:
+        return call.arguments
+    fields = find_properties(tool.parameters)
+    values: JsonObject = dict(call.arguments)
+    for name, value in call.arguments.items():
+        field = fields.get(name)
+        kind = field.get("type") if isinstance(field, dict) else None
+        if isinstance(value, str) and kind != "string" and value.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError):
+                values[name] = orjson.loads(value)
+    return coerce_arguments(values, tool.parameters)

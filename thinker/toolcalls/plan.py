@@ -3,7 +3,7 @@
 Where: are a tool call's arguments checked against its schema?
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 import structlog
@@ -17,7 +17,7 @@ from thinker.protocol.messages import (
     count_values,
 )
 from thinker.protocol.methods import PlannedCall
-from thinker.toolcalls import arguments, leaked, schema_validation
+from thinker.toolcalls import arguments, leaked, markup, schema_validation
 from thinker.toolcalls.quoting import has_untrusted_text
 
 MAX_CALLS = 32  # in one response; a model that makes more is looping
@@ -26,10 +26,10 @@ MAX_VALUES = 10_000  # of all calls of one response; reading them holds up the s
 log = structlog.get_logger()
 
 
-def recover_call(
-    message: AssistantMessage, offered: Collection[str], read: Sequence[Message]
+def recover_calls(
+    message: AssistantMessage, offered: Mapping[str, ToolSpec], read: Sequence[Message]
 ) -> AssistantMessage:
-    """Return the message with a call that was written as text turned into a tool call.
+    """Return the message with calls that were written as text turned into tool calls.
 
     After untrusted text nothing is recovered: the model may only be repeating a call from it.
     ``read`` is the conversation before the message.
@@ -37,11 +37,19 @@ def recover_call(
     if message.tool_calls or has_untrusted_text(read):
         return message
     found = leaked.find_leaked_call(message.content, offered)
-    if found is None:
+    calls = leaked.find_marked_calls(message, offered) if found is None else [found]
+    if not calls:
         return message
-    log.debug("leaked_tool_call_recovered", tool=found.name)
-    call = ToolCall(id=f"leaked_{len(read)}", name=found.name, arguments=found.arguments)
-    return message.model_copy(update={"content": "", "tool_calls": (call,)})
+    log.debug("leaked_tool_call_recovered", tool=calls[0].name)
+    first, rest = f"leaked_{len(read)}", range(2, len(calls) + 1)
+    ids = (first, *(f"{first}_{number}" for number in rest))
+    made = tuple(
+        ToolCall(id=call_id, name=call.name, arguments=call.arguments)
+        for call_id, call in zip(ids, calls, strict=True)
+    )
+    text = markup.remove_markup(message.content)
+    bare = found is not None or markup.BARE_CALLS.fullmatch(text)
+    return message.model_copy(update={"content": "" if bare else text, "tool_calls": made})
 
 
 def limit_values(message: AssistantMessage) -> AssistantMessage:

@@ -35,8 +35,16 @@ def test_a_call_cut_at_the_output_limit_is_malformed() -> None:
     assert answer.build_response("").message.tool_calls[0].malformed == '{"text": "ab'
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"type":"completion"}'])
-def test_what_is_no_answer_is_refused(data: bytes) -> None:
-    """The endpoint turns it into a retryable failure."""
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b"[5]"])
+def test_what_is_no_object_is_refused(data: bytes) -> None:
+    """The endpoint skips it, and fails if nothing else comes."""
     with pytest.raises(ValueError, match=r".+"):
         AnthropicAnswer("anthropic", "m").feed(data)
+
+
+@pytest.mark.parametrize("data", [b"{}", b'{"type":"completion"}', b'{"type":"vertex_event"}'])
+def test_events_of_unknown_types_are_skipped_and_counted(data: bytes) -> None:
+    """Proxies add events of their own."""
+    answer = AnthropicAnswer("anthropic", "m")
+    assert not answer.feed(data)
+    assert (answer.skipped, answer.finished) == (1, False)

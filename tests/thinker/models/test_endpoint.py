@@ -1,9 +1,11 @@
 """The transport of a model call: what servers do that no fake API would."""
 
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count
 
+import anyio
 import pytest
 from fakes.network import AnsweringNetwork, Asked, Chunks, answered
 from fakes.time_limit import time_limit
@@ -24,6 +26,7 @@ from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
 from thinker.worker_errors import FatalModelError, RetryableModelError
 
+IDLE = 0.4  # seconds
 STREAM = {"content-type": "text/event-stream"}
 FINISHED = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
 WHOLE = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
@@ -77,6 +80,27 @@ async def test_a_stream_that_stays_open_after_its_finish_is_whole() -> None:
     assert response.message.content == "hi"
 
 
+class Commented(HttpAnswer):
+    """A stream that goes on, after comments for longer than the wait between events."""
+
+    async def iter_pieces(self) -> AsyncIterator[bytes]:
+        yield b'data: {"choices":[{"delta":{"content":"hi "}}]}\n\n'
+        for _ in range(15):
+            await anyio.sleep(IDLE / 10)
+            yield b": waiting\n\n"
+        yield FINISHED
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+async def test_comments_keep_a_begun_stream_alive() -> None:
+    """A server that reasons in silence says that it is there."""
+    body = Commented(200, STREAM)
+    response, _ = await ask(body, timeouts=ModelTimeouts(idle=IDLE))
+    assert response.message.content == "hi hi"
+
+
 async def test_usage_after_the_finish_is_still_read() -> None:
     """It arrives in a chunk of its own."""
     usage = b'data: {"choices":[],"usage":{"prompt_tokens":3}}\n\ndata: [DONE]\n\n'
@@ -96,6 +120,61 @@ async def test_a_whole_answer_to_a_streamed_question_is_read() -> None:
     """Some servers do not stream."""
     response, _ = await ask(answered(WHOLE))
     assert response.message.content == "hi"
+
+
+@pytest.mark.parametrize("noise", [b"data: {half\n\n", b"data: busy\n\n", b"data: 5\n\n"])
+async def test_a_part_that_cannot_be_read_is_skipped(noise: bytes) -> None:
+    """Gateways add words of their own."""
+    response, _ = await ask(Chunks(noise, FINISHED, noise, headers=STREAM))
+    assert response.message.content == "hi"
+
+
+async def test_calls_that_may_lack_a_part_never_run() -> None:
+    """What remains of the arguments may still be JSON."""
+    function = b'{"index":0,"id":"1","function":{"name":"a","arguments":"{\\"n\\":1}"}}'
+    begun = b'data: {"choices":[{"delta":{"tool_calls":[' + function + b"]}}]}\n\n"
+    body = Chunks(begun, b"data: {half\n\n", FINISHED, headers=STREAM)
+    with pytest.raises(RetryableModelError, match=r"unreadable answer: \{half"):
+        await ask(body)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson", "text/plain"])
+async def test_lines_of_json_are_read_whatever_their_type(kind: str) -> None:
+    """Ollama's stream, under any name."""
+    lines = b'{"message":{"content":"h"}}\n{"message":{"content":"i"},"done":true}\n'
+    response, _ = await ask(Chunks(lines, headers={"content-type": kind}))
+    assert response.message.content == "hi"
+
+
+async def test_events_are_read_where_one_answer_was_asked_for() -> None:
+    """Some servers always stream."""
+    response, _ = await ask(WholeAnswer(200, FINISHED), stream=False)
+    assert response.message.content == "hi"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_web_page_is_called_one(*, stream: bool) -> None:
+    """The address is wrong, or a gateway answers in the provider's place."""
+    with pytest.raises(RetryableModelError, match="a web page; check baseUrl: <html>"):
+        await ask(WholeAnswer(200, b"<html>\nbusy"), stream=stream)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b'{"code":"x","error":"overloaded now"}', "openai answered 500: overloaded now"),
+        (b'{"error":{"code":429,"message":"slow"},"choices":null}', "answered 429: slow"),
+        (b'{"base_resp":{"status_code":1002,"status_msg":"rate"}}', "answered 429: rate"),
+        (b'{"object":"error","message":"sorry","code":503}', "answered 503: sorry"),
+        (b'{"type":"error","error":{"type":"overloaded_error","message":"x"}}', "answered 529"),
+        (b'[{"error":{"code":503,"message":"gone"}}]', "answered 503: gone"),
+    ],
+)
+@pytest.mark.parametrize("frame", [b"%b", b"data: %b\n\n"])
+async def test_an_error_within_success_is_an_error(body: bytes, problem: str, frame: bytes) -> None:
+    """As the body, or in a stream."""
+    with pytest.raises(RetryableModelError, match=problem):
+        await ask(Chunks(frame % body, headers=STREAM))
 
 
 async def test_every_attempt_of_a_call_is_measured() -> None:

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from thinker.models.base import ModelResponse
-from thinker.models.collector import MAX_TEXT
+from thinker.models.collector import MAX_TEXT, AnswerFailedError
 from thinker.models.openai_answer import OpenAIAnswer
 from thinker.protocol.messages import ToolCall, Usage
 
@@ -62,6 +62,9 @@ def test_text_reasoning_and_usage_are_read() -> None:
         ({"content": None, "refusal": "I can not"}, "stop", "refused"),
         ({"content": "a"}, None, "done"),
         ({"content": "a"}, "eos", "done"),
+        ({"content": "a"}, "MAX_TOKENS", "length"),
+        ({"content": "a"}, "model_context_window_exceeded", "length"),
+        ({"content": "a"}, "content_filter: PROHIBITED_CONTENT", "refused"),
     ],
 )
 def test_finish_reasons_are_ours(message: dict[str, Any], finish: str, expected: str) -> None:
@@ -197,11 +200,154 @@ def test_usage_alone_in_the_last_chunk_counts() -> None:
     assert answer.build_response("req").request_id == "req"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"{", b"[]", b'"text"', b'{"choices":5}', b'{"choices":[{"finish_reason":"error"}]}'],
-)
-def test_what_is_no_completion_is_refused(data: bytes) -> None:
-    """The endpoint turns it into a retryable failure."""
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'"text"', b"[5]"])
+def test_what_is_no_object_is_refused(data: bytes) -> None:
+    """The endpoint skips it, and fails if nothing else comes."""
     with pytest.raises(ValueError, match=r".+"):
         OpenAIAnswer("groq", "m").feed(data)
+
+
+@pytest.mark.parametrize("reason", ["error", "network_error", "MALFORMED_FUNCTION_CALL"])
+def test_an_end_that_is_a_failure_is_one(reason: str) -> None:
+    """The endpoint asks again."""
+    answer = OpenAIAnswer("groq", "m")
+    with pytest.raises(AnswerFailedError, match=reason):
+        answer.feed(orjson.dumps({"choices": [{"delta": {}, "finish_reason": reason}]}))
+
+
+@pytest.mark.parametrize("data", [b'{"choices":5}', b'{"choices":null}', b'{"hello":"world"}'])
+def test_a_chunk_without_a_choice_says_nothing(data: bytes) -> None:
+    """Whatever stands in its place."""
+    answer = OpenAIAnswer("groq", "m")
+    assert not answer.feed(data)
+    assert (answer.text, answer.finished) == ("", False)
+
+
+def test_calls_of_one_index_are_told_apart_by_their_ids() -> None:
+    """Pieces of both may alternate."""
+    response = streamed(
+        call(index=0, id="1", name="a", arguments='{"n"'),
+        call(index=0, id="2", name="b", arguments='{"n":'),
+        call(index=0, id="1", arguments=":1}"),
+        call(index=0, id="2", arguments="2}"),
+    )
+    assert response.message.tool_calls == (A, B)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"arguments": '{"n"'}, {"name": "a", "arguments": ":1}"}],
+        [{"name": "a", "arguments": '{"n"'}, {"name": "a", "arguments": ":1}"}],
+        [{"name": "a", "arguments": "{}"}, {"arguments": '{"n":1}'}],
+        [{"name": "a", "arguments": {}}, {"name": "", "arguments": {"n": 1}}],
+        [{"name": "a", "arguments": '"{\\"n\\":1}"'}],
+        [{"name": "functions.a:0", "arguments": '{"n":1}'}],
+    ],
+)
+def test_names_and_arguments_come_in_any_order(parts: list[dict[str, Any]]) -> None:
+    """The first name that is not empty counts, and what follows an empty object."""
+    for index in (0, None, "0", 3.0):
+        deltas = [{"tool_calls": [{"index": index, "function": part}]} for part in parts]
+        (found,) = streamed(*deltas, finish="stop").message.tool_calls
+        assert (found.name, found.arguments) == ("a", {"n": 1})
+
+
+def test_the_old_form_of_a_call_is_read() -> None:
+    """From before calls had ids."""
+    response = whole({"content": None, "function_call": {"name": "a", "arguments": '{"n":1}'}})
+    assert [(one.name, one.arguments) for one in response.message.tool_calls] == [("a", {"n": 1})]
+
+
+def test_a_wrapper_of_several_calls_is_unfolded() -> None:
+    """OpenAI's models leak the call of an inner tool."""
+    uses = [{"recipient_name": f"functions.{name}", "parameters": {"n": 1}} for name in "ab"]
+    response = streamed(
+        call(index=0, id="x", name="multi_tool_use.parallel", arguments={"tool_uses": uses})
+    )
+    assert [(one.name, one.arguments) for one in response.message.tool_calls] == [
+        ("a", {"n": 1}),
+        ("b", {"n": 1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ({"reasoning_content": "hm", "reasoning": "hm"}, "reasoning_content"),
+        ({"reasoning_content": "", "reasoning": "hm"}, "reasoning"),
+        ({"reasoning_text": "hm"}, "reasoning_text"),
+        ({"reasoning_details": [{"text": "hm"}, {"data": "x"}]}, "reasoning_details"),
+        ({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}, "thinking"),
+    ],
+)
+def test_reasoning_is_read_once_with_the_name_of_its_field(
+    message: dict[str, Any], name: str
+) -> None:
+    """Some servers send it twice."""
+    answer = OpenAIAnswer("groq", "m")
+    answer.feed(orjson.dumps({"choices": [{"delta": message, "finish_reason": "stop"}]}))
+    assert answer.build_response("").message.reasoning == "hm"
+    assert answer.reasoning_name == name
+
+
+def test_a_message_repeated_in_a_stream_counts_once() -> None:
+    """Some servers send the whole answer so far with every chunk, or at the end."""
+    answer = OpenAIAnswer("groq", "m")
+    for content in ("a", "a b", "a b c"):
+        choice = {"message": {"content": content}, "finish_reason": None}
+        answer.feed(orjson.dumps({"object": "chat.completion.chunk", "choices": [choice]}))
+        assert not answer.finished
+    answer.feed(b"[DONE]")
+    assert answer.build_response("").message.content == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("fields", "usage"),
+    [
+        ({"usage": None, "x_groq": {"usage": {"prompt_tokens": 3}}}, Usage(prompt=3)),
+        (
+            {"timings": {"prompt_n": 2, "cache_n": 5, "predicted_n": 4}},
+            Usage(prompt=7, completion=4, cached=5),
+        ),
+        (
+            {"usage": {"prompt_tokens": "3", "completion_tokens": 2.0}},
+            Usage(prompt=3, completion=2),
+        ),
+        (
+            {"usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 15}},
+            Usage(prompt=9, completion=6),
+        ),
+        ({"usage": {"prompt_tokens": None, "prompt_tokens_details": None}}, Usage()),
+        ({"usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}}, Usage(prompt=9, cached=4)),
+    ],
+)
+def test_usage_is_read_wherever_it_stands(fields: dict[str, Any], usage: Usage) -> None:
+    """In the places and forms of each provider."""
+    assert whole({"content": "a"}, **fields).usage == usage
+
+
+def test_usage_in_a_choice_is_read() -> None:
+    """Moonshot's place for it."""
+    answer = OpenAIAnswer("moonshot", "m")
+    choice = {"delta": {}, "finish_reason": "stop", "usage": {"prompt_tokens": 3}}
+    answer.feed(orjson.dumps({"choices": [choice]}))
+    assert answer.build_response("").usage == Usage(prompt=3)
+
+
+def test_ollamas_own_format_is_read() -> None:
+    """One line of JSON for each piece; the last has the counts."""
+    answer = OpenAIAnswer("ollama", "m")
+    function = {"name": "a", "arguments": {"n": 1}}
+    for line in (
+        {"message": {"role": "assistant", "content": "ha", "thinking": "hm"}, "done": False},
+        {"message": {"content": "ha", "tool_calls": [{"function": function}]}, "done": False},
+        {"message": {"content": ""}, "done": True, "done_reason": "stop", "eval_count": 2},
+    ):
+        assert not answer.finished
+        answer.feed(orjson.dumps(line))
+    response = answer.build_response("")
+    assert answer.finished
+    assert (response.message.content, response.message.reasoning) == ("haha", "hm")
+    assert response.message.tool_calls[0].arguments == {"n": 1}
+    assert response.usage == Usage(completion=2)
