@@ -214,7 +214,7 @@ class Loop:
             output=self._output,
             spare=self._spare,
             on_text=markup.VisibleAnswer(self._host.show_partial_answer).follow
-            if self._request.stream
+            if self._request.stream and not self._empty  # some servers lose calls in streams
             else None,
         )
 

@@ -13,16 +13,24 @@ import anyio
 import structlog
 
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
+from thinker.models.failures import HistoryRefusedError
 from thinker.models.shortening import (
     RequestSizes,
     estimate_size,
+    find_newest,
     measure_request,
     shorten_request,
 )
 from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL, SMALL, ContextWindow
 from thinker.protocol.degradations import Degradation, cut_words
 from thinker.protocol.notices import format_overflow
-from thinker.worker_errors import ContextOverflowError, ModelError, RetryableModelError
+from thinker.worker_errors import (
+    ContextOverflowError,
+    FatalModelError,
+    FilteredError,
+    ModelError,
+    RetryableModelError,
+)
 
 FIRST, TRIES = 0.6, 3  # the part of a refused size that is tried first, then half of it and so on
 LEAST_SUSPECT = 1500  # estimated tokens, from which an unexplained refusal may be about length
@@ -101,7 +109,9 @@ class FittingModel(ModelWrapper):
             sizes = measure_request(request)
             refusal = self._find_overflow(error, sizes.total)
             if refusal is None or request.rehearsed:
-                raise
+                if request.rehearsed or not _may_be_spoilt(error):
+                    raise
+                return await self._send_newest(request, error)
             self._learn_from_refusal(refusal, sizes.total)
             if refusal.of_rate and self.later:
                 refusal.elsewhere = True
@@ -115,6 +125,24 @@ class FittingModel(ModelWrapper):
         if response.usage.prompt < least:
             return response
         return self._check_answer(response, measure_request(request).total)
+
+    async def _send_newest(self, request: ModelRequest, error: ModelError) -> ModelResponse:
+        """Send the newest message alone: an earlier one may be what was refused, each time again.
+
+        Raises:
+            ModelError: it is refused as well; ``error``, of the whole request, is raised.
+        """
+        newest = request.messages[find_newest(request.messages) :]
+        if len(newest) == len(request.messages):
+            raise error
+        try:
+            response = await self.model.complete(replace(request, messages=newest))
+        except ModelError:
+            raise error from None
+        words = cut_words(str(error).partition(": ")[2])
+        what = "left out: the provider refused the request with them"
+        lost = Degradation(kind="history", subject="earlier messages", what=what, words=words)
+        return replace(response, degraded=(*response.degraded, lost))
 
     async def _send_shorter(
         self, request: ModelRequest, sizes: RequestSizes, limit: float, cause: ModelError | None
@@ -290,6 +318,13 @@ class FittingModel(ModelWrapper):
 
 
 POWERS = tuple(1024 * 2**n for n in range(12))  # usual windows, in tokens
+
+
+def _may_be_spoilt(error: ModelError) -> bool:
+    """Return whether a refusal may be about earlier messages, which every request repeats."""
+    if isinstance(error, FilteredError | HistoryRefusedError):
+        return True
+    return error.unexplained and isinstance(error, FatalModelError)
 
 
 def _limit_scale(found: float, before: float) -> float:

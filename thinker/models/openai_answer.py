@@ -37,7 +37,9 @@ class OpenAIAnswer(Collector):
         if data.strip() == END:
             self.finished = True
             return True
-        for completion in parse_objects(data):
+        for found in parse_objects(data):
+            # Cloudflare wraps what others send.
+            completion = found if "choices" in found else get_object(found, "result") or found
             if COUNTS.search(data):
                 self._counts = find_openai_counts(completion) or self._counts
             self._apply_completion(completion)

@@ -127,7 +127,7 @@ def _build_messages(account: Account, request: ModelRequest, form: RequestForm) 
     if rules.note_after_tool:
         wire = separate_tool_results(wire)
     if form.joined or rules.joined:
-        wire = join_roles(wire)
+        wire = join_roles(wire, systemless=form.systemless)
     return _mark_cached(wire) if rules.cache_marks and form.marks else wire
 
 

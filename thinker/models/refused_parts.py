@@ -21,7 +21,7 @@ SCHEMA = re.compile(
     r"|(invalid|unsupported)[^.]{0,40}(schema|parameters)[^.]{0,40}(tool|function)",
     re.IGNORECASE,
 )
-# What refers to earlier messages without doubt, by providers.md 1.5 and 2.
+# What refers to earlier messages without doubt.
 HISTORY = re.compile(
     r"reasoning_content|thought_?signature|reasoning_details|encrypted_content|redacted_thinking"
     r"|\bmessages?(\[|\.|: ?\[?)\d|message at index|roles must alternate|alternate user|last role"
@@ -29,6 +29,7 @@ HISTORY = re.compile(
     r"|tool_call_ids?\b|tool_calls?.{0,40}(must be followed|response)|orphan|unexpected role"
     r"|jinja2?[ .:]*(exception|error|template)"
     r"|after role|content blocks? must be non-?empty|text is not set|non-empty content"
+    r"|only user and assistant roles|system (role|message)\b.{0,40}(support|allow|must|begin)"
     r"|following item|signature in|invalid.{0,10}signature|extra_content|cache_control",
     re.IGNORECASE,
 )
@@ -36,7 +37,11 @@ SUSPECTED = re.compile(
     r"\b(messages?|roles?|assistant|conversation|history|thinking|tool_use|tool_result|signature)\b",
     re.IGNORECASE,
 )
-TEMPLATE = re.compile(r"jinja2?[ .:]*(exception|error)|roles must alternate", re.IGNORECASE)
+TEMPLATE = re.compile(
+    r"jinja2?[ .:]*(exception|error)|roles must alternate|only user and assistant"
+    r"|system (role|message)",
+    re.IGNORECASE,
+)
 
 
 def find_refused_part(status: int, words: str) -> RefusedPart | None:

@@ -24,6 +24,7 @@ REMEMBERED_EXTRAS = 3600.0  # seconds; a refused signature is of one conversatio
 FILLERS = ("", "(not kept)")  # some servers want the field, others want words in it
 WANTED = re.compile(r"reasoning_content", re.IGNORECASE)
 MISSING = re.compile(r"miss|must be|required|passed back|empty", re.IGNORECASE)
+SYSTEM = re.compile(r"system (role|message|prompt)|only user and assistant", re.IGNORECASE)
 MARKS = re.compile(r"cache_control|cachePoint", re.IGNORECASE)
 # The number of a tool: OpenAI and most, Anthropic (`tools.3.custom`), Gemini. Gemini's comes first:
 # its declarations are all in one tool.
@@ -40,8 +41,8 @@ class RequestForm:
 
     ``ranks`` are those of tools whose schemas were refused, with the provider's ``words``.
     ``extras``: fields that came with earlier answers go back. ``filler`` stands for reasoning that
-    the provider demands and that is not known. ``joined``: roles alternate. ``marks``: the cache
-    is marked.
+    the provider demands and that is not known. ``joined``: roles alternate.
+    ``systemless``: the system prompt begins the first user message. ``marks``: the cache is marked.
     """
 
     ranks: Mapping[str, int] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class RequestForm:
     extras: bool = True
     filler: str | None = None
     joined: bool = False
+    systemless: bool = False
     marks: bool = True
     _schemas: dict[str, tuple[JsonObject, JsonObject]] = field(
         default_factory=dict, compare=False, repr=False
@@ -122,7 +124,9 @@ class RequestForm:
             return replace(self, filler=FILLERS[place])
         if self.extras and came_with.has_extras(request.messages):
             return replace(self, extras=False, words={**self.words, "": words[:WORDS]})
-        return None if self.joined else replace(self, joined=True)
+        if not self.joined and not SYSTEM.search(words):
+            return replace(self, joined=True)
+        return None if self.systemless else replace(self, joined=True, systemless=True)
 
     def _change_tools(self, words: str, tools: Sequence[ToolSpec]) -> "RequestForm | None":
         sent = [tool for tool in tools if self.get_rank(tool.name) < LEFT_OUT]

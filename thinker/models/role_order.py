@@ -11,11 +11,12 @@ GO_ON = "(Go on.)"
 SEEN = "(Noted.)"
 
 
-def join_roles(wire: Sequence[JsonObject]) -> list[JsonObject]:
+def join_roles(wire: Sequence[JsonObject], *, systemless: bool = False) -> list[JsonObject]:
     """Return one system message, then messages whose roles alternate, a user's first and last.
 
     Results of tools stay behind their calls. Blank text is left out, with messages that have
-    nothing else.
+    nothing else. A ``systemless`` template takes the system message as the beginning of the first
+    user message.
     """
     system = [message for message in wire if message["role"] in ("system", "developer")]
     joined: list[JsonObject] = []
@@ -32,8 +33,13 @@ def join_roles(wire: Sequence[JsonObject]) -> list[JsonObject]:
     if joined and joined[-1]["role"] == "assistant" and "tool_calls" not in joined[-1]:
         joined.append({"role": "user", "content": GO_ON})
     texts = [str(message["content"]) for message in system]
-    first: list[JsonObject] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
-    return [*first, *joined]
+    if not texts:
+        return joined
+    first: JsonObject = {"role": "system", "content": "\n\n".join(texts)}
+    if systemless and joined:
+        content = _join_contents(first, joined[0])
+        return [{**joined[0], "content": content}, *joined[1:]]
+    return [first, *joined]
 
 
 def separate_tool_results(wire: Sequence[JsonObject]) -> list[JsonObject]:

@@ -5,10 +5,8 @@ that Gemini takes, 3 an object of strings. No rank changes what the tool accepts
 checked against the schema as given.
 """
 
+import json
 from typing import Literal, TypeAlias
-
-import orjson
-from pydantic import JsonValue
 
 from thinker.models.outputschema import NAMED
 from thinker.protocol.messages import JsonObject
@@ -112,19 +110,7 @@ def _normalize(schema: JsonObject) -> JsonObject:
     if "const" in found:
         found.setdefault("enum", [found.pop("const")])
         found.pop("const", None)
-    kinds, values = found.get("type"), found.get("enum")
-    if kinds is None and isinstance(values, list) and values:
-        whole = all(type(value) is int for value in values)
-        found["type"] = kinds = "integer" if whole else "string"
-    if isinstance(kinds, list):
-        others = [kind for kind in kinds if kind != "null"]
-        found["type"] = others[0] if others else "string"
-        if len(others) > 1:
-            found.pop("type")
-            alternatives: list[JsonValue] = [{"type": kind} for kind in others]
-            found["anyOf"] = alternatives
-        if len(others) < len(kinds):
-            found["nullable"] = True
+    _name_type(found)
     if "anyOf" in found and found.get("type") != "object":
         found.pop("type", None)  # Moonshot takes it only in the branches
     if found.get("type") == "array":
@@ -138,6 +124,25 @@ def _normalize(schema: JsonObject) -> JsonObject:
     if kept := [name for name in listed if isinstance(name, str) and name in names]:
         found["required"] = [*kept]
     return found
+
+
+def _name_type(found: JsonObject) -> None:
+    """Write the type as one name, with alternatives for several; a list of values tells it, too."""
+    kinds, values = found.pop("type", None), found.get("enum")
+    if kinds is None and isinstance(values, list) and values:
+        kinds = "integer" if all(type(value) is int for value in values) else "string"
+    if isinstance(kinds, str):
+        found["type"] = kinds
+    if not isinstance(kinds, list):
+        return
+    others = [kind for kind in kinds if isinstance(kind, str) and kind != "null"]
+    if len(others) > 1:
+        alternatives: list[JsonValue] = [{"type": kind} for kind in others]
+        found["anyOf"] = alternatives
+    else:
+        found["type"] = others[0] if others else "string"
+    if "null" in kinds:
+        found["nullable"] = True
 
 
 def _merge_combinations(schema: JsonObject) -> JsonObject:
@@ -230,4 +235,4 @@ def _describe(schema: JsonObject, words: list[str]) -> JsonObject:
 
 
 def _write(value: JsonValue) -> str:
-    return orjson.dumps(value).decode()
+    return json.dumps(value, ensure_ascii=False)

@@ -58,7 +58,7 @@ def estimate_size(request: ModelRequest) -> int:
 
 def measure_request(request: ModelRequest) -> RequestSizes:
     """Return the sizes of a request's parts; cheap enough for every call."""
-    start = _find_newest(request.messages)
+    start = find_newest(request.messages)
     return RequestSizes(
         len(request.system),
         _measure_tools(request.tools),
@@ -133,7 +133,7 @@ def _shorten_messages(
     messages: Sequence[Message], room: int, done: list[Degradation]
 ) -> tuple[Message, ...]:
     """Cut long messages and drop old turns, so that what is new keeps the most of the room."""
-    start = _find_newest(messages)
+    start = find_newest(messages)
     history, newest = tuple(messages[:start]), tuple(messages[start:])
     past = sum(map(measure_message, history))
     share = max(room - past, round(NEWEST * room))
@@ -163,7 +163,7 @@ def _drop_layers(message: Message, spare: tuple[str, ...]) -> Message:
     return message if kept == message.context else message.model_copy(update={"context": kept})
 
 
-def _find_newest(messages: Sequence[Message]) -> int:
+def find_newest(messages: Sequence[Message]) -> int:
     """Return the index of the last user message; 0 if there is none."""
     at = len(messages)
     while at and not isinstance(messages[at - 1], UserMessage):

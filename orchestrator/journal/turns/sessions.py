@@ -24,6 +24,7 @@ from thinker.protocol.methods import RecordedCall, RecordedStep
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 UNREAD_CHARACTERS = 500  # kept of a message that was too long for the model
+REJECTED = "[a message that the content filter rejected]"
 AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
 FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
     "coalesce((SELECT old_id FROM chat_move WHERE channel = ?2 AND new_id = ?3), ?3)"
@@ -244,18 +245,19 @@ def build_session_messages(
     return messages
 
 
-def shorten_unread_message(message: Message) -> Message:
-    """Return what the history keeps of a message that was too long for the model.
+def replace_unread_message(message: Message, *, long: bool) -> Message:
+    """Return what the history keeps of a user's message that no model read.
 
-    The whole is in the inbox; in the history it would make every later request too long.
+    The whole is in the inbox; in the history every later request would be refused for it, because
+    it is too ``long`` or because the provider's content filter rejects it.
     """
     if not isinstance(message, UserMessage):
         return message
     kept = message.content[:UNREAD_CHARACTERS]
     lost = len(message.content) - len(kept)
     note = f" [… {lost} more characters were too long for you to read]" if lost else ""
-    changes = {"content": f"{kept}{note}", "documents": (), "images": ()}
-    return message.model_copy(update=changes)
+    content = f"{kept}{note}" if long else REJECTED
+    return message.model_copy(update={"content": content, "documents": (), "images": ()})
 
 
 def has_answer(db: Database, turn_id: str) -> bool:

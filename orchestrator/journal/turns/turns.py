@@ -280,8 +280,9 @@ def end_with_reply(
     if turn.recipe == "interactive":  # a task's instructions must not appear as a user's message
         sent = "\n".join([part.text for part in parts if not (part.voice or part.notice)])
         messages = sessions.build_session_messages(db, turn.id, known, sent)
-        if end[0] == StopReason.OVERFLOW:
-            messages = [sessions.shorten_unread_message(message) for message in messages]
+        if end[0] == StopReason.OVERFLOW or (end[0] == StopReason.REFUSED and not sent):
+            long = end[0] == StopReason.OVERFLOW
+            messages = [sessions.replace_unread_message(one, long=long) for one in messages]
         sessions.append_messages(db, turn.session_id, turn.id, messages, now)
 
 

@@ -91,16 +91,18 @@ def test_a_refused_history_loses_what_came_with_it_then_its_order() -> None:
     request = ModelRequest(system="", messages=(UserMessage(content="q"), answer))
     form = RequestForm()
     seen: list[tuple[Any, ...]] = []
-    for words in ("reasoning_content is missing", "reasoning_content is missing", "no", "no"):
+    missing = "reasoning_content is missing"
+    for words in (missing, missing, "no", "no", "no"):
         following = form.find_next(HistoryRefusedError("x", words), request)
         assert following is not None
         form = following
-        seen.append((form.filler, form.extras, form.joined))
+        seen.append((form.filler, form.extras, form.joined, form.systemless))
     assert seen == [
-        ("", True, False),
-        ("(not kept)", True, False),
-        ("(not kept)", False, False),
-        ("(not kept)", False, True),
+        ("", True, False, False),
+        ("(not kept)", True, False, False),
+        ("(not kept)", False, False, False),
+        ("(not kept)", False, True, False),
+        ("(not kept)", False, True, True),
     ]
     assert form.find_next(HistoryRefusedError("x", "no"), request) is None
 
