@@ -8,6 +8,8 @@ checked against the schema as given.
 import json
 from typing import Literal, TypeAlias
 
+from pydantic import JsonValue
+
 from thinker.models.outputschema import NAMED
 from thinker.protocol.messages import JsonObject
 
