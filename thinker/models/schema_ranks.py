@@ -23,6 +23,7 @@ DROPPED = frozenset(
     | {"dependentRequired", "dependentSchemas", "contains", "examples", "strict"}
 )
 # What OpenAI's and Gemini's subsets know, by providers.md; limits become words of the description.
+CONTAINERS = {"properties": dict, "items": dict, "anyOf": list, "enum": list, "required": list}
 SUBSET = frozenset(
     {"type", "description", "properties", "required", "items", "enum", "anyOf", "nullable"}
 )
@@ -191,10 +192,10 @@ def _unite(one: JsonValue, other: JsonValue) -> JsonValue:
 
 def _take_subset(schema: JsonObject) -> JsonObject:
     """Return a clean schema with the keywords of `SUBSET` only; others become words."""
-    found = {key: value for key, value in schema.items() if key in SUBSET}
+    found = _keep_subset(schema)
     words = [f"{key}: {_write(schema[key])}" for key in SAID if key in schema]
     if "allOf" in schema:
-        found = {key: value for key, value in _merge_combinations(schema).items() if key in SUBSET}
+        found = _keep_subset(_merge_combinations(schema))
     values, properties = found.get("enum"), found.get("properties")
     parts, items = found.get("anyOf"), found.get("items")
     if isinstance(values, list) and not all(isinstance(value, str) for value in values):
@@ -213,6 +214,15 @@ def _take_subset(schema: JsonObject) -> JsonObject:
     if not found.keys() & {"type", "anyOf"}:
         found["type"] = "object" if "properties" in found else "string"
     return _describe(found, words)
+
+
+def _keep_subset(schema: JsonObject) -> JsonObject:
+    """Return the keywords of `SUBSET` whose values have their kinds."""
+    return {
+        key: value
+        for key, value in schema.items()
+        if key in SUBSET and isinstance(value, CONTAINERS.get(key, str | int | float))
+    }
 
 
 def _make_flat_object(schema: JsonObject) -> JsonObject:
@@ -237,4 +247,4 @@ def _describe(schema: JsonObject, words: list[str]) -> JsonObject:
 
 
 def _write(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
