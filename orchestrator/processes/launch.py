@@ -29,7 +29,12 @@ from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 WORKER = (sys.executable, "-P", "-m", "thinker")
 COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
 SMALL_PROMPT = "small-system-prompt.md"  # of agents with the profile "small"
-TEMPLATES = (COMPACTION, FACT_EXTRACTION, DEFAULT_PROMPT, SMALL_PROMPT)  # files that a home may replace
+TEMPLATES = (
+    COMPACTION,
+    FACT_EXTRACTION,
+    DEFAULT_PROMPT,
+    SMALL_PROMPT,
+)  # files that a home may replace
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
 SHARED = {"agent_id", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}

@@ -23,7 +23,6 @@ from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.model_endpoints import ServedUse
 from thinker.protocol.providers import Provider, relocate_provider
 from thinker.protocol.served_models import ServedModel
 from thinker.worker_errors import WorkerConfigError
@@ -112,7 +111,7 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
         SpeakingEndpoint,
     )
 
-    def find_place(use: ServedUse, model: ServedModel) -> ServedModelEndpoint:
+    def find_place(use: model_endpoints.ServedUse, model: ServedModel) -> ServedModelEndpoint:
         try:
             return _find_served_endpoint(settings, environ, use, model)
         except WorkerConfigError as error:
@@ -127,7 +126,10 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
 
 
 def _find_served_endpoint(
-    settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    use: model_endpoints.ServedUse,
+    model: ServedModel,
 ) -> ServedModelEndpoint:
     """Return the endpoint of an additional model.
 

@@ -23,7 +23,6 @@ from thinker.models.refused_fields import RefusedFields
 from thinker.models.repetition import RepetitionWatch
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
-from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.providers import Provider
 from thinker.worker_errors import RetryableModelError
@@ -48,15 +47,6 @@ class ModelTimeouts(NamedTuple):
 
 
 STANDARD_TIMEOUTS = ModelTimeouts()
-# A local server may have to load the model, and a slow board reads 5 to 10 tokens a second.
-LOCAL_TIMEOUTS = ModelTimeouts(first_token=900.0, idle=300.0, total=3600.0)
-
-
-def choose_timeouts(provider: Provider, url: str) -> ModelTimeouts:
-    """Return the deadlines for a provider at this address, with the provider's own settings."""
-    usual = LOCAL_TIMEOUTS if is_local_address(url) else STANDARD_TIMEOUTS
-    chosen = usual._replace(**provider.timeouts)
-    return chosen._replace(total=max(usual.total, 2 * chosen.first_token))
 
 
 @dataclass
@@ -141,6 +131,9 @@ class ModelEndpoint:
                     self._feed_data(collector, data)
                     if not collector.finished:
                         raise self._build_unreadable_error(data)
+                    start = RepetitionWatch().find_repetition(collector.text)
+                    if start is not None:
+                        collector.end_repetition(start)
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
