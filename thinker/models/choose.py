@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
-from thinker.models.answer_limit import limit_answers
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
+from thinker.models.call_limits import choose_timeouts, limit_answers
 from thinker.models.demo import DemoModel
-from thinker.models.endpoint import choose_timeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.served_endpoint import ServedModelEndpoint
@@ -23,6 +22,7 @@ from thinker.models.tooltext import wrap_tool_calls
 from thinker.models.vision import VisionFilter, can_see_images
 from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
+from thinker.protocol.model_endpoints import ServedUse
 from thinker.protocol.providers import Provider, relocate_provider
 from thinker.protocol.served_models import ServedModel
 from thinker.worker_errors import WorkerConfigError
@@ -111,7 +111,7 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
         SpeakingEndpoint,
     )
 
-    def find_place(use: model_endpoints.ServedUse, model: ServedModel) -> ServedModelEndpoint:
+    def find_place(use: ServedUse, model: ServedModel) -> ServedModelEndpoint:
         try:
             return _find_served_endpoint(settings, environ, use, model)
         except WorkerConfigError as error:
@@ -128,7 +128,7 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
 def _find_served_endpoint(
     settings: ThinkerSettings,
     environ: Mapping[str, str],
-    use: model_endpoints.ServedUse,
+    use: ServedUse,
     model: ServedModel,
 ) -> ServedModelEndpoint:
     """Return the endpoint of an additional model.

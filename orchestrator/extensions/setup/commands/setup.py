@@ -12,16 +12,15 @@ import typer
 from typer.core import TyperCommand
 
 from orchestrator import keys_file
-from orchestrator.agentsfile import AgentsFileError, Problem, parse_agents_file
 from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.conversation import ANSWERED
-from orchestrator.cli.direct_journal import load_moved_chats
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
 from orchestrator.cli.output import make_printable
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
 from orchestrator.extensions.setup import key_lines, small_models
+from orchestrator.extensions.setup.checked_text import require_valid_text
 from orchestrator.extensions.setup.commands.init import copy_file
 from orchestrator.extensions.setup.first_answer import (
     ANSWERS_WITHIN,
@@ -122,7 +121,7 @@ def setup(
     wishes = _ask_wishes(interview)
     text = propose_text(before.text, wishes)
     environ = {**before.environ, **interview.values}
-    _require_valid_text(settings, path.name, text, environ)
+    require_valid_text(settings, path.name, text, environ)
     if not _confirm_change(ask, path, before.text, text):
         typer.echo("nothing was written")
         raise typer.Exit(ExitCode.FAILED)
@@ -181,22 +180,6 @@ def _show_situation(settings: Settings, path: Path, before: ExistingSetup) -> No
     typer.echo(make_printable(f"{path} has {listed}."))
     keys = ", ".join(sorted(before.stored))
     typer.echo(f"{settings.paths.keys} has {keys or 'no keys yet'}.")
-
-
-def _require_valid_text(
-    settings: Settings, name: str, text: str, environ: Mapping[str, str]
-) -> None:
-    """Print the problems of the new text like ``check``; exit on an error."""
-    problems: tuple[Problem, ...]
-    try:
-        moved = load_moved_chats(settings)
-        problems = parse_agents_file(text.encode(), name, environ, moved, settings.home).problems
-    except AgentsFileError as error:
-        problems = error.problems
-    for problem in problems:
-        typer.echo(make_printable(str(problem)))
-    if any(problem.severity == "error" for problem in problems):
-        raise ConfigError("nothing was written; correct this first")
 
 
 def _confirm_change(ask: Questions, path: Path, old: str | None, new: str) -> bool:
