@@ -27,7 +27,6 @@ from thinker.models.request_form import MAX_FORMS, RequestForm
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
 from thinker.protocol.degradations import WORDS, Degradation
-from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.notices import FailureKind
 from thinker.protocol.providers import Provider
@@ -57,15 +56,6 @@ class ModelTimeouts(NamedTuple):
 
 
 STANDARD_TIMEOUTS = ModelTimeouts()
-# A local server may have to load the model, and a slow board reads 5 to 10 tokens a second.
-LOCAL_TIMEOUTS = ModelTimeouts(first_token=900.0, idle=300.0, total=3600.0)
-
-
-def choose_timeouts(provider: Provider, url: str) -> ModelTimeouts:
-    """Return the deadlines for a provider at this address, with the provider's own settings."""
-    usual = LOCAL_TIMEOUTS if is_local_address(url) else STANDARD_TIMEOUTS
-    chosen = usual._replace(**provider.timeouts)
-    return chosen._replace(total=max(usual.total, 2 * chosen.first_token))
 
 
 @dataclass
@@ -158,6 +148,9 @@ class ModelEndpoint:
                     await self._read_stream(response, collector, request, scope, end)
                 else:
                     self._feed_body(collector, await self._read_body(response, meter))
+                    start = RepetitionWatch().find_repetition(collector.text)
+                    if start is not None:
+                        collector.end_repetition(start)
         if not collector.finished:
             raise self._build_cut_error()
         headers = response.headers
