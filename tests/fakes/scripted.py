@@ -124,7 +124,7 @@ class MemoryHost:
         self, tools: Mapping[str, Tool] | None = None, *, drain_after: int | None = None
     ) -> None:
         self._tools = dict(tools or {})
-        self._drain_after = drain_after
+        self.drain_after = drain_after
         self.commits: list[Committed] = []
         self.planned: dict[int, PlannedCall] = {}
         self.results: dict[int, ToolResult] = {}
@@ -168,7 +168,7 @@ class MemoryHost:
 
     def is_draining(self) -> bool:
         """Whether the steps that were allowed are done."""
-        return self._drain_after is not None and len(self.commits) >= self._drain_after
+        return self.drain_after is not None and len(self.commits) >= self.drain_after
 
     def recorded(self, keep: Callable[[int], bool] = lambda _: True) -> tuple[RecordedStep, ...]:
         """The turn as the journal gives it back; ``keep`` says which results survived."""
