@@ -78,6 +78,7 @@ class AgentReport(CamelModel):
     reason: str = ""  # why it is not running, if something is wrong
     paused: str = ""  # why its messages wait, if they do
     window: str = ""  # tokens that its model reads at once, and where that is known from
+    lacking: tuple[str, ...] = ()  # what its turns of the last day did without
     budgets: tuple[BudgetUse, ...] = ()
 
 

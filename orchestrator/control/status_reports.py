@@ -1,5 +1,6 @@
 """Report the daemon's state to its operator: whether it is ready, and everything that runs."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
-from orchestrator.journal.turns.degradations import list_recent_degradations
+from orchestrator.journal.turns.degradations import DegradedTurns, list_recent_degradations
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
@@ -52,6 +53,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
             spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
             missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
             lacking = await daemon.store.read(list_recent_degradations, daemon.clock())
+            less = tuple(f"agent '{one.agent_id}' answers {one}" for one in lacking)
     except TimeoutError as error:
         reasons = "; ".join(health.reasons) or "the journal does not answer"
         raise JournalError(f"not ready: {reasons}") from error
@@ -64,7 +66,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         journal_bytes=daemon.store.measure_size(),
         nodes=sharing,
         starts=starts,
-        agents=_report_agents(daemon, paused, spent),
+        agents=_report_agents(daemon, paused, spent, lacking),
         channels=tuple(
             protocol.ChannelReport.from_object(adapter.status)
             for adapter in status.list_used_adapters(daemon.adapters.values())
@@ -84,8 +86,8 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         open_turns=open_turns,
         inbox=counts,
         recent_turns=newest,
-        notes=(*health.notes, *map(str, lacking)),
-        hints=(*_list_hints(daemon, health, handed, missing), *map(str, lacking)),
+        notes=(*health.notes, *less),
+        hints=(*_list_hints(daemon, health, handed, missing), *less),
     )
 
 
@@ -127,10 +129,17 @@ def _report_agents(
     daemon: DaemonOperations,
     paused: Mapping[str, str],
     spent: Mapping[str, Iterable[tuple[Window, Amount]]] = MappingProxyType({}),
+    lacking: Iterable[DegradedTurns] = (),
 ) -> tuple[protocol.AgentReport, ...]:
-    return tuple(
+    found = [
         _report_agent(slot, daemon.configuration, paused.get(name, ""), spent.get(name, ()))
         for name, slot in daemon.supervisor.slots.items()
+    ]
+    lacks = defaultdict[str, list[str]](list)
+    for one in lacking:
+        lacks[one.agent_id].append(str(one))
+    return tuple(
+        report.model_copy(update={"lacking": tuple(lacks[report.agent_id])}) for report in found
     )
 
 

@@ -1,6 +1,7 @@
 """Record what a turn did without, inside a transaction, and tell its operator and its chat."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -29,6 +30,8 @@ def report_degradations(
     ``seq`` is the model response, None if the turn failed. The operator's chat is told once, and
     the turn's own chat of a missing tool server.
     """
+    if definition is not None:  # subagents come and go, so theirs are those of their agent
+        turn = replace(turn, agent_id=definition.configured_id)
     stored = degradations.record_degradations(db, turn, found, seq, now)
     fresh = [one for one, untold in stored.items() if untold]
     for one in fresh:

@@ -62,7 +62,7 @@ async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_p
         assert report.inbox["cancelled"] == 1
         assert bot.list_texts(123) == ["Stopped.", "work-model: second"]
         said = [message["content"] for message in (await model.asked("second")).body["messages"]]
-        assert said[1:] == ["first", "(stopped)", "second"]
+        assert said[1:] == ["first", "second"]
 
 
 async def test_stopped_preview_of_a_long_answer_says_so(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from orchestrator.extensions.http_api.stored_requests import Request, build_publ
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
+from thinker.protocol.notices import STOP_TEXTS
 
 
 def list_earlier_messages(db: Database, request: Request, window: int) -> tuple[Message, ...]:
@@ -78,7 +79,9 @@ def _list_answer_messages(db: Database, request: Request) -> list[Message]:
             for call, public in zip(step.calls, ids, strict=True)
             if call.result is not None and public not in handed
         ]
-    no_answer = request.outcome.notice or request.outcome.error is not None
-    if request.outcome.text and not handed and not no_answer:
-        messages.append(AssistantMessage(content=request.outcome.text))
+    outcome = request.outcome
+    # Notices of the first release are not marked.
+    unsaid = outcome.notice or outcome.error is not None or outcome.text in STOP_TEXTS.values()
+    if outcome.text and not handed and not unsaid:
+        messages.append(AssistantMessage(content=outcome.text))
     return messages

@@ -53,6 +53,11 @@ def build_server_failure(call: Call, tool: RemoteTool, problem: str) -> ToolResu
     return build_server_result(call, tool, answer)
 
 
+def is_listed(state: wire.ServerState) -> bool:
+    """Return whether the tools of a server are known, if only from before a restart."""
+    return state.state == "connected" or bool(state.tools)
+
+
 def describe_missing_server(state: wire.ServerState) -> Degradation:
     """Describe a server whose tools were never listed, for a turn that goes on without them."""
     what, words = "has not listed its tools yet", cut_words(state.error)

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, filterfalse
 from types import MappingProxyType
 
 import anyio
@@ -27,6 +27,7 @@ from orchestrator.extensions.mcp_client.host_program import (
     build_server_spec,
     describe_absence,
     describe_missing_server,
+    is_listed,
 )
 from orchestrator.extensions.mcp_client.mcp_tools import (
     build_arguments,
@@ -171,7 +172,7 @@ class McpServers(LoopBound):
             with anyio.move_on_after(end - self._clock()) as waiting:
                 await self._changes.changed.wait()
             if waiting.cancelled_caught:
-                return tuple(map(describe_missing_server, unlisted))
+                return tuple(map(describe_missing_server, filterfalse(is_listed, unlisted)))
         return ()
 
     def _is_unlisted(self, state: wire.ServerState, agent: AgentDefinition) -> bool:
@@ -179,8 +180,7 @@ class McpServers(LoopBound):
 
         One whose connection failed is tried again at once, so that it counts as starting.
         """
-        listed = state.state == "connected" or bool(state.tools)
-        if listed and self.pins.is_compared(state.name):
+        if is_listed(state) and self.pins.is_compared(state.name):
             return False
         own = self._agent_servers.get(state.name)
         return (

@@ -36,7 +36,7 @@ class DegradedTurns:
         )
         often = f"{self.count} turns since {began}, the last at" if self.count > 1 else "a turn at"
         found = Degradation(kind=self.kind, subject=self.subject, what=self.what, words=self.words)
-        return f"agent '{self.agent_id}' answers with less: {found} ({often} {ended} UTC)"
+        return f"with less: {found} ({often} {ended} UTC)"
 
 
 def record_degradations(

@@ -10,7 +10,11 @@ from orchestrator.control.protocol import AgentReport, BudgetUse, RecentTurn, St
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    shorten_text,
+    show_hidden_characters,
+    strip_terminal_codes,
+)
 from orchestrator.extensions.page.html.tables import render_panel, render_table
 from orchestrator.extensions.page.reads import activity, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
@@ -103,7 +107,7 @@ def _render_attention_panel(request: ScreenRequest, report: StatusReport, waits:
         words = "1 thing waits" if waits == 1 else f"{waits} things wait"
         lines.append(h.p[h.a(href="/inbox")[f"{words} for you"]])
     lines += [h.p(class_="problem")[str(problem)] for problem in report.config_errors]
-    lines += [h.p[hint] for hint in report.hints]
+    lines += [h.p[strip_terminal_codes(hint)] for hint in report.hints]
     return h.section(class_="panel urgent")[h.h2["Look at this"], lines] if lines else None
 
 
@@ -189,6 +193,7 @@ def _render_agent_row(
         [
             figures.render_state(state),
             h.div(class_="soft")[reason] if reason else None,
+            (h.div(class_="soft")[strip_terminal_codes(text)] for text in agent.lacking),
             h.div(class_="soft")[f"started again {agent.restarts} times"]
             if agent.restarts
             else None,

@@ -14,7 +14,7 @@ from orchestrator.extensions.http_api.new_requests import (
     NewRequest,
     UnknownPreviousError,
 )
-from orchestrator.extensions.http_api.stored_requests import Body, Request
+from orchestrator.extensions.http_api.stored_requests import Body, Outcome, Request
 from orchestrator.extensions.upkeep import retention
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants, recent_turns
@@ -31,6 +31,7 @@ from thinker.protocol.messages import (
     UserMessage,
 )
 from thinker.protocol.methods import StopReason, TurnResult
+from thinker.protocol.notices import STOP_TEXTS
 
 TOOL = ToolSpec(name="theirs", description="", parameters={}, handed_back=True)
 DAY = 86_400_000
@@ -162,6 +163,24 @@ def test_past_is_as_long_as_it_must_be(db: Database) -> None:
         message.content for message in request_history.list_earlier_messages(db, stored(db, "4"), 3)
     ]
     assert said == ["2", "done", "3", "done"]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_past_has_no_notice_as_an_answer(
+    db: Database,
+    marked: bool,  # noqa: FBT001 - pytest passes parameters by name
+) -> None:
+    """Also one of the first release, which marked none."""
+    receive(db, new("1"))
+    turn = begun(db, "1")
+    answered(db, turn)
+    refused = Outcome(
+        text=STOP_TEXTS[StopReason.REFUSED], stop_reason=StopReason.REFUSED, notice=marked
+    )
+    stored_requests.store_outcome(db, turn, refused, 2)
+    receive(db, new("2", previous_id="1"))
+    said = request_history.list_earlier_messages(db, stored(db, "2"), 50)
+    assert [message.content for message in said] == ["1"]
 
 
 def test_past_of_a_long_loop_begins_with_what_was_asked(db: Database) -> None:

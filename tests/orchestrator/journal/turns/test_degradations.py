@@ -61,8 +61,8 @@ def test_status_counts_the_turns_of_the_last_day(db: Database) -> None:
     day = degradations.RECENT
     often = "(2 turns since 1970-01-01 02:00, the last at 1970-01-01 03:00 UTC)"
     assert [str(one) for one in degradations.list_recent_degradations(db, day)] == [
-        f"agent 'work' answers with less: a/b failed (503) {often}",
-        f"agent 'work' answers with less: search left out {often}",
+        f"with less: a/b failed (503) {often}",
+        f"with less: search left out {often}",
     ]
     assert degradations.list_recent_degradations(db, day + 4 * HOUR) == []
 

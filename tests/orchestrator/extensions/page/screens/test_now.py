@@ -25,6 +25,14 @@ def test_new_home_is_shown_the_first_steps() -> None:
     assert "Open a chat" not in html(now.render_now(request(), both, LATELY))
 
 
+def test_agent_says_what_its_turns_did_without() -> None:
+    """In the words of the provider, which do nothing on the page."""
+    lacking = ("with less: <script>search left out</script>",)
+    agent = DEMO.model_copy(update={"lacking": lacking})
+    page = html(now.render_now(request(), STATUS.model_copy(update={"agents": (agent,)}), LATELY))
+    assert "with less: &lt;script&gt;search left out" in page
+
+
 def test_agent_says_why_it_is_paused_and_what_it_cost() -> None:
     """With a way to go on for those who may."""
     report = STATUS.model_copy(update={"agents": (PAUSED,)})

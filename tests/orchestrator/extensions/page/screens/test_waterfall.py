@@ -13,6 +13,7 @@ from hypothesis.strategies import integers, lists, sampled_from, tuples
 from orchestrator.extensions.page.reads import turn_timeline
 from orchestrator.extensions.page.reads.turn_timeline import TimelineBar, TimelineMark, TurnTimeline
 from orchestrator.extensions.page.screens import waterfall
+from thinker.protocol.degradations import Degradation
 
 EVIL = '<script>alert(1)</script>\u202e" onload="x'
 
@@ -34,6 +35,14 @@ def test_texts_of_others_are_shown_and_do_nothing(course: TurnTimeline) -> None:
     assert "<script" not in page
     assert 'onload="' not in page
     assert "⟦U+202E⟧" in page
+
+
+def test_turn_says_what_it_did_without(course: TurnTimeline) -> None:
+    """In the provider's words, which do nothing."""
+    lacking = Degradation(kind="tool", subject="search", what="left out", words=EVIL)
+    page = html(waterfall.render_turn(request(), course._replace(degraded=[lacking])))
+    assert "With less: search left out" in page
+    assert "<script" not in page
 
 
 def test_those_who_may_not_read_see_no_text(course: TurnTimeline) -> None:
