@@ -10,6 +10,7 @@ import structlog
 
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
@@ -21,7 +22,7 @@ from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
-from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.tools.remote_tools import KnownServer, RemoteTools
 from thinker.jail.hardening import build_hardened_report
 from thinker.protocol.names import ChatName
@@ -192,3 +193,12 @@ def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable
     for slot in supervisor.slots.values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)
+
+
+def describe_window(slot: Slot, configuration: Configuration) -> str:
+    """Return what an agent's model reads at once, for people; empty for the demo model."""
+    agent = configuration.file.find_agent(slot.spec.parent or slot.spec.agent_id)
+    endpoint = slot.spec.endpoint
+    if agent is None or endpoint.provider == "demo":
+        return ""
+    return find_window(agent, slot.window, f"{endpoint.provider}/{endpoint.model}").text

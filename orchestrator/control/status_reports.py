@@ -9,7 +9,6 @@ import anyio
 
 from orchestrator import __version__
 from orchestrator.agentsfile import Problem
-from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
 from orchestrator.control.operations import DaemonOperations
@@ -144,14 +143,6 @@ def _report_agents(
     )
 
 
-def _describe_window(slot: Slot, configuration: Configuration) -> str:
-    agent = configuration.file.find_agent(slot.spec.parent or slot.spec.agent_id)
-    endpoint = slot.spec.endpoint
-    if agent is None or endpoint.provider == "demo":
-        return ""
-    return find_window(agent, slot.window, f"{endpoint.provider}/{endpoint.model}").text
-
-
 async def _judge_health(daemon: DaemonOperations, proof_age: float) -> HealthReport:
     found = await status.check_health(
         daemon.store,
@@ -211,7 +202,7 @@ def _report_agent(
         memory="agent" if configuration.file.joins_chats(owner) else "person",
         reason=_describe_reason(slot, owner, configuration.problems),
         paused=paused,
-        window=_describe_window(slot, configuration),
+        window=status.describe_window(slot, configuration),
         budgets=tuple(
             protocol.BudgetUse(
                 window=limits.name,
