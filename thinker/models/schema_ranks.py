@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 import orjson
 from pydantic import JsonValue
 
-from thinker.models.outputschema import NAMED
 from thinker.protocol.messages import JsonObject
 
 SchemaRank: TypeAlias = Literal[0, 1, 2, 3]
@@ -22,6 +21,14 @@ DROPPED = frozenset(
     | {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
     | {"dependentRequired", "dependentSchemas", "contains", "examples", "strict"}
 )
+SHAPES: dict[str, type] = {
+    "properties": dict,
+    "enum": list,
+    "description": str,
+    "anyOf": list,
+    "oneOf": list,
+    "allOf": list,
+}
 # What OpenAI's and Gemini's subsets know, by providers.md; limits become words of the description.
 SUBSET = frozenset(
     {"type", "description", "properties", "required", "items", "enum", "anyOf", "nullable"}
@@ -73,9 +80,9 @@ class _Cleaner:
     def _clean_plain(self, schema: JsonObject) -> JsonObject:
         found: JsonObject = {}
         for key, value in schema.items():
-            if key in DROPPED:
+            if key in DROPPED or not isinstance(value, SHAPES.get(key, object)):
                 continue
-            if key in NAMED and isinstance(value, dict):
+            if key == "properties" and isinstance(value, dict):
                 found[key] = {name: self._clean(inner) for name, inner in value.items()}
             elif key in COMBINED and isinstance(value, list):
                 kept = [self._clean(inner) for inner in value]
@@ -107,36 +114,39 @@ class _Cleaner:
 
 
 def _normalize(schema: JsonObject) -> JsonObject:
-    """Write constants as lists, and types with null as one type."""
-    found = dict(schema)
-    if "const" in found:
-        found.setdefault("enum", [found.pop("const")])
-        found.pop("const", None)
-    kinds, values = found.get("type"), found.get("enum")
-    if kinds is None and isinstance(values, list) and values:
-        whole = all(type(value) is int for value in values)
-        found["type"] = kinds = "integer" if whole else "string"
-    if isinstance(kinds, list):
-        others = [kind for kind in kinds if kind != "null"]
-        found["type"] = others[0] if others else "string"
-        if len(others) > 1:
-            found.pop("type")
-            alternatives: list[JsonValue] = [{"type": kind} for kind in others]
-            found["anyOf"] = alternatives
-        if len(others) < len(kinds):
-            found["nullable"] = True
+    """Write constants as lists, types with null as one type, and leave out what is malformed."""
+    found = _normalize_type(schema)
     if "anyOf" in found and found.get("type") != "object":
         found.pop("type", None)  # Moonshot takes it only in the branches
     if found.get("type") == "array":
         found.setdefault("items", {"type": "string"})
-    names = found.get("properties", {})
-    if not isinstance(names, dict):
-        names = {}
-        del found["properties"]
-    required = found.pop("required", None)
-    listed = required if isinstance(required, list) else []
-    if kept := [name for name in listed if isinstance(name, str) and name in names]:
+    names, required = found.get("properties"), found.pop("required", None)
+    listed = required if isinstance(required, list) and isinstance(names, dict) else []
+    known = names if isinstance(names, dict) else {}
+    if kept := [name for name in listed if isinstance(name, str) and name in known]:
         found["required"] = [*kept]
+    return found
+
+
+def _normalize_type(schema: JsonObject) -> JsonObject:
+    found = dict(schema)
+    if "const" in found:
+        found.setdefault("enum", [found.pop("const")])
+        found.pop("const", None)
+    kinds, values = found.pop("type", None), found.get("enum")
+    if kinds is None and isinstance(values, list) and values:
+        kinds = "integer" if all(type(value) is int for value in values) else "string"
+    others = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else [kinds]
+    named: list[JsonValue] = [kind for kind in others if isinstance(kind, str)]
+    if len(named) == 1:
+        found["type"] = named[0]
+    elif named:
+        items = found.pop("items", {"type": "string"})
+        found["anyOf"] = [
+            {"type": kind, "items": items} if kind == "array" else {"type": kind} for kind in named
+        ]
+    if isinstance(kinds, list) and "null" in kinds:
+        found["nullable"] = True
     return found
 
 

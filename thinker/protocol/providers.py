@@ -24,6 +24,7 @@ Ability: TypeAlias = Literal[
     "speech",
     "drawing",
 ]
+BlankContent: TypeAlias = Literal["null", "empty", "absent"]
 ReturnScope: TypeAlias = Literal["calls", "turn", "always", "never"]
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 
@@ -59,7 +60,7 @@ class RequestRules:
     send_back: ReturnScope = "calls"
     back_fill: Mapping[str, Any] = field(default_factory=dict)
     think_tags: bool = False
-    content_when_calls: Literal["null", "empty", "absent"] = "null"
+    content_when_calls: BlankContent = "null"
     note_after_tool: bool = False
     joined: bool = False
     effort: Mapping[str, Any] = field(default_factory=dict)
