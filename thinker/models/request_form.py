@@ -32,6 +32,11 @@ BLANK = re.compile(
     r"content.{0,40}(null|none|missing|required|string|empty)|null, expected a string",
     re.IGNORECASE,
 )
+ORDER = re.compile(
+    r"alternat(e|ing)\b|(first|last) (message|role)|must (start|end|begin)|prefill|after role"
+    r"|\b(function (call|response)|assistant|user) turn|unexpected role|tools=",
+    re.IGNORECASE,
+)
 MARKS = re.compile(r"cache_control|cachePoint", re.IGNORECASE)
 # How many tools a provider takes: OpenAI (`array too long … maximum length 128`), others.
 MOST = re.compile(
@@ -139,6 +144,8 @@ class RequestForm:
             return replace(self, filler=FILLERS[place])
         if BLANK.search(words) and self.blank != "absent":
             return replace(self, blank="absent" if self.blank else "empty")
+        if not self.joined and ORDER.search(words):
+            return replace(self, joined=True)
         if self.extras:
             lost = came_with.has_extras(request.messages)
             quoted = {**self.words, "": words[:WORDS]} if lost else self.words
