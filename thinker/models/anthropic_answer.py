@@ -22,7 +22,7 @@ class AnthropicAnswer(Collector):
     _last: int = 0  # the index of the last block
 
     def feed(self, data: bytes) -> bool:
-        if data.strip() == END:  # of proxies
+        if data == END:  # of proxies
             return True
         last = False
         for event in parse_objects(data):
@@ -60,7 +60,7 @@ class AnthropicAnswer(Collector):
         self._content.add(get_text(delta, "text"))
         self._add_reasoning("thinking", get_text(delta, "thinking"))
         if index in self._open:
-            self._open[index].arguments.add(get_text(delta, "partial_json"))
+            self._open[index].arguments.add(encode_arguments(delta.get("partial_json")))
 
     def _apply_stop(self, part: Loose) -> None:
         reason = get_text(part, "stop_reason")
