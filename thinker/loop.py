@@ -291,7 +291,7 @@ class Loop:
 
     def _find_final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
         """Return the turn's result if the response decides it, to be committed together."""
-        text = markup.remove_markup(message.content)
+        text = markup.remove_markup(message.content, cut=finish == "length")
         if finish == "refused" and not message.tool_calls:
             return self._build_result(
                 StopReason.REFUSED, text or FALLBACK_TEXTS[StopReason.REFUSED]
