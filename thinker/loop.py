@@ -284,7 +284,7 @@ class Loop:
 
     def _find_final_result(self, message: AssistantMessage, finish: str) -> TurnResult | None:
         """Return the turn's result if the response decides it, to be committed together."""
-        text = markup.remove_markup(message.content)
+        text = markup.remove_markup(message.content, cut=finish == "length")
         if finish == "refused" and not message.tool_calls:
             if not text:
                 return self._end_unanswered(StopReason.REFUSED)

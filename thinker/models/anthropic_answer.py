@@ -46,7 +46,7 @@ class AnthropicAnswer(Collector):
     _last: int = 0  # the index of the last block
 
     def feed(self, data: bytes) -> bool:
-        if data.strip() == END:  # of proxies
+        if data == END:  # of proxies
             return True
         last = False
         for event in parse_objects(data):
@@ -88,7 +88,7 @@ class AnthropicAnswer(Collector):
             self._thoughts[index].text.add(thinking)
             self._thoughts[index].signature.add(get_text(delta, "signature"))
         if index in self._open:
-            self._open[index].arguments.add(get_text(delta, "partial_json"))
+            self._open[index].arguments.add(encode_arguments(delta.get("partial_json")))
 
     def _apply_stop(self, part: Loose) -> None:
         reason = get_text(part, "stop_reason")

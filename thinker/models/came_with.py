@@ -28,7 +28,7 @@ OWN_FORM = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "name", "index", "id", "type"}
     | {"audio", "images", "annotations", "citations", "logprobs", "token_ids", "executed_tools"}
     | {"tool_call_id", "finish_reason", "stop_reason", "matched_stop", "model", "usage", "object"}
-    | {"function"}
+    | {"function", "arguments"}
 )
 VERSION = re.compile(r"([-@:](\d{8}|\d{4}-\d{2}-\d{2}|latest|preview(-[\d-]+)?|exp|free))+$")
 

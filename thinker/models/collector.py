@@ -131,7 +131,8 @@ def parse_objects(data: bytes) -> list[Loose]:
         ValueError: the data is neither.
     """
     value = orjson.loads(data)
-    objects = value if isinstance(value, list) else [value]
-    if not objects or not all(isinstance(one, dict) for one in objects):
+    if isinstance(value, dict):
+        return [value]
+    if not value or not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ValueError("not a JSON object")
-    return objects
+    return value

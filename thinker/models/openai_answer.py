@@ -4,7 +4,6 @@ Read as well: Ollama's own format, which has one message at the top, and `functi
 came before `tool_calls`.
 """
 
-import re
 from dataclasses import dataclass, field
 
 from thinker.models.base import ModelResponse
@@ -23,7 +22,7 @@ from thinker.protocol.token_counts import OpenAICounts, find_openai_counts
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 KNOWN = frozenset(("choices", "usage", "timings"))
-COUNTS = re.compile(rb'_tokens"|eval_count"|predicted_n"')
+COUNTS = (b'_tokens"', b'eval_count"', b'predicted_n"')
 
 
 @dataclass
@@ -34,20 +33,21 @@ class OpenAIAnswer(Collector):
     _counts: Loose = field(default_factory=dict)
 
     def feed(self, data: bytes) -> bool:
-        if data.strip() == END:
+        if data == END:
             self.finished = True
             return True
         for found in parse_objects(data):
             # Cloudflare wraps what others send.
             completion = found if "choices" in found else get_object(found, "result") or found
-            if COUNTS.search(data):
+            if COUNTS[0] in data or COUNTS[1] in data or COUNTS[2] in data:
                 self._counts = find_openai_counts(completion) or self._counts
             self._apply_completion(completion)
         return False
 
     def _apply_completion(self, completion: Loose) -> None:
-        self._id = get_text(completion, "id") or self._id
-        self.model = get_text(completion, "model") or self.model
+        if not self._id:
+            self._id = get_text(completion, "id")
+            self.model = get_text(completion, "model") or self.model
         choices = completion.get("choices")
         if choices:
             choice = choices[0] if isinstance(choices, list) else None
@@ -68,6 +68,8 @@ class OpenAIAnswer(Collector):
         else:
             self._apply_part(delta)
         reason = get_text(choice, "finish_reason")
+        if reason == "null":  # so written by some servers
+            return
         if reason or (message and not delta and kind != "chat.completion.chunk"):
             self._end_answer(reason)
 
@@ -122,8 +124,9 @@ class OpenAIAnswer(Collector):
             self._reasoning.add("".join(pieces))
 
     def _apply_call_part(self, part: Loose, *, new: bool) -> None:
-        function, call_id = get_object(part, "function"), get_text(part, "id")
-        name, index = get_text(function, "name"), read_count(part.get("index"))
+        function = get_object(part, "function") or part
+        call_id, name = get_text(part, "id"), get_text(function, "name")
+        index = read_count(part.get("index"))
         call = None if new else self._find_continued_call(index, call_id, name)
         if call is None:
             call = OpenCall(len(self._calls) if index is None else index)
@@ -138,22 +141,17 @@ class OpenAIAnswer(Collector):
     def _find_continued_call(self, index: int | None, call_id: str, name: str) -> OpenCall | None:
         """Return the call that a streamed part continues; None if it starts one.
 
-        Some servers send no index and some send index 0 for every call; a new id together with a
-        name then starts a new call.
+        A call is known by its index and id: some servers send no index, some send index 0 for every
+        call, and some repeat an id.
         """
-        known = [call for call in self._calls if call_id and call.id == call_id]
+        same = [call for call in self._calls if index is None or call.index == index]
+        known = [call for call in same if call_id and call.id == call_id]
         if known:
             return known[-1]
-        same = self._calls
-        if index is not None:
-            same = [call for call in same if call.index == index]
-        elif call_id and name:
-            return None
-        if not same and not name:
-            same = self._calls
-        if not same or (name and _is_another_call(index, call_id, name, same[-1])):
-            return None
-        return same[-1]
+        if not name:
+            same = same or self._calls
+            return same[-1] if same else None
+        return None if not same or _is_another_call(call_id, name, same[-1]) else same[-1]
 
     def build_response(self, request_id: str, call_id: str = "") -> ModelResponse:
         self._calls = [call for call in self._calls if call.name]
@@ -166,13 +164,14 @@ class OpenAIAnswer(Collector):
         return super().build_response(request_id, call_id)
 
 
-def _is_another_call(index: int | None, call_id: str, name: str, call: OpenCall) -> bool:
+def _is_another_call(call_id: str, name: str, call: OpenCall) -> bool:
     """Return whether a part with a name and an unknown id cannot continue ``call``."""
-    if call_id:
-        return bool(call.id)
-    if index is not None or not call.name:
+    if call_id and call.id:
+        return True
+    if not call.name:
         return False
-    return name != call.name or is_whole_object(call.arguments.text)
+    arguments = call.arguments.text
+    return name != call.name or (len(arguments) > len("{}") and is_whole_object(arguments))
 
 
 def _read_piece(piece: object) -> str:

@@ -146,17 +146,17 @@ class RequestForm:
             return replace(self, filler=FILLERS[place])
         if BLANK.search(words) and self.blank != "absent":
             return replace(self, blank="absent" if self.blank else "empty")
-        if not self.joined and ORDER.search(words):
-            return replace(self, joined=True)
-        if SYSTEM.search(words) and not self.systemless:
-            return replace(self, joined=True, systemless=True)
-        if self.extras:
+        return self._reorder_history(words, request)
+
+    def _reorder_history(self, words: str, request: ModelRequest) -> "RequestForm | None":
+        joined = replace(self, joined=True)
+        if SYSTEM.search(words) or (self.joined and not self.extras):
+            return None if self.systemless else replace(joined, systemless=True)
+        if self.extras and (self.joined or not ORDER.search(words)):
             lost = came_with.has_extras(request.messages)
             quoted = {**self.words, "": words[:WORDS]} if lost else self.words
             return replace(self, extras=False, words=quoted)
-        if not self.joined and not SYSTEM.search(words):
-            return replace(self, joined=True)
-        return None if self.systemless else replace(self, joined=True, systemless=True)
+        return joined
 
     def _change_tools(self, words: str, tools: Sequence[ToolSpec]) -> "RequestForm | None":
         sent = [tool for tool in tools if self.get_rank(tool.name) < LEFT_OUT]

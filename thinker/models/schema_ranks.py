@@ -5,9 +5,8 @@ that Gemini takes, 3 an object of strings. No rank changes what the tool accepts
 checked against the schema as given.
 """
 
+import json
 from typing import Any, TypeAlias
-
-import orjson
 
 from thinker.protocol.messages import JsonObject
 
@@ -202,4 +201,4 @@ def _describe(schema: Schema, words: list[str]) -> Schema:
 
 
 def _write(value: object) -> str:
-    return orjson.dumps(value).decode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

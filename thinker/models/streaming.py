@@ -34,13 +34,22 @@ class EventReader:
             chunk, self._head = chunk.removeprefix(BOM), None
         if self._after_cr or b"\r" in chunk:
             chunk = self._unify_line_ends(chunk)
+        if self._is_one_event(chunk):
+            self._begun = True
+            return [chunk[6:-2]]
         first, *lines = chunk.split(b"\n")
         self._line.append(first)
         events: list[bytes] = []
         for line in lines:
             events += self._end_line()
-            self._line = [line]
+            self._line = [line] if line else []
         return events
+
+    def _is_one_event(self, chunk: bytes) -> bool:
+        """Return whether a piece is one event, as most are."""
+        if self._line or self._data or not chunk.startswith(b"data: {"):
+            return False
+        return chunk.endswith(b"\n\n") and chunk.find(b"\n") == len(chunk) - 2
 
     def close(self) -> list[bytes]:
         """Return what remains of a stream that ended without a blank line."""

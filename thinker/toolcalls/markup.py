@@ -44,6 +44,8 @@ BARE_START = re.compile(
 )
 BARE_ANSWER = "assistantfinal"
 BARE_HEADS = ("```tool_", "commentary to=", "analysis")
+THINKING = re.compile(r"\s*(?:<think(?:ing)?>|\[THINK\])", re.IGNORECASE)
+THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
 LONGEST_END = 64  # characters of a mark at the end of an answer
 UNDECIDED = 256  # characters after which a mark has begun or is prose
 UNCLEAR = re.compile(r"\s*[\w.:-]*\s*<?\Z")  # after a frame, which may begin a call
@@ -99,8 +101,13 @@ def load_marks() -> Marks:
     )
 
 
-def remove_markup(text: str) -> str:
-    """Return the text without reasoning and tool-call markup; code and Markdown stay."""
+def remove_markup(text: str, *, cut: bool = False) -> str:
+    """Return the text without reasoning and tool-call markup; code and Markdown stay.
+
+    ``cut`` says that the answer ended at a limit, so that reasoning may lack its closing tag.
+    """
+    if cut and THINKING.match(text) and not THOUGHT.search(text):
+        return ""
     said = split_answer(text).text
     return BLANK_LINES.sub(lambda match: match["code"] or "\n\n", said).strip()
 

@@ -224,6 +224,30 @@ def test_a_chunk_without_a_choice_says_nothing(data: bytes) -> None:
     assert (answer.text, answer.finished) == ("", False)
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"index": 0, "id": "x", "name": "a"}, {"index": 1, "id": "x", "name": "b"}],
+        [{"index": 0, "name": "a"}, {"index": 0, "name": "b"}],
+        [{"index": 0, "id": "", "name": "a"}, {"index": 0, "id": "", "name": "b"}],
+        [{"id": "x", "name": "a"}, {"id": "y", "name": "b"}],
+        [{"index": 0, "id": "x", "name": "a"}, {"index": 0, "id": "y", "name": "b"}],
+    ],
+)
+def test_two_calls_are_two_however_they_are_numbered(parts: list[dict[str, Any]]) -> None:
+    """A repeated id, index 0 for each with and without ids, no index."""
+    deltas = [call(arguments='{"n":1}', **part) for part in parts]
+    found = streamed(*deltas).message.tool_calls
+    assert [(one.name, one.arguments) for one in found] == [("a", {"n": 1}), ("b", {"n": 1})]
+
+
+def test_a_call_without_a_function_object_is_read() -> None:
+    """Its name and arguments stand beside the id."""
+    tool_call = {"id": "x", "name": "a", "arguments": {"n": 1}}
+    (found,) = streamed({"tool_calls": [tool_call]}, finish="null").message.tool_calls
+    assert (found.name, found.arguments) == ("a", {"n": 1})
+
+
 def test_calls_of_one_index_are_told_apart_by_their_ids() -> None:
     """Pieces of both may alternate."""
     response = streamed(

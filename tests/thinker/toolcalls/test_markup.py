@@ -98,6 +98,13 @@ def test_marks_of_every_family_go(text: str, cleaned: str) -> None:
     assert remove_markup(cleaned) == cleaned
 
 
+def test_reasoning_cut_at_a_limit_is_hidden() -> None:
+    """Without a limit it may be a sentence about the tag."""
+    assert remove_markup("<think>SECRET", cut=True) == ""
+    assert remove_markup("<think>SECRET</think>Yes", cut=True) == "Yes"
+    assert remove_markup("<think> is a tag") == "<think> is a tag"
+
+
 def stream(text: str, size: int) -> list[str]:
     """Return what people see while an answer streams in pieces."""
     shown: list[str] = []
