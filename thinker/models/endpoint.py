@@ -148,9 +148,9 @@ class ModelEndpoint:
                     await self._read_stream(response, collector, request, scope, end)
                 else:
                     self._feed_body(collector, await self._read_body(response, meter))
-                    start = RepetitionWatch().find_repetition(collector.text)
-                    if start is not None:
-                        collector.end_repetition(start)
+                    repeated = RepetitionWatch().find_repetition(collector.text)
+                    if repeated is not None:
+                        collector.end_repetition(repeated)
         if not collector.finished:
             raise self._build_cut_error()
         headers = response.headers
