@@ -3,7 +3,8 @@
 MIN_SIZE = 700  # characters of repetition; tables and drawings have less of one line
 MIN_TIMES = 8
 MAX_PERIOD = 400  # characters of the repeated part
-SAMPLE = 24  # characters at the end, whose last occurrence gives the period
+SAMPLE = 24  # characters at the end, whose earlier occurrences give the period
+MAX_CANDIDATES = 6  # of these; a repeated part may itself contain the sample
 STEP = 256  # characters between two looks
 
 
@@ -23,14 +24,24 @@ class RepetitionWatch:
             return None
         self._seen = size
         last = size - SAMPLE
-        found = text.rfind(text[last:], max(0, last - MAX_PERIOD), size - 1)
-        if found < 0 or not text[last:].strip():
+        sample, found = text[last:], last
+        if not sample.strip():
             return None
-        period = last - found
-        length = max(MIN_SIZE, MIN_TIMES * period)
-        if length > size or text[-length + period :] != text[-length:-period]:
-            return None
-        begin = size - length
-        while begin and text[begin - 1] == text[begin - 1 + period]:
-            begin -= 1
-        return begin + period
+        for _ in range(MAX_CANDIDATES):
+            found = text.rfind(sample, max(0, last - MAX_PERIOD), found + SAMPLE - 1)
+            if found < 0:
+                return None
+            if (begin := _find_begin(text, last - found)) is not None:
+                return begin
+        return None
+
+
+def _find_begin(text: str, period: int) -> int | None:
+    """Return where the second of many equal parts begins that reach the end; None without them."""
+    length = max(MIN_SIZE, MIN_TIMES * period)
+    if length > len(text) or text[-length + period :] != text[-length:-period]:
+        return None
+    begin = len(text) - length
+    while begin and text[begin - 1] == text[begin - 1 + period]:
+        begin -= 1
+    return begin + period

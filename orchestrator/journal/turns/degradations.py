@@ -61,8 +61,9 @@ def record_degradations(
         )
         if not db.changes():
             continue
-        known = last is not None and last[0] == one.what
-        again = RECENT if one.kind in OCCASIONAL else AGAIN
+        occasional = one.kind in OCCASIONAL  # whose numbers differ each time
+        known = last is not None and (occasional or last[0] == one.what)
+        again = RECENT if occasional else AGAIN
         healed = known and now - last[2] >= again and _find_previous_turn(db, turn) != last[1]
         stored[one] = healed or not known
     return stored
@@ -104,9 +105,9 @@ def list_recent_degradations(db: Database, now: int) -> list[DegradedTurns]:
     """Return what turns of the last day did without, by agent, the newest first."""
     recent = Rows(
         DegradedTurns,
-        f"(SELECT agent_id, kind, subject, what, max(words) AS words, count(*) AS turns,"
+        f"(SELECT agent_id, kind, subject, max(what) AS what, max(words) AS words, count(*) AS turns,"
         f" min(at) AS since, max(at) AS last FROM degradation WHERE at > {now - RECENT}"
-        " GROUP BY agent_id, kind, subject, what) AS recent",
+        " GROUP BY agent_id, kind, subject) AS recent",
         "agent_id, kind, subject, what, words, turns, since, last",
     )
     return recent.select(db, "true ORDER BY agent_id, last DESC, kind, subject")

@@ -14,7 +14,12 @@ def watched(text: str, step: int = 7) -> int | None:
     return next((start for start in grown if start is not None), None)
 
 
-@pytest.mark.parametrize("part", [LINE, "ha", "a", f"1. {LINE}2. Another line that is here.\n"])
+NESTED = "A chatbot lets you talk to another person. It is a way to talk to another person.\n"
+
+
+@pytest.mark.parametrize(
+    "part", [LINE, NESTED, "ha", "a", f"1. {LINE}2. Another line that is here.\n"]
+)
 def test_a_part_that_comes_again_and_again_is_found_at_its_second_time(part: str) -> None:
     """Everything before that is kept, with the part once."""
     start = watched("Once upon a time: " + part * 2000)
