@@ -105,8 +105,8 @@ def list_recent_degradations(db: Database, now: int) -> list[DegradedTurns]:
     """Return what turns of the last day did without, by agent, the newest first."""
     recent = Rows(
         DegradedTurns,
-        f"(SELECT agent_id, kind, subject, max(what) AS what, max(words) AS words, count(*) AS turns,"
-        f" min(at) AS since, max(at) AS last FROM degradation WHERE at > {now - RECENT}"
+        "(SELECT agent_id, kind, subject, max(what) AS what, max(words) AS words,"
+        f" count(*) AS turns, min(at) AS since, max(at) AS last FROM degradation WHERE at > {now - RECENT}"
         " GROUP BY agent_id, kind, subject) AS recent",
         "agent_id, kind, subject, what, words, turns, since, last",
     )
