@@ -106,7 +106,8 @@ def list_recent_degradations(db: Database, now: int) -> list[DegradedTurns]:
     recent = Rows(
         DegradedTurns,
         "(SELECT agent_id, kind, subject, max(what) AS what, max(words) AS words,"
-        f" count(*) AS turns, min(at) AS since, max(at) AS last FROM degradation WHERE at > {now - RECENT}"
+        " count(*) AS turns, min(at) AS since, max(at) AS last"
+        f" FROM degradation WHERE at > {now - RECENT}"
         " GROUP BY agent_id, kind, subject) AS recent",
         "agent_id, kind, subject, what, words, turns, since, last",
     )
