@@ -9,6 +9,7 @@ import structlog
 from thinker.history import describe_images
 from thinker.models.base import ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
+from thinker.protocol.degradations import WORDS, Degradation
 from thinker.worker_errors import ContextOverflowError, FatalModelError
 
 log = structlog.get_logger()
@@ -42,11 +43,18 @@ class VisionFilter(ModelWrapper):
         messages = tuple(map(describe_images, request.messages))
         if messages == request.messages:
             return await self.model.complete(request)
-        if self.sees:
-            try:
-                return await self.model.complete(request)
-            except ContextOverflowError:
-                raise
-            except FatalModelError as error:
-                log.warning("pictures_refused", model=self.name, error=format_headline(error))
-        return await self.model.complete(replace(request, messages=messages))
+        plain = replace(request, messages=messages)
+        if not self.sees:
+            return await self.model.complete(plain)
+        try:
+            return await self.model.complete(request)
+        except ContextOverflowError:
+            raise
+        except FatalModelError as error:
+            log.warning("pictures_refused", model=self.name, error=format_headline(error))
+            words = str(error).partition(": ")[2][:WORDS]
+        response = await self.model.complete(plain)
+        lost = Degradation(
+            kind="message", subject="picture", what="described in words", words=words
+        )
+        return replace(response, degraded=(*response.degraded, lost))
