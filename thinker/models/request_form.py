@@ -48,9 +48,9 @@ MOST = re.compile(
 # its declarations are all in one tool.
 NUMBERS = (
     re.compile(r"function_?declarations\[(\d+)\]", re.IGNORECASE),
-    re.compile(r"\btools(?:\[|\.)(\d+)"),
+    re.compile(r"\btools(?:\[|\.|['\"], ?)(\d+)"),
 )
-NAMES = re.compile(r"""['"`]([\w-]{1,64})['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
+NAMES = re.compile(r"""['"`]([\w-]{1,64})\\?['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
 
 
 @dataclass(frozen=True)
