@@ -23,7 +23,7 @@ SCHEMA = re.compile(
     r"|(invalid|unsupported)[^.]{0,40}(schema|parameters)[^.]{0,40}(tool|function)",
     re.IGNORECASE,
 )
-# What refers to earlier messages without doubt, by providers.md 1.5 and 2.
+# What refers to earlier messages without doubt, in the words of many providers.
 HISTORY = re.compile(
     r"reasoning_content|thought_?signature|reasoning_details|encrypted_content|redacted_thinking"
     r"|\bmessages?(\[|\.|: ?\[?|['\"], ?)\d|message at index|last role"

@@ -146,8 +146,8 @@ class RequestForm:
             return replace(self, blank="absent" if self.blank else "empty")
         if not self.joined and ORDER.search(words):
             return replace(self, joined=True)
-        if self.extras:
-            lost = came_with.has_extras(request.messages)
+        lost = came_with.has_extras(request.messages)
+        if self.extras and (lost or WANTED.search(words)):
             quoted = {**self.words, "": words[:WORDS]} if lost else self.words
             return replace(self, extras=False, words=quoted)
         return None if self.joined else replace(self, joined=True)
