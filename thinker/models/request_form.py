@@ -142,7 +142,9 @@ class RequestForm:
         if WANTED.search(words) and MISSING.search(words) and self.filler != FILLERS[-1]:
             place = 0 if self.filler is None else 1
             return replace(self, filler=FILLERS[place])
-        if BLANK.search(words) and self.blank != "absent":
+        answers = [one for one in request.messages if isinstance(one, AssistantMessage)]
+        wordless = any(one.tool_calls and not one.content for one in answers)
+        if wordless and BLANK.search(words) and self.blank != "absent":
             return replace(self, blank="absent" if self.blank else "empty")
         if not self.joined and ORDER.search(words):
             return replace(self, joined=True)
