@@ -223,6 +223,8 @@ def _read_error(body: object) -> ProviderError:
     meta = inner.get("metadata")
     if isinstance(meta, dict) and isinstance(meta.get("raw"), str):  # OpenRouter's: the upstream's
         message = f"{message}: {meta['raw']}"
+    if isinstance(inner.get("loc"), list):  # FastAPI's place in the request
+        message = f"{'.'.join(map(str, inner['loc']))}: {message}"
     kinds = (inner.get(name) for name in ("code", "type", "param", "status"))
     found = tuple(str(kind) for kind in kinds if kind)
     code = _get_code(inner)
@@ -250,7 +252,7 @@ def build_failure(
     meaning = refusal_facts.find_kind(status, said)
     refused = _build_request_error(account, status, meaning, complaint, quote)
     if refused is None and meaning in UNSURE:
-        refused = _find_refused_part(account, status, meaning, complaint, quote)
+        refused = _find_refused_part(account, status, meaning, words, quote)
     if refused is not None:
         return refused
     if not meaning and may_be_history(status, words):
@@ -293,15 +295,13 @@ def _build_request_error(
 
 
 def _find_refused_part(
-    account: Account, status: int, meaning: str, complaint: ProviderError, quote: str
+    account: Account, status: int, meaning: str, words: str, quote: str
 ) -> FatalModelError | None:
     """Return the error for a request that one of its parts spoils."""
     name, model, bad_request = account.provider.name, account.model, status == BAD_REQUEST
-    words = complaint.words
     if (part := find_refused_part(status, words)) is not None:
         return _build_part_error(account, part, words, quote)
-    said = words if FIELDS.search(words) else complaint.all_words  # its place, in FastAPI's words
-    if status in UNREAD and (field := _find_unwanted_field(said, bad_request=bad_request)):
+    if status in UNREAD and (field := _find_unwanted_field(words, bad_request=bad_request)):
         return FieldRefusedError(f"{name} takes no {field} for {model!r}{quote}", field)
     if meaning == "tools":
         return ToolsRefusedError(f"{name} takes no tools for {model!r}{quote}")

@@ -49,9 +49,9 @@ MOST = re.compile(
 # its declarations are all in one tool.
 NUMBERS = (
     re.compile(r"function_?declarations\[(\d+)\]", re.IGNORECASE),
-    re.compile(r"\btools(?:\[|\.)(\d+)"),
+    re.compile(r"\btools(?:\[|\.|['\"], ?)(\d+)"),
 )
-NAMES = re.compile(r"""['"`]([\w-]{1,64})['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
+NAMES = re.compile(r"""['"`]([\w-]{1,64})\\?['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
 
 
 @dataclass(frozen=True)
@@ -144,19 +144,26 @@ class RequestForm:
         if WANTED.search(words) and MISSING.search(words) and self.filler != FILLERS[-1]:
             place = 0 if self.filler is None else 1
             return replace(self, filler=FILLERS[place])
-        if BLANK.search(words) and self.blank != "absent":
+        answers = [one for one in request.messages if isinstance(one, AssistantMessage)]
+        wordless = any(one.tool_calls and not one.content for one in answers)
+        if wordless and BLANK.search(words) and self.blank != "absent":
             return replace(self, blank="absent" if self.blank else "empty")
         return self._reorder_history(words, request)
 
     def _reorder_history(self, words: str, request: ModelRequest) -> "RequestForm | None":
-        joined = replace(self, joined=True)
-        if SYSTEM.search(words) or (self.joined and not self.extras):
-            return None if self.systemless else replace(joined, systemless=True)
-        if self.extras and (self.joined or not ORDER.search(words)):
-            lost = came_with.has_extras(request.messages)
+        joined, lost = replace(self, joined=True), came_with.has_extras(request.messages)
+        if not self.systemless and SYSTEM.search(words):
+            return replace(joined, systemless=True)
+        if (
+            self.extras
+            and (lost or WANTED.search(words))
+            and (self.joined or not ORDER.search(words))
+        ):
             quoted = {**self.words, "": words[:WORDS]} if lost else self.words
             return replace(self, extras=False, words=quoted)
-        return joined
+        if not self.joined:
+            return joined
+        return None if self.systemless else replace(joined, systemless=True)
 
     def _change_tools(self, words: str, tools: Sequence[ToolSpec]) -> "RequestForm | None":
         sent = [tool for tool in tools if self.get_rank(tool.name) < LEFT_OUT]

@@ -52,7 +52,7 @@ class VisionFilter(ModelWrapper):
                 raise
             except FatalModelError as error:
                 log.warning("pictures_refused", model=self.name, error=format_headline(error))
-                words = cut_words(str(error))
+                words = cut_words(str(error).partition(": ")[2])
         response = await self.model.complete(replace(request, messages=messages))
         newest = [one.images for one in request.messages if isinstance(one, UserMessage)][-1:]
         if not (words or any(newest)):  # earlier pictures were told with their own messages

@@ -76,7 +76,7 @@ async def test_refused_picture_does_not_end_the_conversation() -> None:
     assert response.message.content == "ok"
     (lost,) = response.degraded
     assert lost.what == "was described to scripted/model, which does not see it"
-    assert lost.words == "400: cannot process image"
+    assert lost.words == "cannot process image"
     assert [asked.messages for asked in model.requests] == [(LOOK,), (DESCRIBED,)]
     for error, sent in ((FatalModelError("401"), DESCRIBED), (ContextOverflowError("long"), LOOK)):
         refusing = ScriptedModel(error)
