@@ -176,6 +176,7 @@ def _strip_ends(text: str) -> str:
 def _find_blocks(text: str) -> Iterator[MarkedBlock]:
     """Yield every block or mark that is not in code, whether or not it turns out to be prose."""
     marks, quotation, end = load_marks(), Quotation(), 0
+    missing: set[int] = set()  # marks that nothing closes, which are not looked for again
     position = 0
     while (first := FIRST.search(text, position)) is not None:
         position = first.start() + 1
@@ -184,11 +185,13 @@ def _find_blocks(text: str) -> Iterator[MarkedBlock]:
             continue
         quotation.advance(text[end : first.start()])
         end = first.start()
-        if quotation.is_quoted:
-            continue
         number = (found.lastindex or 1) - 1
+        if quotation.is_quoted or number in missing:
+            continue
         block = _read_block(text, found, marks.kinds[number], marks.closings[number])
-        if block is not None:
+        if block is None:
+            missing.add(number)
+        else:
             yield block
             position = end = block.end
 
