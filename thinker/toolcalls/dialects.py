@@ -74,7 +74,7 @@ def read_calls(block: str) -> list[WrittenCall]:
         (_read_separated, inner),
         (_read_pairs, inner),
         (_read_braced, inner),
-        (read_code, inner),
+        (_read_code, inner),
     ):
         with suppress(ValueError, RecursionError, SyntaxError, MemoryError):
             if calls := list(read(text)):
@@ -204,7 +204,7 @@ def _read_braced(text: str) -> Iterator[WrittenCall]:
     yield WrittenCall(found[1] or found[2], _read_object("".join(pieces)))
 
 
-def read_code(text: str) -> Iterator[WrittenCall]:
+def _read_code(text: str) -> Iterator[WrittenCall]:
     """Read calls in Python's form: one, a list of them, or one on each line."""
     if len(text) > MAX_CODE:
         return

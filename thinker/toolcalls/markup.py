@@ -35,15 +35,17 @@ BARE_CHANNEL = re.compile(
     r"\A\s*analysis|assistantfinal"
     r"|(?:assistant|\A\s*)(commentary to=[\w.:-]+)\s*(?:json|code)?\s*(?=\{)"
 )
-# Calls without marks, which count as the whole answer: "[add(a=1)]", and Gemini's code.
+# Calls without marks, which count as the whole answer: "[add(a=1)]", Gemini's code, Phi's list.
 BARE_CALLS = re.compile(
-    r"\[\s*[A-Za-z_][\w.]*\(.*\)\s*\]|```tool_(?:call|code)\s(?P<code>.*)```", re.DOTALL
+    r"\[\s*[A-Za-z_][\w.]*\(.*\)\s*\]"
+    r"|(?:```tool_(?:call|code)\s|functools(?=\[))(?P<code>.+?)(?:```)?",
+    re.DOTALL,
 )
 BARE_START = re.compile(
-    r"\{\s*\"name\"\s*:|\[\s*[A-Za-z_][\w.]*\(|```tool_|(?:assistant)?commentary to="
+    r"\{\s*\"name\"\s*:|\[\s*[A-Za-z_][\w.]*\(|```tool_|functools\[|(?:assistant)?commentary to="
 )
 BARE_ANSWER = "assistantfinal"
-BARE_HEADS = ("```tool_", "commentary to=", "analysis")
+BARE_HEADS = ("```tool_", "functools[", "commentary to=", "analysis")
 THINKING = re.compile(r"\s*(?:<think(?:ing)?>|\[THINK\])", re.IGNORECASE)
 THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
 LONGEST_END = 64  # characters of a mark at the end of an answer
