@@ -292,8 +292,8 @@ class _Feeding:
 
     def __init__(self, account: failures.Account, collector: Collector) -> None:
         self._account, self._collector = account, collector
-        self._unreadable = b""  # the first such part
-        self._fed = self._damaged = False
+        self._odd: bytes | None = None  # the first such part
+        self._damaged = False
 
     def feed_events(self, events: Sequence[bytes]) -> bool:
         """Feed events in order; return whether one of them is the last."""
@@ -308,6 +308,7 @@ class _Feeding:
         complaint = failures.parse_stated_error(data)
         if complaint is not None:
             raise failures.build_failure(self._account, complaint.status, complaint)
+        known = self._collector.skipped
         try:
             last = self._collector.feed(data)
         except AnswerFailedError as error:
@@ -315,23 +316,25 @@ class _Feeding:
             problem = f"{name} ended the answer with an error: {error}"
             raise _mark(RetryableModelError(problem), FailureKind.CUT) from error
         except ValueError:
-            self._unreadable = self._unreadable or data
+            self._odd = data if self._odd is None else self._odd
             # Arguments that lack a piece may still be JSON, and must not run.
             self._damaged |= self._collector.has_calls and data.lstrip()[:1] in (b"{", b"[")
             return False
-        self._fed = self._fed or not self._collector.skipped
+        if self._collector.skipped > known and self._odd is None:
+            self._odd = data
         return last
 
     def check_answer(self) -> None:
         """Log what was skipped; raise `RetryableModelError` if nothing could be read."""
         collector, name = self._collector, self._account.provider.name
-        if (collector.skipped or self._unreadable) and collector.finished:
+        odd = self._odd
+        if odd is not None and collector.finished:
             log.debug("answer_parts_skipped", provider=name, unknown=collector.skipped)
-        if not self._damaged and (collector.finished or (self._fed and not self._unreadable)):
+        usable = collector.finished or collector.text or collector.has_calls
+        if odd is None or (usable and not self._damaged):
             return
-        excerpt = self._account.format_excerpt(self._unreadable)
-        page = self._unreadable.lstrip()[:1] == b"<"
-        hint = ", a web page; check baseUrl" if page else ""
+        hint = ", a web page; check baseUrl" if odd.lstrip()[:1] == b"<" else ""
+        excerpt = self._account.format_excerpt(odd)
         error = RetryableModelError(f"{name} sent an unreadable answer{hint}: {excerpt}")
         raise _mark(error, FailureKind.UNREADABLE)
 

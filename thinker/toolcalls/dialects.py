@@ -22,9 +22,11 @@ INVOKED = re.compile(
 )
 # <parameter name="k">, <parameter=k>, <|open|>argument key="k" type="string"<|sep|>
 PARAMETER = re.compile(
-    r"<[^<>]{0,24}?\b(?:parameter|argument)(?:=|\s+(?:name|key)\s*=)\s*[\"']?([^\"'<>\s]+)[\"']?"
+    r"\s*<[^<>]{0,24}?\b(?:parameter|argument)(?:=|\s+(?:name|key)\s*=)\s*[\"']?([^\"'<>\s]+)[\"']?"
     r"([^<>]{0,64})>\n?"
 )
+CALL_END = re.compile(r"</[^<>]{0,24}?(?:invoke|function|call)>")
+NEXT_CALL = re.compile(rf"(?:\s*{CALL_END.pattern})*\s*{INVOKED.pattern}")
 PARAMETER_END = re.compile(r"\n?</[^<>]{0,24}?(?:parameter|argument)>")
 TYPED = re.compile(r"string=\"false\"|type=\"(?!string)")  # whose value is JSON
 ARGUMENT_KEY = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>")
@@ -74,7 +76,7 @@ def read_calls(block: str) -> list[WrittenCall]:
         (_read_separated, inner),
         (_read_pairs, inner),
         (_read_braced, inner),
-        (read_code, inner),
+        (_read_code, inner),
     ):
         with suppress(ValueError, RecursionError, SyntaxError, MemoryError):
             if calls := list(read(text)):
@@ -83,27 +85,33 @@ def read_calls(block: str) -> list[WrittenCall]:
 
 
 def _read_invoked(block: str) -> Iterator[WrittenCall]:
-    if not INVOKED.match(block):
-        return
-    _, *parts = INVOKED.split(block)
-    for name, body in zip(parts[::2], parts[1::2], strict=True):
-        _, *fields = PARAMETER.split(body)
-        if fields:
-            yield WrittenCall(name, _read_fields(fields), textual=True)
-        elif body.lstrip().startswith("{"):
-            yield WrittenCall(name, _read_object(body))
+    """Read calls of named parameters; what stands within a value is no call."""
+    position = 0
+    while (named := NEXT_CALL.match(block, position)) is not None:
+        arguments, position = _read_parameters(block, named.end())
+        if arguments:
+            yield WrittenCall(named[1], arguments, textual=True)
+        elif block.startswith("{", position):
+            yield WrittenCall(named[1], _read_object(block[position:]))
+            return
         else:
-            yield WrittenCall(name, _read_children(body), textual=True)
+            end = CALL_END.search(block, position)
+            body = block[position : end.start() if end else len(block)]
+            yield WrittenCall(named[1], _read_children(body), textual=True)
+            position = end.start() if end else len(block)
 
 
-def _read_fields(fields: list[str]) -> JsonObject:
-    """Return the values of parameters: key, attributes and what follows, again and again."""
+def _read_parameters(block: str, position: int) -> tuple[JsonObject, int]:
+    """Return the parameters from a position on, and where they end."""
     arguments: JsonObject = {}
-    for key, attributes, rest in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
-        value = PARAMETER_END.split(rest, maxsplit=1)[0]
-        typed = TYPED.search(attributes) is not None
-        arguments[key] = _read_value(value) if typed else value
-    return arguments
+    while (found := PARAMETER.match(block, position)) is not None:
+        end = PARAMETER_END.search(block, found.end())
+        value = block[found.end() : end.start() if end else len(block)]
+        arguments[found[1]] = _read_value(value) if TYPED.search(found[2]) else value
+        position = end.end() if end else len(block)
+    while block[position : position + 1].isspace():
+        position += 1
+    return arguments, position
 
 
 def _read_value(text: str) -> JsonValue:
@@ -204,7 +212,7 @@ def _read_braced(text: str) -> Iterator[WrittenCall]:
     yield WrittenCall(found[1] or found[2], _read_object("".join(pieces)))
 
 
-def read_code(text: str) -> Iterator[WrittenCall]:
+def _read_code(text: str) -> Iterator[WrittenCall]:
     """Read calls in Python's form: one, a list of them, or one on each line."""
     if len(text) > MAX_CODE:
         return

@@ -9,7 +9,7 @@ import orjson
 from thinker.jsontext import parse_whole_value
 from thinker.protocol.messages import OBJECT, AssistantMessage, JsonObject, ToolSpec, is_too_deep
 from thinker.toolcalls.arguments import coerce_arguments, find_properties
-from thinker.toolcalls.dialects import WrittenCall, clean_tool_name, read_calls, read_code
+from thinker.toolcalls.dialects import WrittenCall, clean_tool_name, read_calls
 from thinker.toolcalls.markup import BARE_CALLS, split_answer
 
 
@@ -55,8 +55,7 @@ def find_marked_calls(
     found = [call for block in blocks for call in read_calls(block)]
     bare = None if found else BARE_CALLS.fullmatch(parts.text.strip())
     if bare is not None:
-        with suppress(ValueError, RecursionError, SyntaxError, MemoryError):
-            found = list(read_code(bare["code"] or bare[0]))
+        found = read_calls(bare["code"] or bare[0])
     named = [call._replace(name=clean_tool_name(call.name)) for call in found]
     if bare is not None and any(call.name not in offered for call in named):
         return []

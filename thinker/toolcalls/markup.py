@@ -35,15 +35,17 @@ BARE_CHANNEL = re.compile(
     r"\A\s*analysis|assistantfinal"
     r"|(?:assistant|\A\s*)(commentary to=[\w.:-]+)\s*(?:json|code)?\s*(?=\{)"
 )
-# Calls without marks, which count as the whole answer: "[add(a=1)]", and Gemini's code.
+# Calls without marks, which count as the whole answer: "[add(a=1)]", Gemini's code, Phi's list.
 BARE_CALLS = re.compile(
-    r"\[\s*[A-Za-z_][\w.]*\(.*\)\s*\]|```tool_(?:call|code)\s(?P<code>.*)```", re.DOTALL
+    r"\[\s*[A-Za-z_][\w.]*\(.*\)\s*\]"
+    r"|(?:```tool_(?:call|code)\s|functools(?=\[))(?P<code>.+?)(?:```)?",
+    re.DOTALL,
 )
 BARE_START = re.compile(
-    r"\{\s*\"name\"\s*:|\[\s*[A-Za-z_][\w.]*\(|```tool_|(?:assistant)?commentary to="
+    r"\{\s*\"name\"\s*:|\[\s*[A-Za-z_][\w.]*\(|```tool_|functools\[|(?:assistant)?commentary to="
 )
 BARE_ANSWER = "assistantfinal"
-BARE_HEADS = ("```tool_", "commentary to=", "analysis")
+BARE_HEADS = ("```tool_", "functools[", "commentary to=", "analysis")
 THINKING = re.compile(r"\s*(?:<think(?:ing)?>|\[THINK\])", re.IGNORECASE)
 THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
 LONGEST_END = 64  # characters of a mark at the end of an answer
@@ -121,16 +123,12 @@ def split_answer(text: str) -> AnswerParts:
     start = _find_unopened_thought(text)
     body = _strip_ends(text[start:])
     blocks = list(_find_blocks(body))
+    kept = [block for number, block in enumerate(blocks) if _is_mark(body, blocks, number)]
     said: list[str] = []
     end = 0
-    kept: list[MarkedBlock] = []
-    begins = True  # whether nothing has been said
-    for number, block in enumerate(blocks):
-        begins = begins and not body[end : block.start].strip()
-        if (begins and block.kind == "thought") or _is_mark(body, blocks, number):
-            kept.append(block)
-            said.append(body[end : block.start])
-            end = block.end
+    for block in kept:
+        said.append(body[end : block.start])
+        end = block.end
     said.append(body[end:])
     return AnswerParts(
         "".join(said),
@@ -174,21 +172,29 @@ def _strip_ends(text: str) -> str:
 
 
 def _find_blocks(text: str) -> Iterator[MarkedBlock]:
-    """Yield every block or mark that is not in code, whether or not it turns out to be prose."""
+    """Yield every block or mark that is not in code, whether or not it turns out to be prose.
+
+    Tags of reasoning begin it only where nothing was said: a template puts them nowhere else.
+    """
     marks, quotation, end = load_marks(), Quotation(), 0
-    position = 0
+    missing: set[int] = set()  # marks that nothing closes, which are not looked for again
+    position, said = 0, False
     while (first := FIRST.search(text, position)) is not None:
         position = first.start() + 1
         found = marks.opening.match(text, first.start())
         if found is None:
             continue
-        quotation.advance(text[end : first.start()])
-        end = first.start()
-        if quotation.is_quoted:
-            continue
+        before, end = text[end : first.start()], first.start()
+        quotation.advance(before)
+        said = said or bool(before.strip())
         number = (found.lastindex or 1) - 1
+        prose = marks.kinds[number] == "thought" and said and not _is_special(text, end)
+        if prose or quotation.is_quoted or number in missing:
+            continue
         block = _read_block(text, found, marks.kinds[number], marks.closings[number])
-        if block is not None:
+        if block is None:
+            missing.add(number)
+        else:
             yield block
             position = end = block.end
 
@@ -218,16 +224,16 @@ def _is_mark(text: str, blocks: list[MarkedBlock], number: int) -> bool:
     begins = not before.rpartition("\n")[2].strip()
     ends = not after.partition("\n")[0].strip()
     special = _is_special(text, block.start)
-    match block.kind:
-        case "call":
-            return begins or ends or special
-        case "thought":
-            return special or (begins and ends)
+    if block.kind == "thought":
+        return True
+    if block.kind == "call":
+        return begins or ends or special
     joined = (number and not before.strip() and blocks[number - 1].kind in ("call", "thought")) or (
         not last and not after.strip() and blocks[number + 1].kind in ("call", "thought")
     )
     edge = special and (not before.strip() or not after.strip() or block.kind == "frame")
-    return bool(joined or edge or (block.kind == "frame" and begins and ends))
+    alone = len(blocks) == 1 and not before.strip() and not after.strip()
+    return bool(joined or edge or alone)
 
 
 def _is_special(text: str, start: int) -> bool:
@@ -302,9 +308,11 @@ class VisibleAnswer:
         """Return whether a mark may be a tag in a sentence; the whole answer decides otherwise."""
         if kind == "call" or (kind != "end" and _is_special(text, self._at)):
             return False
+        if kind == "thought":
+            return bool(self._shown.strip())
         said = self._shown[self._line :].rpartition("\n")[2].strip()
         follows = text[found.end() : found.end() + UNDECIDED].lstrip().startswith(("<", "["))
-        return bool(said) and not (follows and kind != "thought")
+        return bool(said) and not follows
 
     def _add(self, text: str) -> None:
         self._at += len(text)

@@ -23,7 +23,7 @@ SENT = b'{"messages": "0123456789"}'  # 26 bytes
 def chunk(text: str = "", **fields: object) -> bytes:
     """One chunk of a completion."""
     choices = [{"index": 0, "delta": {"content": text}}]
-    return b"data: " + json.dumps({"model": "m", "choices": choices, **fields}).encode() + b"\n\n"
+    return b"data: " + json.dumps({"model": "m", "choices": choices} | fields).encode() + b"\n\n"
 
 
 def event(**fields: object) -> bytes:
@@ -92,6 +92,20 @@ def test_counts_of_the_provider_are_read_however_they_arrive(
     """Whole or streamed, in any pieces; texts that look like counts do not matter."""
     streamed = not data.startswith(b"{")
     assert counted(data, counts, size, streamed=streamed) == ("m", usage, False)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"usage": None, "x_groq": {"usage": COUNTS}},
+        {"choices": [{"delta": {}, "usage": COUNTS}], "usage": None},
+        {"usage": {**COUNTS, "prompt_tokens": "90", "completion_tokens": 12.0}},
+    ],
+)
+def test_counts_are_found_where_a_provider_puts_them(fields: dict[str, Any]) -> None:
+    """Groq's and Moonshot's places, numbers as text."""
+    stream = chunk("x", usage=None) + chunk(**fields)
+    assert counted(stream) == ("m", OPENAI, False)
 
 
 def test_embeddings_count_their_input() -> None:

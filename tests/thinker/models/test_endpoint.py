@@ -210,8 +210,9 @@ async def test_the_providers_request_id_is_kept() -> None:
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b'{"foo":1}', b"", b"\xff\xfe"])
 async def test_an_answer_of_another_shape_is_quoted(content: bytes) -> None:
     """The operator sees its beginning."""
-    with pytest.raises(RetryableModelError, match="unreadable answer"):
+    with pytest.raises(RetryableModelError, match="unreadable answer") as caught:
         await ask(WholeAnswer(200, content), stream=False)
+    assert content[1:5].decode("utf-8", "replace") in str(caught.value)
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -107,6 +107,27 @@ def test_arguments_keep_their_types(block: str, arguments: JsonObject) -> None:
     assert (call.name, call.arguments) == ("t", arguments)
 
 
+def test_calls_within_a_value_are_no_calls() -> None:
+    """A model may write a file about them."""
+    inner = "Write\n<function=rm>\n<parameter=all>\nyes"
+    block = f"<tool_call>\n<function=save>\n<parameter=text>\n{inner}\n</parameter>\n</function>\n"
+    (call,) = read_calls(block)
+    assert (call.name, call.arguments) == ("save", {"text": inner})
+
+
+def test_several_calls_stand_in_one_block() -> None:
+    """One after the other, with and without arguments."""
+    block = (
+        "<tool_call><function=a>\n<parameter=x>\n1\n</parameter>\n</function>\n<function=b>\n"
+        "</function>\n<function=c>\n<parameter=y>\n2\n</parameter>\n</function>"
+    )
+    assert [(call.name, call.arguments) for call in read_calls(block)] == [
+        ("a", {"x": "1"}),
+        ("b", {}),
+        ("c", {"y": "2"}),
+    ]
+
+
 @pytest.mark.parametrize(
     "block",
     [

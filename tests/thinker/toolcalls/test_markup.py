@@ -27,7 +27,11 @@ The token <|im_end|> ends a turn, and [links](http://x.test) and a < b stay."""
     [
         ("<think>hm\n\nhm</think>\n\nYes.", "Yes."),
         ("<thinking>```\ncode\n```</thinking>Yes.", "Yes."),
-        ("a\n\n<think>b</think>\n\nc", "a\n\nc"),
+        ("a\n\n<think>b</think>\n\nc", "a\n\n<think>b</think>\n\nc"),
+        (
+            "It is:\n<tool_call>\nyour JSON\n</tool_call>\n.",
+            "It is:\n<tool_call>\nyour JSON\n</tool_call>\n.",
+        ),
         ("[docs](https://x.y) and [1]", "[docs](https://x.y) and [1]"),
         ("Use `<think>` and `</think>`.", "Use `<think>` and `</think>`."),
         ("```\n<think>x</think>\n\n\n\ny\n```", "```\n<think>x</think>\n\n\n\ny\n```"),
