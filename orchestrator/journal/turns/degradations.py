@@ -39,6 +39,13 @@ class DegradedTurns:
         return f"with less: {found} ({often} {ended} UTC)"
 
 
+DEGRADED_TURNS = Rows(
+    DegradedTurns,
+    "degradation",
+    "agent_id, kind, subject, max(what), max(words), count(*), min(at), max(at)",
+)
+
+
 def record_degradations(
     db: Database, turn: Turn, found: Sequence[Degradation], seq: int | None, now: int
 ) -> dict[Degradation, bool]:
@@ -103,12 +110,5 @@ def list_degradations_of_turn(db: Database, turn_id: str) -> list[tuple[int | No
 
 def list_recent_degradations(db: Database, now: int) -> list[DegradedTurns]:
     """Return what turns of the last day did without, by agent, the newest first."""
-    recent = Rows(
-        DegradedTurns,
-        "(SELECT agent_id, kind, subject, max(what) AS what, max(words) AS words,"
-        " count(*) AS turns, min(at) AS since, max(at) AS last"
-        f" FROM degradation WHERE at > {now - RECENT}"
-        " GROUP BY agent_id, kind, subject) AS recent",
-        "agent_id, kind, subject, what, words, turns, since, last",
-    )
-    return recent.select(db, "true ORDER BY agent_id, last DESC, kind, subject")
+    where = "at > ? GROUP BY agent_id, kind, subject ORDER BY agent_id, max(at) DESC, kind, subject"
+    return DEGRADED_TURNS.select(db, where, now - RECENT)
