@@ -105,9 +105,29 @@ provider changes what it says and keeps the rest. The fields are on the page
 the [broker](processes.md#broker) sees it.
 
 Where no rule is known, the first refusal teaches one: a server that says that it does not know
-`stream_options`, `max_tokens`, `temperature`, `prompt_cache_key` or `reasoning_effort` is asked
-again without, and from then on. So are one that knows no tools and one that knows no schemas; see
+`stream_options`, `max_tokens`, `temperature`, `prompt_cache_key`, `tool_choice` or an effort is
+asked again without, for a day. So are one that knows no tools and one that knows no schemas; see
 `toolCalls` and `structuredOutput` of an agent.
+
+- **Tools stay.** A provider that refuses the schema of a tool, by name, by number or in no
+  certain words, is sent a plainer one: without rare keywords, then the subset that Gemini takes,
+  then strings alone. Only a tool that is refused in each form is left out, and no other with it.
+- **What came with an answer goes back**: signed and encrypted reasoning, and unknown fields of
+  messages and calls, to the provider and the model that sent them. Another model gets the same
+  conversation without them, and with the fields that it demands. What is refused all the same is
+  left out, then the messages are put in the order that strict templates take.
+- What a call had to do without, such as a tool, stands in its record with the provider's words.
+
+## How much a model reasons
+
+`effort` of an agent is `"off"`, `"low"`, `"medium"`, `"high"` or a number of tokens. Each provider
+gets it in its own form, and a number as the nearest level where there are only levels. Without it
+the provider decides. A skill's `metadata.effort` counts for its scheduled runs, an API request's
+`reasoning_effort` for the request, `reasoning` of a prompt definition before the agent's. An
+effort that a model cannot have, or refuses, has no effect, and the call's record says so.
+`orchestrator trace --prompt` shows the effort of a turn.
+
+`thinker/models/quirks.json` has what single models and providers need, each row with its source.
 
 An agent with a `baseUrl` of its own needs no entry: `"llmProvider": "openai"` with `"baseUrl"` is
 any server, asked with `OPENAI_API_KEY`. The rules are those of the provider whose address it is.

@@ -4,6 +4,7 @@ Where: does a model key go to the broker, not to the worker?
 """
 
 from collections.abc import Mapping
+from hashlib import sha256
 
 from orchestrator.broker.broker_wire import CountsFormat, Grant
 from thinker.protocol import model_endpoints
@@ -18,7 +19,7 @@ def build_grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Gr
     Without a valid key nothing is added: the worker does not start if one is needed.
     """
     models = [
-        _build_grant(used, key if model_endpoints.KEY.fullmatch(key) else "")
+        _build_grant(used, key if model_endpoints.KEY.fullmatch(key) else "", settings.agent_id)
         for used in model_endpoints.list_used_endpoints(settings)
         for key in (_find_key(used.provider, keys),)
     ]
@@ -47,12 +48,14 @@ def build_worker_settings(settings: ThinkerSettings, keys: Mapping[str, str]) ->
     )
 
 
-def _build_grant(used: UsedEndpoint, key: str) -> Grant:
+def _build_grant(used: UsedEndpoint, key: str, agent_id: str) -> Grant:
     provider, use = used.provider, used.use
+    header = provider.requests.cache_header  # sends an agent to the server that has its prompt
+    routed = {header: sha256(agent_id.encode()).hexdigest()[:32]} if header else {}
     of_text: CountsFormat = "anthropic" if provider.wire == "anthropic" else "openai"
     return Grant(
         url=used.url,
-        headers=model_endpoints.build_headers(provider, key),
+        headers=model_endpoints.build_headers(provider, key) | routed,
         secrets=(key,) if key else (),
         provider=provider.name,
         counts=of_text if use in ("chat", "embeddings") else "stated",

@@ -26,7 +26,7 @@ NUMBERS = frozenset(
 PLAN = "execution_plan"
 FLAGS = frozenset({"notify_on_completion", "enabled", "no_tools"})
 BOOLEANS = {"true": True, "false": False}
-OPTIONAL = NESTED | NUMBERS | FLAGS  # weak models write a blank value for none
+OPTIONAL = NESTED | NUMBERS | FLAGS | {"effort"}  # weak models write a blank value for none
 
 
 def normalize_fields(fields: JsonObject, now: int, agent_id: str) -> JsonObject:

@@ -11,8 +11,8 @@ from thinker.agent import Agent
 from thinker.prompt.base_prompt import BUILT_IN
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
-from thinker.protocol.messages import AssistantMessage, UserMessage
-from thinker.protocol.methods import Memory, StopReason, TurnRun
+from thinker.protocol.messages import AssistantMessage, Reasoning, UserMessage
+from thinker.protocol.methods import Memory, RequestOptions, StopReason, TurnRun
 from thinker.protocol.notices import STOP_TEXTS
 
 MEMORIES = tuple(Memory(fact=f"Fact {n}", category="background") for n in range(1, 8))
@@ -229,6 +229,21 @@ async def test_settings_reach_the_loop(tmp_path: Path) -> None:
         STOP_TEXTS[StopReason.MAX_TOKENS],
     )
     assert model.requests[0].temperature == 0.9
+
+
+async def test_effort_of_a_message_counts_before_the_agents(tmp_path: Path) -> None:
+    """A level or a budget; the prompt's record says which was asked for."""
+    model = ScriptedModel(says("a"), says("b"), says("c"))
+    one, host = agent(tmp_path, model, effort="low"), MemoryHost()
+    await one.run_turn(turn_run(), host)
+    await one.run_turn(turn_run(asked=RequestOptions(effort=2000)), host)
+    asked = [request.reasoning for request in model.requests]
+    assert asked == [Reasoning(effort="low"), Reasoning(max_tokens=2000)]
+    records = [made.step.prompt for made in host.commits]
+    kept = [record and record.settings and record.settings.reasoning for record in records]
+    assert kept == asked
+    await agent(tmp_path, model).run_turn(turn_run(), host)
+    assert model.requests[-1].reasoning is None
 
 
 async def test_resumed_turn_is_given_the_same_prompt(tmp_path: Path) -> None:

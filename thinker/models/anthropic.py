@@ -12,7 +12,7 @@ from thinker.models.endpoint import ProviderModel
 from thinker.models.failures import Account
 from thinker.models.outputschema import Closing
 from thinker.models.quirks import build_effort, merge_fields
-from thinker.models.request_form import RequestForm
+from thinker.models.request_form import RequestForm, declare_called_tools
 from thinker.models.role_order import GO_ON
 from thinker.protocol import messages
 from thinker.protocol.messages import JsonObject
@@ -45,7 +45,7 @@ def build_request_body(
     change from call to call come after the messages.
     """
     form = form or RequestForm()
-    request = form.apply(request)
+    request = declare_called_tools(form.apply(request))
     mark = CACHED if form.marks else {}
     limit = request.max_output_tokens or MAX_TOKENS
     body: JsonObject = {"model": account.model, "max_tokens": limit}
@@ -57,7 +57,7 @@ def build_request_body(
         body["system"] = [_build_text_block(request.system) | mark]
     origin = account.origin if form.extras else ""
     body["messages"] = [*_build_messages(request.messages, origin, mark)]
-    choice = request.tool_choice if request.tools else messages.NO_TOOLS
+    choice = request.tool_choice
     if tools and choice.mode != "auto":
         named: JsonObject = {"name": choice.name} if choice.name else {}
         body["tool_choice"] = {"type": TOOL_CHOICE[choice.mode], **named}
@@ -74,18 +74,14 @@ def build_request_body(
 
 
 def _build_tools(request: ModelRequest) -> list[JsonObject]:
-    """Return the tools; without any, the names of those that the history has called.
-
-    The API refuses a history with calls if no tools are declared.
-    """
-    if request.tools:
-        return [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-            for tool in request.tools
-        ]
-    answers = (one for one in request.messages if isinstance(one, messages.AssistantMessage))
-    names = sorted({adapt_name(call.name) for answer in answers for call in answer.tool_calls})
-    return [{"name": name, "input_schema": {"type": "object"}} for name in names]
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description or tool.name,
+            "input_schema": tool.parameters,
+        }
+        for tool in request.tools
+    ]
 
 
 def _add_thinking(body: JsonObject, request: ModelRequest, account: Account, origin: str) -> None:

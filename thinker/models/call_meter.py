@@ -21,6 +21,7 @@ class CallMeter:
     clock: Callable[[], int] = _read_clock
     sent: int = 0
     got: int = 0
+    effort: str = ""
     status: int | None = None  # of the newest attempt's answer
     _first: int | None = None
     _attempts: list[CallAttempt] = field(default_factory=list)
@@ -60,4 +61,5 @@ class CallMeter:
             attempts=tuple(self._attempts),
             sent=self.sent,
             got=self.got,
+            effort=self.effort,
         )

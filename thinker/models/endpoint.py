@@ -378,19 +378,17 @@ class ProviderModel(ABC):
         return replace(response, degraded=(*response.degraded, *lost)) if lost else response
 
     def _list_lost_settings(self, request: ModelRequest) -> Iterator[Degradation]:
-        """Yield the degradation of an effort that the model cannot have, or refused."""
+        """Record the effort with the call; yield one that the model cannot have, or refused."""
         if request.reasoning is None:
             return
         effort = build_effort(self._account.rules, request.reasoning)
         refused = self._endpoint.list_refused_fields()
         words = next((refused[name] for name in effort.fields if name in refused), "")
-        if effort.problem or words:
-            yield Degradation(
-                kind="setting",
-                subject="effort",
-                what=effort.problem or "was refused by the provider",
-                words=words[:WORDS],
-            )
+        problem = effort.problem or ("was refused by the provider" if words else "")
+        if problem:
+            yield Degradation(kind="setting", subject="effort", what=problem, words=words[:WORDS])
+        else:
+            request.meter.effort = request.reasoning.describe_effort()
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()

@@ -154,7 +154,7 @@ class ProviderError(NamedTuple):
 
     @property
     def words(self) -> str:
-        return " ".join((*self.kinds, self.message))
+        return " ".join((self.message, *self.kinds))
 
     @property
     def all_words(self) -> str:

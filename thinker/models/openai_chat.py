@@ -163,12 +163,13 @@ def _build_answer(
             fields = {name: value for name, value in fields.items() if name not in came_with.PLAIN}
             content = _add_thoughts(message.reasoning, content)
         filler = {} if form.filler is None else {"reasoning_content": form.filler}
-        fields = {**rules.back_fill, **filler, **{k: v for k, v in fields.items() if v != ""}}
+        usual = rules.back_fill if form.extras else {}
+        fields = {**usual, **filler, **{k: v for k, v in fields.items() if v != ""}}
     wire: JsonObject = {"role": "assistant"}
     if content or not calls:
         wire["content"] = content
     else:
-        wire |= NO_TEXT[rules.content_when_calls]
+        wire |= NO_TEXT[form.blank or rules.content_when_calls]
     if calls:
         extras = came_with.find_call_extras(
             message, account.origin if form.extras else "", rules.call_extra
@@ -231,7 +232,7 @@ def _adapt_call_id(call_id: str, rules: RequestRules) -> str:
 
 
 def _build_tool(tool: messages.ToolSpec) -> JsonObject:
-    function: JsonObject = {"name": tool.name, "description": tool.description}
+    function: JsonObject = {"name": tool.name, "description": tool.description or tool.name}
     function["parameters"] = tool.parameters
     if tool.strict:
         function["strict"] = True

@@ -15,6 +15,7 @@ SCHEMA = re.compile(
     r"|unknown name .{0,3}(\$ref|\$defs|\$schema|additionalproperties|const|oneof|allof|anyof)\b"
     r"|(failed to|cannot|error) (parse|parsing|compil\w+|build\w*|generat\w+)"
     r" .{0,20}schema"
+    r"|tools['\": ]*.{0,20}(array too long|too many|at most|maximum)"
     r"|json schema conversion|unrecognized schema|parse_?error.{0,20}schema"
     r"|(tool|function)[^.]{0,80}(schema|parameters)[^.]{0,80}"
     r"(invalid|not (be )?(valid|support|allowed)|unsupported|must|required)"
@@ -24,12 +25,15 @@ SCHEMA = re.compile(
 # What refers to earlier messages without doubt, by providers.md 1.5 and 2.
 HISTORY = re.compile(
     r"reasoning_content|thought_?signature|reasoning_details|encrypted_content|redacted_thinking"
-    r"|\bmessages?(\[|\.|: ?\[?)\d|message at index|roles must alternate|alternate user|last role"
+    r"|\bmessages?(\[|\.|: ?\[?)\d|message at index|last role"
     r"|must end with|must start with|first message|last message|prefill|tool_use.{0,30}tool_result"
     r"|tool_call_ids?\b|tool_calls?.{0,40}(must be followed|response)|orphan|unexpected role"
     r"|jinja2?[ .:]*(exception|error|template)"
     r"|after role|content blocks? must be non-?empty|text is not set|non-empty content"
-    r"|following item|signature in|invalid.{0,10}signature|extra_content|cache_control",
+    r"|following item|alternat(e|ing)\b|function (call|response) (turn|part)"
+    r"|toolconfig field must"
+    r"|expects the .{0,3}tools|expected a string|content.{0,40}(null|none|required|missing)"
+    r"|signature in|invalid.{0,10}signature|extra_content|cache_control",
     re.IGNORECASE,
 )
 SUSPECTED = re.compile(

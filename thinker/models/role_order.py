@@ -9,6 +9,7 @@ from thinker.protocol.messages import JsonObject
 EARLIER = "(The conversation began before this message.)"
 GO_ON = "(Go on.)"
 SEEN = "(Noted.)"
+NOTHING = "(It returned nothing.)"
 
 
 def join_roles(wire: Sequence[JsonObject]) -> list[JsonObject]:
@@ -22,6 +23,8 @@ def join_roles(wire: Sequence[JsonObject]) -> list[JsonObject]:
     for message in wire:
         if message in system or _is_blank(message):
             continue
+        if message["role"] == "tool" and not message.get("content"):
+            message = {**message, "content": NOTHING}  # noqa: PLW2901 - filled in
         if not joined and message["role"] != "user":
             joined.append({"role": "user", "content": EARLIER})
         last = joined[-1] if joined else None

@@ -5,16 +5,14 @@ that Gemini takes, 3 an object of strings. No rank changes what the tool accepts
 checked against the schema as given.
 """
 
-from typing import Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
-from pydantic import JsonValue
 
-from thinker.models.outputschema import NAMED
 from thinker.protocol.messages import JsonObject
 
-SchemaRank: TypeAlias = Literal[0, 1, 2, 3]
-PLAINEST: SchemaRank = 3
+Schema: TypeAlias = dict[str, Any]
+PLAINEST = 3
 MAX_PARTS = 2000  # schemas in one; the rest, and recursive ones, end as any object
 COMBINED = ("anyOf", "oneOf", "allOf")
 DROPPED = frozenset(
@@ -22,23 +20,25 @@ DROPPED = frozenset(
     | {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
     | {"dependentRequired", "dependentSchemas", "contains", "examples", "strict"}
 )
-# What OpenAI's and Gemini's subsets know, by providers.md; limits become words of the description.
-SUBSET = frozenset(
-    {"type", "description", "properties", "required", "items", "enum", "anyOf", "nullable"}
+SHAPES: dict[str, Any] = {"properties": dict, "description": str, "enum": list}
+SHAPES |= dict.fromkeys(COMBINED, list)
+NULL: Schema = {"nullable": True}  # a schema of null alone
+# What Gemini's subset has; other limits become words of the description.
+SUBSET = ("type", "description", "properties", "required", "items", "enum", "anyOf", "nullable")
+SAID = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"),
+    *("format", "minLength", "maxLength", "minItems", "maxItems", "default"),
 )
-LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern")
-LENGTHS = ("format", "minLength", "maxLength", "minItems", "maxItems", "default", "const")
-SAID = (*LIMITS, *LENGTHS)  # keywords that can be said in words
 
 
 def lower_schema(schema: JsonObject, rank: int) -> JsonObject:
-    """Return the schema of a tool's arguments at a rank from 0 to 3."""
+    """Return the schema of a tool's arguments at a rank from 0 to `PLAINEST`."""
     if rank <= 0:
         return schema
     cleaned = _Cleaner(schema).clean_root()
     if rank == 1:
         return cleaned
-    return _take_subset(cleaned) if rank == 2 else _make_flat_object(cleaned)  # noqa: PLR2004 - a rank
+    return _make_flat_object(cleaned) if rank == PLAINEST else _take_subset(cleaned)
 
 
 class _Cleaner:
@@ -49,44 +49,41 @@ class _Cleaner:
         self._parts = 0
         self._open: list[str] = []  # references that are being filled in
 
-    def clean_root(self) -> JsonObject:
-        found = self._clean(self._root)
-        merged = _merge_combinations(found)
-        merged.pop("enum", None)
-        properties = merged.get("properties")
-        return {**merged, "type": "object", "properties": properties or {}}
+    def clean_root(self) -> Schema:
+        found = _merge_combinations(self._clean(self._root))
+        found.pop("enum", None)
+        return {**found, "type": "object", "properties": found.get("properties", {})}
 
-    def _clean(self, schema: JsonValue) -> JsonObject:
+    def _clean(self, schema: object) -> Schema:
         self._parts += 1
         if not isinstance(schema, dict):
             return {}
         reference = str(schema.get("$ref", ""))
         if self._parts > MAX_PARTS or reference in self._open:
             return {"type": "object"}
-        if reference:
-            self._open.append(reference)
-            found = self._clean(self._resolve(reference, schema))
-            self._open.pop()
-            return found
-        return self._clean_plain(schema)
+        if not reference:
+            return self._clean_plain(schema)
+        self._open.append(reference)
+        found = self._clean({**self._resolve(reference), **schema, "$ref": ""})
+        self._open.pop()
+        return found
 
-    def _clean_plain(self, schema: JsonObject) -> JsonObject:
-        found: JsonObject = {}
+    def _clean_plain(self, schema: Schema) -> Schema:
+        found: Schema = {}
         for key, value in schema.items():
-            if key in DROPPED:
+            if key in DROPPED or key == "$ref" or not isinstance(value, SHAPES.get(key, object)):
                 continue
-            if key in NAMED and isinstance(value, dict):
+            if key == "properties":
                 found[key] = {name: self._clean(inner) for name, inner in value.items()}
-            elif key in COMBINED and isinstance(value, list):
-                kept = [self._clean(inner) for inner in value]
-                found["allOf" if key == "allOf" else "anyOf"] = [*kept]
+            elif key in COMBINED:
+                found[key if key == "allOf" else "anyOf"] = [self._clean(one) for one in value]
             elif key in ("items", "prefixItems"):
                 found["items"] = self._clean_items(schema)
             else:
                 found[key] = value
         return _normalize(found)
 
-    def _clean_items(self, schema: JsonObject) -> JsonObject:
+    def _clean_items(self, schema: Schema) -> Schema:
         """Return one schema for all items; those of a tuple become alternatives."""
         items = schema.get("items")
         places = items if isinstance(items, list) else schema.get("prefixItems")
@@ -94,140 +91,115 @@ class _Cleaner:
             return self._clean(items) or {"type": "string"}
         kinds = [self._clean(place) for place in places]
         alike = [kind for at, kind in enumerate(kinds) if kind not in kinds[:at]]
-        return alike[0] if len(alike) == 1 else {"anyOf": [*alike]}
+        return alike[0] if len(alike) == 1 else {"anyOf": alike}
 
-    def _resolve(self, reference: str, schema: JsonObject) -> JsonObject:
-        """Return the target of a reference in the same schema with the keywords beside it."""
-        target: JsonValue = self._root
+    def _resolve(self, reference: str) -> Schema:
+        """Return the target of a reference in the same schema; empty for others."""
+        target: Any = self._root
         for part in reference.removeprefix("#").strip("/").split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
             target = target.get(name) if isinstance(target, dict) and name else target
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**target, **beside} if isinstance(target, dict) else beside
+        return target if isinstance(target, dict) else {}
 
 
-def _normalize(schema: JsonObject) -> JsonObject:
-    """Write constants as lists, and types with null as one type."""
+def _normalize(schema: Schema) -> Schema:
+    """Write constants as lists, types with null as one type, and leave out what is malformed."""
     found = dict(schema)
-    if "const" in found:
-        found.setdefault("enum", [found.pop("const")])
-        found.pop("const", None)
-    kinds, values = found.get("type"), found.get("enum")
-    if kinds is None and isinstance(values, list) and values:
-        whole = all(type(value) is int for value in values)
-        found["type"] = kinds = "integer" if whole else "string"
-    if isinstance(kinds, list):
-        others = [kind for kind in kinds if kind != "null"]
-        found["type"] = others[0] if others else "string"
-        if len(others) > 1:
-            found.pop("type")
-            alternatives: list[JsonValue] = [{"type": kind} for kind in others]
-            found["anyOf"] = alternatives
-        if len(others) < len(kinds):
-            found["nullable"] = True
-    if "anyOf" in found and found.get("type") != "object":
-        found.pop("type", None)  # Moonshot takes it only in the branches
-    if found.get("type") == "array":
+    constant = [found.pop("const")] if "const" in found else None
+    values = found.setdefault("enum", constant) if constant else found.get("enum")
+    kinds = found.pop("type", None)
+    if kinds is None and values:
+        kinds = "integer" if all(type(value) is int for value in values) else "string"
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    named = [kind for kind in kinds if isinstance(kind, str) and kind != "null"]
+    if "array" in named:
         found.setdefault("items", {"type": "string"})
-    names = found.get("properties", {})
-    if not isinstance(names, dict):
-        names = {}
-        del found["properties"]
+    if len(named) == 1 and ("anyOf" not in found or named == ["object"]):
+        found["type"] = named[0]  # Moonshot takes it only in the branches
+    elif len(named) > 1:
+        items = {"items": found.pop("items", {})}
+        found["anyOf"] = [{"type": kind} | (items if kind == "array" else {}) for kind in named]
+    if "null" in kinds:
+        found["nullable"] = True
     required = found.pop("required", None)
-    listed = required if isinstance(required, list) else []
-    if kept := [name for name in listed if isinstance(name, str) and name in names]:
-        found["required"] = [*kept]
-    return found
+    return _require_known(_fold_null(found), required)
 
 
-def _merge_combinations(schema: JsonObject) -> JsonObject:
+def _fold_null(schema: Schema) -> Schema:
+    """Write null among alternatives as one word of the others."""
+    rest = [part for part in schema.get("anyOf", ()) if part != NULL]
+    if not rest or len(rest) == len(schema["anyOf"]):
+        return schema
+    beside = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**(rest[0] if len(rest) == 1 else {"anyOf": rest}), **beside, **NULL}
+
+
+def _require_known(schema: Schema, required: object) -> Schema:
+    """Return the schema with those required properties that it has."""
+    listed, names = required if isinstance(required, list) else [], schema.get("properties", {})
+    kept = [name for name in listed if isinstance(name, str) and name in names]
+    return {**schema, "required": list(dict.fromkeys(kept))} if kept else schema
+
+
+def _merge_combinations(schema: Schema) -> Schema:
     """Merge the alternatives of an object into one object with the properties of all."""
     found = {key: value for key, value in schema.items() if key not in COMBINED}
-    properties = found.get("properties")
-    united: JsonObject = dict(properties) if isinstance(properties, dict) else {}
-    required = found.get("required")
-    needed = [*required] if isinstance(required, list) else []
+    united, needed = dict(found.get("properties", {})), list(found.pop("required", ()))
     for key in COMBINED:
-        parts = schema.get(key)
-        branches = (
-            [_merge_combinations(part) for part in parts if isinstance(part, dict)]
-            if (isinstance(parts, list))
-            else []
-        )
-        musts: list[list[JsonValue]] = []
+        branches = [_merge_combinations(part) for part in schema.get(key, ())]
         for branch in branches:
-            inner, must = branch.get("properties"), branch.get("required")
-            for name, value in inner.items() if isinstance(inner, dict) else ():
-                united[name] = _unite(united.get(name), value)
-            musts.append(must if isinstance(must, list) else [])
-        if musts and key == "allOf":
-            needed += [name for must in musts for name in must if name not in needed]
-        elif musts:
-            shared = [name for name in musts[0] if all(name in must for must in musts)]
-            needed += [name for name in shared if name not in needed]
-    if united:
-        found["properties"] = united
-    if kept := [name for name in needed if name in united]:
-        found["required"] = [*kept]
-    return found
+            for name, value in branch.get("properties", {}).items():
+                united[name] = _unite(united[name], value) if name in united else value
+        musts = [branch.get("required", []) for branch in branches]
+        every = key == "allOf"
+        needed += [
+            name for must in musts for name in must if every or all(name in one for one in musts)
+        ]
+    return _require_known({**found, "properties": united} if united else found, needed)
 
 
-def _unite(one: JsonValue, other: JsonValue) -> JsonValue:
+def _unite(one: Schema, other: Schema) -> Schema:
     """Return a schema for both; values that tell alternatives apart become one list."""
-    if not isinstance(one, dict) or not isinstance(other, dict) or one == other:
-        return other if one is None else one
-    ours, theirs = one.get("enum"), other.get("enum")
-    if isinstance(ours, list) and isinstance(theirs, list):
-        return {**one, "enum": [*ours, *(value for value in theirs if value not in ours)]}
-    return {"anyOf": [one, other]}
+    if "enum" in one and "enum" in other:
+        values = [*one["enum"], *(value for value in other["enum"] if value not in one["enum"])]
+        return {**one, "enum": values}
+    return one if one == other else {"anyOf": [one, other]}
 
 
-def _take_subset(schema: JsonObject) -> JsonObject:
+def _take_subset(schema: Schema) -> Schema:
     """Return a clean schema with the keywords of `SUBSET` only; others become words."""
-    found = {key: value for key, value in schema.items() if key in SUBSET}
     words = [f"{key}: {_write(schema[key])}" for key in SAID if key in schema]
-    if "allOf" in schema:
-        found = {key: value for key, value in _merge_combinations(schema).items() if key in SUBSET}
-    values, properties = found.get("enum"), found.get("properties")
-    parts, items = found.get("anyOf"), found.get("items")
-    if isinstance(values, list) and not all(isinstance(value, str) for value in values):
-        del found["enum"]
-        words.append("one of: " + ", ".join(map(_write, values)))
-    if isinstance(properties, dict):
-        found["properties"] = {
-            name: _take_subset(inner) if isinstance(inner, dict) else {"type": "string"}
-            for name, inner in properties.items()
-        }
-    if isinstance(parts, list):
-        kept: list[JsonValue] = [_take_subset(part) for part in parts if isinstance(part, dict)]
-        found["anyOf"] = kept
-    if isinstance(items, dict):
-        found["items"] = _take_subset(items)
+    merged = _merge_combinations(schema) if "allOf" in schema else schema
+    found = {key: value for key, value in merged.items() if key in SUBSET}
+    if not all(isinstance(value, str) for value in found.get("enum", ())):
+        words.append("one of: " + ", ".join(map(_write, found.pop("enum"))))
+    if "properties" in found:
+        properties = found["properties"].items()
+        found["properties"] = {name: _take_subset(inner) for name, inner in properties}
+    if "anyOf" in found:
+        found["anyOf"] = [_take_subset(part) for part in found["anyOf"]]
+    if "items" in found:
+        found["items"] = _take_subset(found["items"])
     if not found.keys() & {"type", "anyOf"}:
         found["type"] = "object" if "properties" in found else "string"
     return _describe(found, words)
 
 
-def _make_flat_object(schema: JsonObject) -> JsonObject:
+def _make_flat_object(schema: Schema) -> Schema:
     """Return an object of strings; what is not a string is asked for as JSON."""
-    properties = schema.get("properties")
-    found: JsonObject = {}
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
-        given = inner if isinstance(inner, dict) else {}
-        about = given.get("description")
-        plain: JsonObject = {"type": "string", **({"description": about} if about else {})}
-        simple = given.get("type") == "string" and not given.keys() - {"type", "description"}
-        found[name] = plain if simple else _describe(plain, ["as JSON of: " + _write(given)])
-    flat: JsonObject = {"type": "object", "properties": found}
-    return {**flat, "required": schema["required"]} if schema.get("required") else flat
+    found: Schema = {}
+    for name, given in schema["properties"].items():
+        plain = {"type": "string"} | {key: given[key] for key in ("description",) if key in given}
+        found[name] = (
+            plain if plain == given else _describe(plain, [f"as JSON of: {_write(given)}"])
+        )
+    return _require_known({"type": "object", "properties": found}, schema.get("required"))
 
 
-def _describe(schema: JsonObject, words: list[str]) -> JsonObject:
-    if not words:
-        return schema
-    about = schema.get("description")
-    return {**schema, "description": " ".join(filter(None, (str(about or ""), *words)))[:1000]}
+def _describe(schema: Schema, words: list[str]) -> Schema:
+    about = " ".join(filter(None, (schema.get("description"), *words)))
+    return {**schema, "description": about[:1000]} if words else schema
 
 
-def _write(value: JsonValue) -> str:
+def _write(value: object) -> str:
     return orjson.dumps(value).decode()

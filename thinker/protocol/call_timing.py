@@ -20,7 +20,8 @@ class CallTiming(Frozen):
     """A call with all its attempts, the last of which was answered; a demo model makes none.
 
     ``first`` is the time of the first event of a streamed answer. ``sent`` and ``got`` are the
-    sizes of all request and answer bodies, in bytes.
+    sizes of all request and answer bodies, in bytes. ``effort`` is the effort that was asked for,
+    in words; empty for the provider's own.
     """
 
     began: int
@@ -29,3 +30,4 @@ class CallTiming(Frozen):
     attempts: tuple[CallAttempt, ...] = ()
     sent: int = 0
     got: int = 0
+    effort: str = ""

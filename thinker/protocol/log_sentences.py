@@ -61,6 +61,8 @@ SENTENCES = {
     "model_fallback": "{model} failed, {next_model} takes over: {error}",
     "model_failed": "{model} gave no answer: {error}",
     "circuit_breaker": "{model}: circuit breaker {state}; open means no calls for a minute",
+    "request_form_changed": "{model} refused the tools or the history of a request, which is sent"
+    " again in another form: {words}",
     "tool_calls_as_text": "{model} takes no tools, so they are described in words: {why}",
     "pictures_refused": "{model} takes no pictures, so it gets their place only: {error}",
     "embeddings_unavailable": "facts are found only by their words: {problem}",

@@ -347,6 +347,10 @@ class Reasoning(Frozen):
         """Whether the reasoning is stored with the step."""
         return self.include or not self.exclude
 
+    def describe_effort(self) -> str:
+        """Return how much the model is to reason, such as "low" or "4096 tokens"; or nothing."""
+        return (self.effort or "") if self.max_tokens is None else f"{self.max_tokens} tokens"
+
     def replace_effort(self, effort: Effort) -> "Reasoning":
         """Return the same with another effort."""
         budget = isinstance(effort, int)

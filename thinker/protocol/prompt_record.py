@@ -17,13 +17,6 @@ class ModelSettings(Frozen):
     parallel: bool
     reasoning: Reasoning | None = None
 
-    def describe_effort(self) -> str:
-        """Return how much the model was to reason, such as "low" or "4096 tokens"; or nothing."""
-        wanted = self.reasoning or Reasoning()
-        if wanted.max_tokens is not None:
-            return f"{wanted.max_tokens} tokens"
-        return wanted.effort or ""
-
 
 class PromptRecord(Frozen):
     """The layers of a turn's prompt, in order, and the names of the tools offered.

@@ -24,6 +24,7 @@ Ability: TypeAlias = Literal[
     "speech",
     "drawing",
 ]
+BlankContent: TypeAlias = Literal["null", "empty", "absent"]
 ReturnScope: TypeAlias = Literal["calls", "turn", "always", "never"]
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 
@@ -38,8 +39,8 @@ class RequestRules:
     unless it came with extra fields, and schemas of tools at ``schema_rank``.
     ``checks_arguments``: the server rejects ``"5"`` for a number, so schemas are relaxed for it.
     ``cache_key``: the server accepts a ``prompt_cache_key``; ``cache_marks``: marks of where a
-    cached prompt ends. ``output_beside_tools``: its models still call tools when a schema of the
-    answer is sent.
+    cached prompt ends; ``cache_header`` names the header of a conversation.
+    ``output_beside_tools``: its models still call tools when a schema of the answer is sent.
 
     ``send_back`` says with which messages the fields go back that came with them, ``back_fill``
     what stands for missing ones, and ``think_tags`` that reasoning goes back in the text.
@@ -59,7 +60,7 @@ class RequestRules:
     send_back: ReturnScope = "calls"
     back_fill: Mapping[str, Any] = field(default_factory=dict)
     think_tags: bool = False
-    content_when_calls: Literal["null", "empty", "absent"] = "null"
+    content_when_calls: BlankContent = "null"
     note_after_tool: bool = False
     joined: bool = False
     effort: Mapping[str, Any] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class RequestRules:
     checks_arguments: bool = False
     cache_key: bool = False
     cache_marks: bool = False
+    cache_header: str = ""
     output_beside_tools: bool = False
 
 

@@ -195,6 +195,8 @@ def _describe_timing(timing: CallTiming) -> Iterable[str]:
     if failed:
         why = "; ".join(dict.fromkeys(attempt.error for attempt in failed))
         yield f"attempt {len(timing.attempts)}, before it {why}"
+    if timing.effort:
+        yield f"effort {timing.effort}"
     if timing.sent:
         yield f"{timing.sent / 1000:.1f} + {timing.got / 1000:.1f} kB"
 

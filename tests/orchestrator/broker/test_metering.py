@@ -1,6 +1,7 @@
 """What an answer used, counted on its way."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -145,3 +146,18 @@ def test_sound_and_pictures_count_what_their_answer_says() -> None:
     assert counted(told, "stated", streamed=False) == ("", Usage(prompt=14, completion=5), False)
     assert counted(b'{"text": "hi"}', "stated", streamed=False) == ("", Usage(), False)
     assert counted(b"OggS\ndata: x\n" * 9, "stated") == ("", Usage(), False)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"usage": {"prompt_tokens": 90, "completion_tokens": 12, "prompt_cache_hit_tokens": 40}},
+        {"usage": {"prompt_tokens": 90, "completion_tokens": 12, "cached_tokens": 40}},
+        {"usage": {"prompt_tokens": 90, "completion_tokens": 12, "cache_read_input_tokens": 40}},
+        {"choices": [{"usage": COUNTS}]},
+        {"x_groq": {"usage": COUNTS}},
+    ],
+)
+def test_tokens_from_a_cache_are_found_under_every_name(fields: dict[str, Any]) -> None:
+    """Those of DeepSeek and Moonshot, of Claude behind a proxy, and in other places."""
+    assert counted(chunk(**fields))[1] == OPENAI

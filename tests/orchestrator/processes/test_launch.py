@@ -230,6 +230,7 @@ def test_worker_reads_back_what_the_definition_says(tmp_path: Path) -> None:
         model="m",
         temperature=0,
         max_steps=3,
+        effort="high",
         system_prompt="Be brief.",
         skills=("a*",),
         limits={"maxTokensPerTurn": 9},
@@ -242,7 +243,12 @@ def test_worker_reads_back_what_the_definition_says(tmp_path: Path) -> None:
         "m",
         0,
     )
-    assert (read.max_steps, read.skills, read.max_tokens_per_turn) == (3, ("a*",), 9)
+    assert (read.effort, read.max_steps, read.skills, read.max_tokens_per_turn) == (
+        "high",
+        3,
+        ("a*",),
+        9,
+    )
     assert (read.cost_control_enabled, read.cost_hard_cap_per_hour) == (True, 20_000)
     assert read.user_timezone == "Asia/Tokyo"
     assert read.system_prompt_path == spec.prompt_path

@@ -24,6 +24,7 @@ metadata:
     misfire_limit: 3
     notify_chat_id: 123
   max_steps: 5
+  effort: low
 ---
 Say what is on today.
 """
@@ -43,6 +44,8 @@ def test_skill_file_becomes_a_task() -> None:
     assert (found.parsed_trigger, found.timezone) == (Cron("0 8 * * *"), "Europe/Warsaw")
     assert found.notify == Notify(channel="telegram", chat_id="123")
     assert (found.required_tools, found.max_steps) == (("search_memories",), 5)
+    assert (found.effort, spec(interval_minutes=5, effort="4096").effort) == ("low", 4096)
+    assert spec(interval_minutes=5, effort="").effort is None
     assert (found.misfire, found.misfire_limit) == ("all", 3)
     assert TaskSpec.model_validate_json(found.model_dump_json()) == found
 
@@ -103,6 +106,7 @@ def test_plan_of_one_call_needs_no_model() -> None:
         ({"timezone": "Mars/Base"}, "use one such as Europe/Berlin"),
         ({"timezone": "../etc/passwd"}, "use one such as Europe/Berlin"),
         ({"max_steps": 51}, "max_steps: "),
+        ({"effort": "huge"}, "effort"),
         ({"misfire": "never"}, "misfire: "),
         ({"execution_plan": [{"tool_name": "a"}]}, "needs a toolName"),
         ({"in_hours": 1e12}, "is not a date"),

@@ -36,9 +36,9 @@ async def test_a_task_is_sent_to_its_worker_without_the_tools_that_send(tmp_path
 
     async with turn_bench(tmp_path) as bench:
         worker = bench.scripted(told)
-        await fire(bench, max_steps=3)
+        await fire(bench, max_steps=3, effort="low")
         await bench.until_state("replied")
-        assert [run.max_steps for run in worker.runs] == [3]
+        assert [(run.max_steps, run.asked.effort) for run in worker.runs] == [(3, "low")]
         await bench.dispatcher.wait_idle()
         assert bench.tasks_ended == ["task"]
         assert bench.channel.sent == []

@@ -27,7 +27,7 @@ def test_every_field_is_read() -> None:
         text(
             "license: MIT\ncompatibility: needs git\nallowed-tools: Bash(git:*) Read\n"
             "metadata:\n  keywords: [Review, Code Review]\n  priority: 5\n"
-            "  trigger_config: {schedule: '0 9 * * *'}\n  max_steps: 4\n"
+            "  trigger_config: {schedule: '0 9 * * *'}\n  max_steps: 4\n  effort: 2000\n"
             "  execution_plan:\n    - {id: s, toolName: t, parameters: {a: 1}}"
         ),
         "a",
@@ -35,7 +35,7 @@ def test_every_field_is_read() -> None:
     assert (skill.license, skill.compatibility) == ("MIT", "needs git")
     assert skill.allowed_tools == skill.required_tools == ("Bash(git:*)", "Read")
     assert skill.keywords == ("review", "code review")
-    assert (skill.priority, skill.max_steps) == (5, 4)
+    assert (skill.priority, skill.max_steps, skill.effort) == (5, 4, 2000)
     assert skill.trigger_config == {"schedule": "0 9 * * *"}
     assert skill.execution_plan == ({"id": "s", "toolName": "t", "parameters": {"a": 1}},)
 

@@ -13,8 +13,11 @@ from thinker.models.endpoint import ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.messages import (
     AssistantMessage,
+    Extras,
     Image,
+    JsonObject,
     Message,
+    Reasoning,
     ToolCall,
     ToolChoice,
     ToolResult,
@@ -280,3 +283,32 @@ async def test_errors_are_classified_alike_by_status_and_by_event(
             await claude.complete(ask([]))
         await claude.aclose()
     assert type(caught.value) is expected
+
+
+def thinking(*conversation: Message, model: str = "claude-sonnet-4-5") -> Any:
+    """Return the thinking that is asked for after these messages."""
+    asked = ModelRequest(
+        system="", messages=conversation, tools=(TOOL,), reasoning=Reasoning(effort="low")
+    )
+    return build_request_body(Account(PROVIDERS["anthropic"], model), asked).get("thinking")
+
+
+def test_thinking_is_off_in_a_turn_whose_calls_another_model_made() -> None:
+    """After a fallback within the turn; the next turn thinks again."""
+    question, result = (
+        UserMessage(content="q"),
+        ToolResult(call_id="1", name="get_time", content="noon"),
+    )
+    made = AssistantMessage(tool_calls=(ToolCall(id="1", name="get_time"),))
+    thought: JsonObject = {"type": "thinking", "thinking": "", "signature": "c2ln"}
+    sonnet = "anthropic@api.anthropic.com/claude-sonnet-4-5"
+    signed = Extras(origin=sonnet, fields={"blocks": [thought, None]})
+    own = made.model_copy(update={"extras": signed})
+    assert thinking(question, own, result) == {"type": "enabled", "budget_tokens": 2048}
+    assert thinking(question, made, result) is None
+    assert thinking(question, made, result, question) is not None
+    assert thinking(question, own, result, model="claude-opus-4-5") is None
+    opus = Extras(origin="anthropic@api.anthropic.com/claude-opus-4-7", fields={"blocks": [None]})
+    unthought = made.model_copy(update={"extras": opus})
+    assert thinking(question, unthought, result, model="claude-opus-4-7") == {"type": "adaptive"}
+    assert thinking(question, own, result, model="claude-opus-4-7") is None

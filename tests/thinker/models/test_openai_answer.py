@@ -6,9 +6,10 @@ import orjson
 import pytest
 
 from thinker.models.base import ModelResponse
+from thinker.models.came_with import MAX_EXTRAS
 from thinker.models.collector import MAX_TEXT
 from thinker.models.openai_answer import OpenAIAnswer
-from thinker.protocol.messages import ToolCall, Usage
+from thinker.protocol.messages import Extras, ToolCall, Usage
 
 
 def whole(message: dict[str, Any], finish: str | None = "stop", **fields: Any) -> ModelResponse:
@@ -205,3 +206,29 @@ def test_what_is_no_completion_is_refused(data: bytes) -> None:
     """The endpoint turns it into a retryable failure."""
     with pytest.raises(ValueError, match=r".+"):
         OpenAIAnswer("groq", "m").feed(data)
+
+
+def test_too_much_that_came_with_an_answer_is_dropped_with_a_note() -> None:
+    """Half a signature would be refused."""
+    response = whole({"content": "hi", "opaque": "x" * MAX_EXTRAS})
+    assert response.message.extras is None
+    (lost,) = response.degraded
+    assert (lost.kind, lost.subject) == ("history", "reasoning")
+    assert "bytes" in lost.what
+
+
+def test_what_came_with_an_answer_and_its_calls_is_kept() -> None:
+    """Fields that have a place of their own are not."""
+    call = {"id": "1", "function": {"name": "a", "arguments": "{}"}, "extra_content": {"g": "s"}}
+    response = whole(
+        {
+            "role": "assistant",
+            "content": None,
+            "annotations": [],
+            "opaque": "x",
+            "tool_calls": [call],
+        }
+    )
+    assert response.message.extras == Extras(origin="", fields={"opaque": "x"})
+    assert response.message.tool_calls[0].extras == {"extra_content": {"g": "s"}}
+    assert whole({"content": "hi"}).message.extras is None

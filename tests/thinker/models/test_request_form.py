@@ -15,6 +15,7 @@ from thinker.protocol.messages import (
     AssistantMessage,
     Extras,
     JsonObject,
+    Reasoning,
     ToolChoice,
     ToolSpec,
     UserMessage,
@@ -135,3 +136,24 @@ async def test_lone_surrogates_are_left_out_of_a_request() -> None:
         await model.aclose()
     assert api.requests[0].body["messages"][0]["content"] == "abc"
     assert len(api.requests[0].body["tools"]) == len(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("model", "recorded", "lost"), [("openai/gpt-oss-20b", "low", []), ("llama", "", ["effort"])]
+)
+async def test_effort_of_a_call_is_recorded_with_it_unless_it_was_refused(
+    model: str, recorded: str, lost: list[str]
+) -> None:
+    """The trace shows it beside the tokens; a refused one is told as lost."""
+
+    def refuses(body: dict[str, Any]) -> str | None:
+        wrong = body["model"] == "llama" and "reasoning_effort" in body
+        return "reasoning_effort is not supported with this model" if wrong else None
+
+    async with StrictApi(refuses) as api:
+        asked = ask(reasoning=Reasoning(effort="low"))
+        one = OpenAIChat(PROVIDERS["groq"], model, f"{api.url}/v1", "key")
+        response = await one.complete(asked)
+        await one.aclose()
+    assert asked.meter.build_timing().effort == recorded
+    assert [found.subject for found in response.degraded] == lost

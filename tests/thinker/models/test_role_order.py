@@ -4,11 +4,19 @@ from typing import Any
 
 import pytest
 
-from thinker.models.role_order import EARLIER, GO_ON, SEEN, join_roles, separate_tool_results
+from thinker.models.role_order import (
+    EARLIER,
+    GO_ON,
+    NOTHING,
+    SEEN,
+    join_roles,
+    separate_tool_results,
+)
 
 PICTURE: Any = {"type": "image_url", "image_url": {"url": "data:"}}
 CALL: Any = {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}
 RESULT: Any = {"role": "tool", "tool_call_id": "1", "content": ""}
+FILLED: Any = {**RESULT, "content": NOTHING}
 
 
 def user(content: Any) -> Any:
@@ -32,7 +40,7 @@ def said(content: Any) -> Any:
             [user("a"), user([PICTURE])],
             [user([{"type": "text", "text": "a"}, PICTURE])],
         ),
-        ([user("a"), CALL, RESULT, RESULT], [user("a"), CALL, RESULT, RESULT]),
+        ([user("a"), CALL, RESULT, RESULT], [user("a"), CALL, FILLED, FILLED]),
         (
             [user("a"), {"role": "system", "content": "x"}, said("b"), user("c")],
             [{"role": "system", "content": "x"}, user("a"), said("b"), user("c")],

@@ -10,6 +10,7 @@ from thinker.models.schema_ranks import PLAINEST, lower_schema
 from thinker.protocol.messages import JsonObject
 
 TEXT: JsonObject = {"type": "string"}
+INTEGER: JsonObject = {"type": "integer"}
 UNION: JsonObject = {
     "type": "object",
     "properties": {"id": TEXT},
@@ -76,7 +77,8 @@ def test_references_are_filled_in_and_recursive_ones_end() -> None:
     [
         ({"type": ["integer", "null"]}, {"type": "integer", "nullable": True}),
         ({"type": "array"}, {"type": "array", "items": TEXT}),
-        ({"oneOf": [TEXT, {"type": "null"}]}, {"anyOf": [TEXT, {"type": "null"}]}),
+        ({"oneOf": [TEXT, {"type": "null"}]}, {"type": "string", "nullable": True}),
+        ({"oneOf": [TEXT, INTEGER]}, {"anyOf": [TEXT, INTEGER]}),
         ({"type": "string", "anyOf": [TEXT]}, {"anyOf": [TEXT]}),
         ({"type": "array", "items": [TEXT, TEXT]}, {"type": "array", "items": TEXT}),
         ({"type": "array", "prefixItems": [TEXT]}, {"type": "array", "items": TEXT}),

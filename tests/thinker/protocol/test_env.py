@@ -29,6 +29,7 @@ SETTINGS = st.builds(
     fallback_models=st.lists(TEXT, max_size=3).map(tuple),
     temperature=FINITE,
     max_steps=st.integers(),
+    effort=st.none() | st.integers(0, 99) | st.sampled_from(("off", "low", "medium", "high")),
     tool_calls=st.sampled_from(["native", "text", "auto"]),
     structured_output=st.sampled_from(["native", "text", "auto"]),
     prompt_layout=st.sampled_from(["system", "cached"]),

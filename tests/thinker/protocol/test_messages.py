@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from thinker.protocol.messages import (
     MESSAGE,
     AssistantMessage,
+    Extras,
     Image,
     Message,
     SideEffect,
@@ -50,6 +51,16 @@ def test_field_of_a_newer_version_is_passed_over() -> None:
     """A turn recorded by a newer version can be resumed by this one."""
     newer = {"role": "user", "content": "hi", "mood": "good"}
     assert MESSAGE.validate_python(newer) == UserMessage(content="hi")
+
+
+def test_extras_are_kept_with_a_message_and_take_no_place_without() -> None:
+    """Messages of older journals have none."""
+    call = ToolCall(id="1", name="look", extras={"extra_content": {"google": "sig"}})
+    extras = Extras(origin="gemini@host/gemini-3", fields={"blocks": [None]})
+    message = AssistantMessage(tool_calls=(call,), extras=extras)
+    assert MESSAGE.validate_json(message.model_dump_json()) == message
+    assert "extras" not in AssistantMessage(tool_calls=(ToolCall(id="1", name="a"),)).model_dump()
+    assert MESSAGE.validate_python({"role": "assistant", "content": "a"}).content == "a"
 
 
 def test_unknown_role_is_refused() -> None:

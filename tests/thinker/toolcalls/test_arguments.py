@@ -23,6 +23,10 @@ def tool(*required: str, **properties: Any) -> dict[str, Any]:
     ("schema", "given_value", "expected"),
     [
         (INTEGER, "5", 5),
+        ({"type": "object"}, ' {"a": [1]}', {"a": [1]}),
+        ({"type": "array"}, "[1, 2]", [1, 2]),
+        ({"type": "array"}, "[1, 2", "[1, 2"),
+        ({"type": ["object", "string"]}, '{"a": 1}', '{"a": 1}'),
         (INTEGER, " -5 ", -5),
         (INTEGER, "5.5", "5.5"),
         (INTEGER, "five", "five"),

@@ -13,6 +13,7 @@ from thinker.formats.prompts import fields
 from thinker.formats.prompts.problem import DefinitionProblem
 from thinker.formats.prompts.sources import Source
 from thinker.formats.prompts.tooluse import ToolEntry
+from thinker.protocol.messages import EffortLevel
 
 INHERIT = "inherit"  # as ``model``: the model of the agent that uses the definition
 DEFAULT_RECENT_IMAGES = (
@@ -51,7 +52,7 @@ class Variable(fields.Definition):
 class ReasoningSettings(fields.Definition):
     """Extended thinking: its effort, and whether the reply and the history contain it."""
 
-    effort: Literal["low", "medium", "high"] | None = None
+    effort: EffortLevel | None = None
     max_tokens: fields.TokenCount | None = None
     exclude: StrictBool = False
     include: StrictBool = False

@@ -374,6 +374,8 @@ def _list_timing_facts(step: TimelineStep) -> Iterator[tuple[str, h.Node]]:
         return
     if timing.first is not None:
         yield "first word", figures.format_span(timing.first - timing.began)
+    if timing.effort:
+        yield "effort", timing.effort
     if timing.sent:
         yield "sent, got", f"{figures.format_size(timing.sent)}, {figures.format_size(timing.got)}"
     for number, attempt in enumerate(timing.attempts, 1):

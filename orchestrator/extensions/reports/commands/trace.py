@@ -102,7 +102,8 @@ def _print_prompts(prompts: list[RecordedPrompt]) -> None:
             first, last = record.history
             print_text(f"── history · messages {first} to {last} of the journal ──")
         settings = record.prompt.settings
-        if settings is not None and (effort := settings.describe_effort()):
+        reasoning = None if settings is None else settings.reasoning
+        if reasoning is not None and (effort := reasoning.describe_effort()):
             typer.echo(f"── effort {effort} ──")
         if record.prompt.best_score is not None:
             typer.echo(

@@ -135,7 +135,7 @@ def _format_purpose(day: UsageDay) -> str:
 
 def _format_cached_part(day: UsageDay) -> str:
     known = day.prompt_tokens and day.cached_tokens  # many providers do not report it
-    return f"{day.cached_tokens / day.prompt_tokens:.0%}" if known else ""
+    return f"{day.cached_tokens / day.prompt_tokens:.0%}" if known else "-"
 
 
 def _format_dollars(item: UsageDay) -> str:

@@ -69,13 +69,14 @@ def test_trace_shows_what_each_model_call_took(home: Path) -> None:
     failed = CallAttempt(model="a/b", began=1, ended=40, status=429, error="a answered 429")
     attempts = (failed, CallAttempt(model="a/b", began=1040, ended=2_100, status=200))
     timing = CallTiming(began=0, ended=2_101, first=1_500, attempts=attempts, sent=12_345, got=678)
+    timing = timing.model_copy(update={"effort": "low"})
     db = connection_in(home)
     db.execute("UPDATE step SET timing = ? WHERE seq = 3", (timing.model_dump_json(),))
     db.close()
     shown = " ".join(command(home, "trace", "6").stdout.split())
     assert (
         "00:00:25.000 step 3 done 2101 model demo/demo, 100 + 10 tokens, first token after 1500 ms,"
-        " attempt 2, before it a answered 429, 12.3 + 0.7 kB, request req_1"
+        " attempt 2, before it a answered 429, effort low, 12.3 + 0.7 kB, request req_1"
     ) in shown
     events = json.loads(command(home, "trace", "6", "--json").stdout)["events"]
     found = {event["number"]: event["timing"] for event in events if event["kind"] == "step"}

@@ -41,7 +41,7 @@ def test_days_are_summed_by_agent_with_what_is_not_known(home: Path) -> None:
     """Cache hits are a share of the prompt; calls without a price make the sum unsure."""
     rows = [line.split() for line in command(home, "usage").stdout.splitlines()]
     assert [row[1:] for row in rows if row[1:2] == ["home"]] == [
-        ["home", "1", "8", "0%", "0", "0.0000"]
+        ["home", "1", "8", "-", "0", "0.0000"]
     ]
     work = [row[1:] for row in rows if row[1:2] == ["work"]]
     assert work[0][:3] == ["work", "1", "9"]
