@@ -9,7 +9,6 @@ from pydantic import (
     PrivateAttr,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -36,12 +35,6 @@ from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import Effort, WhileBusy
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
-SMALL_PROFILE = {
-    "allowedTools": ("get_time", "schedule_task", "search_memories", "store_fact"),
-    "skills": (),
-    "factExtraction": {"enabled": False},
-    "maxOutputTokens": 512,
-}
 F = TypeVar("F", bound=ConfigModel)
 TURN_MINUTES, LOCAL_TURN_MINUTES = 15, 60
 CHOOSES_MODEL = frozenset({"auto", "demo"})  # providers that need no model in the file
@@ -101,6 +94,15 @@ class FactExtraction(ConfigModel):
     """Minutes without a message after which a conversation counts as quiet."""
     max_turns: int = Field(10, ge=2, le=50)
     """Turns in one model call; more turns take several calls."""
+
+
+# Fields of agents with the profile "small", unless the file sets them.
+SMALL_PROFILE: Mapping[str, object] = {
+    "allowed_tools": ("get_time", "schedule_task", "search_memories", "store_fact"),
+    "skills": (),
+    "fact_extraction": FactExtraction(enabled=False),
+    "max_output_tokens": 512,
+}
 
 
 class AgentDefinition(ConfigModel):
@@ -207,8 +209,11 @@ class AgentDefinition(ConfigModel):
     _providers: Mapping[str, Provider] = PrivateAttr(PROVIDERS)
 
     def model_post_init(self, context: object, /) -> None:
-        """Note the id in the file, which a subagent's copy keeps, and the file's providers."""
+        """Apply the profile; note the id, which a subagent's copy keeps, and the providers."""
         self._configured_id = self.agent_id
+        if self.profile == "small":
+            missing = SMALL_PROFILE.keys() - self.model_fields_set
+            vars(self).update({name: SMALL_PROFILE[name] for name in missing})
         if isinstance(context, Mapping):
             self._providers = context
 
@@ -242,14 +247,6 @@ class AgentDefinition(ConfigModel):
     def get_fields(self, model: type[F]) -> F:
         """Return the fields of an extension's ``model``; defaults if the file has none."""
         return self if isinstance(self, model) else model()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_profile(cls, value: object) -> object:
-        """Fill in what the profile says, where the file says nothing."""
-        if not isinstance(value, dict) or value.get("profile") != "small":
-            return value
-        return {**SMALL_PROFILE, **value}
 
     @field_validator("model")
     @classmethod

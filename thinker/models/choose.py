@@ -12,8 +12,8 @@ from thinker.http.exchange import Network
 from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
+from thinker.models.call_limits import choose_timeouts
 from thinker.models.demo import DemoModel
-from thinker.models.endpoint import choose_timeouts
 from thinker.models.fitting import FittingModel
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
@@ -128,7 +128,10 @@ def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "Medi
 
 
 def _find_served_endpoint(
-    settings: ThinkerSettings, environ: Mapping[str, str], use: ServedUse, model: ServedModel
+    settings: ThinkerSettings,
+    environ: Mapping[str, str],
+    use: ServedUse,
+    model: ServedModel,
 ) -> ServedModelEndpoint:
     """Return the endpoint of an additional model.
 

@@ -27,7 +27,6 @@ from thinker.models.request_form import MAX_FORMS, RequestForm
 from thinker.models.streaming import EventReader
 from thinker.protocol import model_endpoints
 from thinker.protocol.degradations import WORDS, Degradation
-from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject, ToolSpec
 from thinker.protocol.notices import FailureKind
 from thinker.protocol.providers import Provider
@@ -56,15 +55,6 @@ class ModelTimeouts(NamedTuple):
 
 
 STANDARD_TIMEOUTS = ModelTimeouts()
-# A local server may have to load the model, and a slow board reads 5 to 10 tokens a second.
-LOCAL_TIMEOUTS = ModelTimeouts(first_token=900.0, idle=300.0, total=3600.0)
-
-
-def choose_timeouts(provider: Provider, url: str) -> ModelTimeouts:
-    """Return the deadlines for a provider at this address, with the provider's own settings."""
-    usual = LOCAL_TIMEOUTS if is_local_address(url) else STANDARD_TIMEOUTS
-    chosen = usual._replace(**provider.timeouts)
-    return chosen._replace(total=max(usual.total, 2 * chosen.first_token))
 
 
 @dataclass
@@ -159,6 +149,9 @@ class ModelEndpoint:
                     self._feed_data(collector, data)
                     if not collector.finished:
                         raise self._build_unreadable_error(data)
+                    repeated = RepetitionWatch().find_repetition(collector.text)
+                    if repeated is not None:
+                        collector.end_repetition(repeated)
         if not collector.finished:
             raise self._build_cut_error()
         headers = response.headers

@@ -1,6 +1,6 @@
 """Notice that a streaming answer only repeats itself, as small models do."""
 
-MIN_SIZE = 1200  # characters of repetition; tables and drawings have less of one line
+MIN_SIZE = 700  # characters of repetition; tables and drawings have less of one line
 MIN_TIMES = 8
 MAX_PERIOD = 400  # characters of the repeated part
 SAMPLE = 24  # characters at the end, whose last occurrence gives the period

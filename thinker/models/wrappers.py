@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from thinker.http.exchange import Network
-from thinker.models.answer_limit import limit_answers
 from thinker.models.base import Model
+from thinker.models.call_limits import limit_answers
 from thinker.models.fitting import FittingModel
 from thinker.models.retry import FallbackModel
 from thinker.models.structured import StructuredOutput

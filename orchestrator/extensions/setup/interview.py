@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
@@ -28,10 +29,18 @@ from orchestrator.extensions.setup.proposal import (
     require_no_other_account,
 )
 from orchestrator.extensions.setup.questions import Questions
-from orchestrator.extensions.setup.trials import Trial, try_account, try_bot, try_model
+from orchestrator.extensions.setup.small_models import LOCAL, SMALL_WINDOW, fetch_local_model
+from orchestrator.extensions.setup.trials import (
+    Trial,
+    try_account,
+    try_bot,
+    try_model,
+    try_window,
+)
 from orchestrator.extras import explain_missing_extension
 from orchestrator.installed import list_names
 from orchestrator.processes.local_models import find_local_servers
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 
@@ -50,6 +59,7 @@ SHOWN = (
     "openrouter",
     "ollama",
     "lmstudio",
+    LOCAL,
     "demo",
 )
 FIRST_AGENT = "assistant"
@@ -79,6 +89,7 @@ class ExistingSetup:
     environ: Mapping[str, str] = field(repr=False)
     stored: Mapping[str, str] = field(repr=False)
     telegram_api_url: str
+    home: Path = Path()
 
     @property
     def agents(self) -> list[JsonObject]:
@@ -129,10 +140,26 @@ class Interview:
         )
         model = self._find_kept_model(agent) if kept else ""
         model = model if kept and (model or chosen == found) else self._choose_model(chosen, models)
+        window = None if kept else self._find_small_window(chosen, model)
         telegram = self._set_up_bot()
         allow = self._ask_allowed_ids() if telegram else ()
         same = kept and chosen == found
-        return SetupChoices(agent_id, None if same else chosen, model, telegram, allow)
+        window = None if same else window
+        return SetupChoices(agent_id, None if same else chosen, model, telegram, allow, window)
+
+    def _find_small_window(self, chosen: ModelAccount, model: str) -> int | None:
+        """Return the window of a local model that gets the profile for small ones; else None."""
+        if not model or self.key or not is_local_address(chosen.url):
+            return None
+        window = anyio.run(try_window, chosen, model)
+        if window is None:
+            typer.echo(
+                f"{chosen.name} does not say how much {make_printable(model)} reads at once."
+            )
+            return None
+        typer.echo(f"{make_printable(model)} reads {window} tokens at once.")
+        question = "That is little. Give the agent few tools, no skills and short answers?"
+        return window if window <= SMALL_WINDOW and self.ask.ask_yes_no(question) else None
 
     # --- the model -------------------------------------------------------------------------------
 
@@ -162,7 +189,7 @@ class Interview:
     def _ask_provider(self) -> ModelAccount:
         local = {endpoint.provider for endpoint in anyio.run(find_local_servers)}
         names: dict[str, str] = {}
-        for name in SHOWN:
+        for name in (*SHOWN, *sorted(local.difference(SHOWN))):
             found = find_account(name)
             is_set = found.key_var and self.before.environ.get(found.key_var)
             names[name] = (
@@ -170,6 +197,8 @@ class Interview:
                 if is_set
                 else "runs on this machine"
                 if name in local
+                else "a model of 135 million parameters, 127 MB to download"
+                if name == LOCAL
                 else "rules without a model, to try everything else"
                 if name == "demo"
                 else ""
@@ -208,6 +237,9 @@ class Interview:
         name, host = chosen.key_var or "", urlsplit(chosen.url).netloc
         if chosen.key_in_file:
             return chosen, ()
+        if chosen.provider.name == LOCAL and not chosen.base_url:
+            fetch_local_model(self.before.home, ask=self.ask.is_asking)
+            return chosen, (chosen.provider.default_model,)
         key = self.options.key or choices.find_allowed_key(chosen)
         if not key and self.before.environ.get(name):
             typer.echo(f"{name} is for another address, so {host} does not get it.")

@@ -22,7 +22,8 @@ class SetupChoices:
     """The choices to write to the file.
 
     ``account`` is None if the agent keeps its model. ``allow`` are the ids that may write to the
-    bot, or `PAIRING`; empty leaves that unchanged.
+    bot, or `PAIRING`; empty leaves that unchanged. ``window`` is set for an agent that gets the
+    profile for a small model: the tokens that the model reads at once.
     """
 
     agent_id: str
@@ -30,6 +31,15 @@ class SetupChoices:
     model: str
     telegram: bool = False
     allow: tuple[str, ...] = ()
+    window: int | None = None
+
+    def build_fields(self) -> JsonObject:
+        """Return the agent's fields to write."""
+        fields = {} if self.account is None else self.account.build_fields(self.model)
+        if self.window is not None:
+            threshold = max(100, self.window // 2)
+            fields |= {"profile": "small", "compaction": {"thresholdTokens": threshold}}
+        return fields
 
 
 def propose_text(text: str | None, wishes: SetupChoices) -> str:
@@ -73,8 +83,7 @@ def _find_telegram(value: JsonValue) -> JsonObject:
 
 
 def _format_new_file(wishes: SetupChoices) -> str:
-    agent: JsonObject = {"agentId": wishes.agent_id}
-    agent |= {} if wishes.account is None else wishes.account.build_fields(wishes.model)
+    agent: JsonObject = {"agentId": wishes.agent_id, **wishes.build_fields()}
     agent["promptLayout"] = "cached"  # what providers charge least for
     channels = ("telegram", "console") if wishes.telegram else ("console",)
     bindings = (_build_binding(channel, wishes.agent_id) for channel in channels)
@@ -101,7 +110,7 @@ def _build_binding(channel: str, agent_id: str) -> JsonObject:
 def _set_agent(text: str, value: JsonObject, wishes: SetupChoices) -> str:
     items = value.get("agents")
     known = items if isinstance(items, list) else []
-    fields = {} if wishes.account is None else wishes.account.build_fields(wishes.model)
+    fields = wishes.build_fields()
     for number, agent in enumerate(known):
         if isinstance(agent, dict) and agent.get("agentId") == wishes.agent_id:
             require_no_other_account(agent, fields)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from orchestrator.cli.output import format_count
 from orchestrator.extensions.setup.model_account import ModelAccount
+from orchestrator.extensions.setup.small_models import read_window
 from thinker.http.version import USER_AGENT
 from thinker.protocol import model_endpoints
 from thinker.protocol.messages import JsonObject
@@ -96,6 +97,15 @@ async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
     return Trial(
         "refused", f"{_parse_host(account.url)} refused {model}: {_describe_error(answer, key)}"
     )
+
+
+async def try_window(account: ModelAccount, model: str) -> int | None:
+    """Return how many tokens a model of a local server reads at once; None if unknown."""
+    try:
+        async with _make_client() as client:
+            return await read_window(client, account, model)
+    except FAILED:
+        return None
 
 
 async def try_bot(token: str, api_url: str) -> Trial:

@@ -6,8 +6,8 @@ import pytest
 from fakes.network import AnsweringNetwork, Asked, answered
 
 from thinker.http.exchange import HttpAnswer
-from thinker.models.answer_limit import LOCAL_TOKENS
 from thinker.models.base import ModelRequest
+from thinker.models.call_limits import LOCAL_TOKENS
 from thinker.models.choose import choose_model
 from thinker.protocol import background, model_endpoints
 from thinker.protocol.env import ThinkerSettings

@@ -1,7 +1,6 @@
 """The transport of a model call: what servers do that no fake API would."""
 
 import json
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -12,12 +11,7 @@ from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models import endpoint
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.models.call_meter import CallMeter
-from thinker.models.endpoint import (
-    LOCAL_TIMEOUTS,
-    STANDARD_TIMEOUTS,
-    ModelTimeouts,
-    choose_timeouts,
-)
+from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.protocol.call_timing import CallAttempt, CallTiming
 from thinker.protocol.messages import UserMessage
@@ -184,20 +178,3 @@ async def test_an_answer_that_repeats_itself_is_ended() -> None:
     body = Chunks(*[piece] * 200, then="hang", headers=STREAM)
     response, _ = await ask(body, timeouts=ModelTimeouts(total=60))
     assert (response.message.content, response.finish) == ("I am a model.", "repeated")
-
-
-@pytest.mark.parametrize(
-    ("url", "own", "expected"),
-    [
-        ("https://llm.example/v1", {}, STANDARD_TIMEOUTS),
-        ("http://10.0.0.3:8080/v1", {}, LOCAL_TIMEOUTS),
-        ("http://board.local/v1", {"first_token": 3000.0}, ModelTimeouts(10, 3000, 300, 6000)),
-        ("https://llm.example/v1", {"connect": 30, "idle": 5}, ModelTimeouts(30, 90, 5, 600)),
-    ],
-)
-def test_the_address_decides_how_long_to_wait(
-    url: str, own: dict[str, float], expected: ModelTimeouts
-) -> None:
-    """Unless agents.json says it; the whole answer may take longer than its first word."""
-    provider = replace(PROVIDERS["openai"], timeouts=own)
-    assert choose_timeouts(provider, url) == expected

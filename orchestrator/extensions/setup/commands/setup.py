@@ -3,23 +3,24 @@
 import os
 import sys
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 import typer
+from typer.core import TyperCommand
 
 from orchestrator import keys_file
-from orchestrator.agentsfile import AgentsFileError, Problem, parse_agents_file
 from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.conversation import ANSWERED
-from orchestrator.cli.direct_journal import load_moved_chats
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
 from orchestrator.cli.output import make_printable
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
-from orchestrator.extensions.setup import key_lines
+from orchestrator.extensions.setup import key_lines, small_models
+from orchestrator.extensions.setup.checked_text import require_valid_text
 from orchestrator.extensions.setup.commands.init import copy_file
 from orchestrator.extensions.setup.first_answer import (
     ANSWERS_WITHIN,
@@ -53,14 +54,23 @@ STDIN = "-"
 app = make_command_group()
 
 
-@app.command()
+class SetupCommand(TyperCommand):
+    """The command, with ``--local`` for ``--provider local``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own click
+        """Parse the arguments as if they were written out."""
+        whole = (("--provider", small_models.LOCAL) if arg == "--local" else (arg,) for arg in args)
+        return super().parse_args(ctx, [*chain.from_iterable(whole)])
+
+
+@app.command(cls=SetupCommand)
 def setup(
     *,
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, groq, ollama, demo and others, or the address of an"
-            " OpenAI-compatible API."
+            help="anthropic, openai, groq, ollama, demo and others, the address of an"
+            " OpenAI-compatible API, or local (also --local): a small model to download."
         ),
     ] = "",
     key_from: Annotated[
@@ -99,7 +109,11 @@ def setup(
     path = _find_agents_file(settings)
     stored = keys_file.read_keys(settings.home, {}).values
     before = ExistingSetup(
-        _read_agents_file(path), load_environment(settings), stored, settings.telegram_api_url
+        _read_agents_file(path),
+        load_environment(settings),
+        stored,
+        settings.telegram_api_url,
+        settings.home,
     )
     ask = Questions.from_terminal(defaults=yes)
     _show_situation(settings, path, before)
@@ -107,11 +121,13 @@ def setup(
     wishes = _ask_wishes(interview)
     text = propose_text(before.text, wishes)
     environ = {**before.environ, **interview.values}
-    _require_valid_text(settings, path.name, text, environ)
+    require_valid_text(settings, path.name, text, environ)
     if not _confirm_change(ask, path, before.text, text):
         typer.echo("nothing was written")
         raise typer.Exit(ExitCode.FAILED)
     _write_files(settings, path, text if text != before.text else None, interview.values)
+    if wishes.window is not None:
+        small_models.show_prompt_size(settings.home, wishes.agent_id, wishes.window)
     answered = interview.answers and _show_first_answer(settings, path, wishes)
     _show_next_steps(settings, home, wishes, text, interview)
     raise typer.Exit(ExitCode.OK if answered else ExitCode.FAILED)
@@ -164,22 +180,6 @@ def _show_situation(settings: Settings, path: Path, before: ExistingSetup) -> No
     typer.echo(make_printable(f"{path} has {listed}."))
     keys = ", ".join(sorted(before.stored))
     typer.echo(f"{settings.paths.keys} has {keys or 'no keys yet'}.")
-
-
-def _require_valid_text(
-    settings: Settings, name: str, text: str, environ: Mapping[str, str]
-) -> None:
-    """Print the problems of the new text like ``check``; exit on an error."""
-    problems: tuple[Problem, ...]
-    try:
-        moved = load_moved_chats(settings)
-        problems = parse_agents_file(text.encode(), name, environ, moved, settings.home).problems
-    except AgentsFileError as error:
-        problems = error.problems
-    for problem in problems:
-        typer.echo(make_printable(str(problem)))
-    if any(problem.severity == "error" for problem in problems):
-        raise ConfigError("nothing was written; correct this first")
 
 
 def _confirm_change(ask: Questions, path: Path, old: str | None, new: str) -> bool:

@@ -1,10 +1,18 @@
-"""How long an answer may become."""
+"""How long an answer may take and become."""
+
+from dataclasses import replace
 
 import pytest
 from fakes.scripted import ScriptedModel, says
 
-from thinker.models.answer_limit import LOCAL_TOKENS, limit_answers
 from thinker.models.base import ModelRequest
+from thinker.models.call_limits import (
+    LOCAL_TIMEOUTS,
+    LOCAL_TOKENS,
+    choose_timeouts,
+    limit_answers,
+)
+from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.protocol.messages import UserMessage
 from thinker.protocol.providers import PROVIDERS
 
@@ -34,3 +42,20 @@ async def test_the_lowest_limit_is_sent(
     request = ModelRequest("", (UserMessage(content="q"),), max_output_tokens=asked)
     await model.complete(request)
     assert inner.requests[0].max_output_tokens == sent
+
+
+@pytest.mark.parametrize(
+    ("url", "own", "expected"),
+    [
+        ("https://llm.example/v1", {}, STANDARD_TIMEOUTS),
+        ("http://10.0.0.3:8080/v1", {}, LOCAL_TIMEOUTS),
+        ("http://board.local/v1", {"first_token": 3000.0}, ModelTimeouts(10, 3000, 300, 6000)),
+        ("https://llm.example/v1", {"connect": 30, "idle": 5}, ModelTimeouts(30, 90, 5, 600)),
+    ],
+)
+def test_the_address_decides_how_long_to_wait(
+    url: str, own: dict[str, float], expected: ModelTimeouts
+) -> None:
+    """Unless agents.json says it; the whole answer may take longer than its first word."""
+    provider = replace(PROVIDERS["openai"], timeouts=own)
+    assert choose_timeouts(provider, url) == expected

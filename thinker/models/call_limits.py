@@ -1,14 +1,24 @@
-"""Limit the length of answers: by agents.json, and for local servers, which know no limit."""
+"""Limit the time and the length of answers, by agents.json and by the address of the server."""
 
 from dataclasses import dataclass, replace
 
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
+from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.providers import Provider
 
+# A local server may have to load the model, and a slow board reads 5 to 10 tokens a second.
+LOCAL_TIMEOUTS = ModelTimeouts(first_token=900.0, idle=300.0, total=3600.0)
 LOCAL_TOKENS = 4096  # of an answer; a small model may repeat itself until its window is full
 # Servers that refuse a request if its length and the limit are more than the window together.
 COUNTS_LIMIT = frozenset({"vllm"})
+
+
+def choose_timeouts(provider: Provider, url: str) -> ModelTimeouts:
+    """Return the deadlines for a provider at this address, with the provider's own settings."""
+    usual = LOCAL_TIMEOUTS if is_local_address(url) else STANDARD_TIMEOUTS
+    chosen = usual._replace(**provider.timeouts)
+    return chosen._replace(total=max(usual.total, 2 * chosen.first_token))
 
 
 @dataclass(eq=False)
