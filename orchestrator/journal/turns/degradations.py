@@ -39,6 +39,13 @@ class DegradedTurns:
         return f"with less: {found} ({often} {ended} UTC)"
 
 
+DEGRADED_TURNS = Rows(
+    DegradedTurns,
+    "degradation",
+    "agent_id, kind, subject, what, max(words), count(*), min(at), max(at)",
+)
+
+
 def record_degradations(
     db: Database, turn: Turn, found: Sequence[Degradation], seq: int | None, now: int
 ) -> dict[Degradation, bool]:
@@ -102,11 +109,8 @@ def list_degradations_of_turn(db: Database, turn_id: str) -> list[tuple[int | No
 
 def list_recent_degradations(db: Database, now: int) -> list[DegradedTurns]:
     """Return what turns of the last day did without, by agent, the newest first."""
-    recent = Rows(
-        DegradedTurns,
-        f"(SELECT agent_id, kind, subject, what, max(words) AS words, count(*) AS turns,"
-        f" min(at) AS since, max(at) AS last FROM degradation WHERE at > {now - RECENT}"
-        " GROUP BY agent_id, kind, subject, what) AS recent",
-        "agent_id, kind, subject, what, words, turns, since, last",
+    where = (
+        "at > ? GROUP BY agent_id, kind, subject, what ORDER BY agent_id, max(at) DESC, kind,"
+        " subject"
     )
-    return recent.select(db, "true ORDER BY agent_id, last DESC, kind, subject")
+    return DEGRADED_TURNS.select(db, where, now - RECENT)
