@@ -131,9 +131,9 @@ class ModelEndpoint:
                     self._feed_data(collector, data)
                     if not collector.finished:
                         raise self._build_unreadable_error(data)
-                    start = RepetitionWatch().find_repetition(collector.text)
-                    if start is not None:
-                        collector.end_repetition(start)
+                    again = RepetitionWatch().find_repetition(collector.text)
+                    if again is not None:
+                        collector.end_repetition(again)
         if not collector.finished:
             raise RetryableModelError(f"{self.account.provider.name} cut its answer short")
         headers = response.headers
