@@ -149,9 +149,9 @@ class ModelEndpoint:
                     self._feed_data(collector, data)
                     if not collector.finished:
                         raise self._build_unreadable_error(data)
-                    repeated = RepetitionWatch().find_repetition(collector.text)
-                    if repeated is not None:
-                        collector.end_repetition(repeated)
+                    again = RepetitionWatch().find_repetition(collector.text)
+                    if again is not None:
+                        collector.end_repetition(again)
         if not collector.finished:
             raise self._build_cut_error()
         headers = response.headers
