@@ -67,3 +67,46 @@ async def test_each_agent_asks_its_provider_in_its_own_way(tmp_path: Path) -> No
         assert await answer(api.client, "work") == "It is late."
         assert acme.requests[-1].headers["authorization"] == "Bearer sk-other"
         assert "sk-" not in str(api.daemon.log)
+
+
+def thoughtful(body: JsonObject) -> Reply:
+    """Ask for the time with a reason, then say what came back."""
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    last = messages[-1]
+    assert isinstance(last, dict)
+    if last["role"] == "tool":
+        return Reply("It is late.")
+    return Reply(tool_calls=(("get_time", {}),), reasoning="I look at the clock.")
+
+
+def forgetful(body: JsonObject) -> str | None:
+    """Refuse calls without the reasoning that came with them, in DeepSeek's words."""
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    lost = any(
+        isinstance(one, dict)
+        and one.get("tool_calls")
+        and one.get("reasoning_content") != "I look at the clock."
+        for one in messages
+    )
+    return "The `reasoning_content` in the thinking mode must be passed back." if lost else None
+
+
+async def test_what_came_with_an_answer_is_in_the_journal_and_goes_back(tmp_path: Path) -> None:
+    """Within the turn and in the next one, with all tools; nothing is refused."""
+    async with StrictApi(forgetful, thoughtful) as server:
+        own: JsonObject = {"baseUrl": f"{server.url}/v1", "keyVariable": "ACME_API_KEY"}
+        given: JsonObject = {
+            "providers": {"acme": own},
+            "agents": [{"agentId": "work", "llmProvider": "acme", "model": "thinker"}],
+        }
+        async with endpoints_of(tmp_path, given, KEYS) as api:
+            first = await api.client.responses.create(model="work", input="hello")
+            then = await api.client.responses.create(
+                model="work", input="and now?", previous_response_id=first.id
+            )
+        assert [first.output_text, then.output_text] == ["It is late."] * 2
+        assert len(server.requests) == 4
+        assert all(request.body["tools"] for request in server.requests)
+        assert str(server.requests[-1].body).count("I look at the clock.") == 2

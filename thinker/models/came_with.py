@@ -5,7 +5,7 @@ fields of their calls do not come back as they were. Another model refuses what 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -111,54 +111,34 @@ def list_returned(
 ) -> list[JsonObject | None]:
     """Return for each message the fields that go back with it; None for those out of scope.
 
-    ``scope`` is of the turns that made calls ("calls"), of the newest of them ("turn"), of all
-    turns ("always") or of none ("never").
+    ``scope`` is of the turns that made calls ("calls"), of the newest turn if it made some
+    ("turn"), of all turns ("always") or of none ("never"). A turn begins with a user's message.
     """
-    inside = _find_scope(messages, scope)
-    return [
-        _read_fields(message, origin)
-        if isinstance(message, AssistantMessage) and number in inside
-        else None
-        for number, message in enumerate(messages)
-    ]
+    found: list[JsonObject | None] = [None] * len(messages)
+    turn: list[int] = []  # positions of the answers of a turn
+    called = False
+    for number, message in enumerate((*messages, UserMessage(content=""))):
+        if isinstance(message, AssistantMessage):
+            turn.append(number)
+            called = called or bool(message.tool_calls)
+        elif isinstance(message, UserMessage):
+            newest = number == len(messages)
+            if scope == "always" or (called and (scope == "calls" or (newest and scope == "turn"))):
+                for place in turn:
+                    found[place] = _read_fields(messages[place], origin)
+            turn, called = [], False
+    return found
 
 
-def _read_fields(message: AssistantMessage, origin: str) -> JsonObject:
-    if message.extras is None or message.extras.origin != origin:
+def _read_fields(message: Message, origin: str) -> JsonObject:
+    if not isinstance(message, AssistantMessage) or message.extras is None:
+        return {}
+    if message.extras.origin != origin:
         return {}
     return {
         name: (message.reasoning or "") if name in PLAIN and value is None else value
         for name, value in message.extras.fields.items()
     }
-
-
-def _find_scope(messages: Sequence[Message], scope: ReturnScope) -> set[int]:
-    """Return the positions of the messages that are in scope."""
-    if scope == "never":
-        return set()
-    turns = [*_split_turns(messages)]
-    if scope == "turn":
-        turns = turns[-1:]
-    return {
-        number
-        for turn in turns
-        for number in turn
-        if scope == "always" or any(_has_calls(messages[other]) for other in turn)
-    }
-
-
-def _split_turns(messages: Sequence[Message]) -> Iterator[range]:
-    """Yield the positions of each turn: from one user message to the next."""
-    start = 0
-    for number, message in enumerate(messages):
-        if isinstance(message, UserMessage) and number > start:
-            yield range(start, number)
-            start = number
-    yield range(start, len(messages))
-
-
-def _has_calls(message: Message) -> bool:
-    return isinstance(message, AssistantMessage) and bool(message.tool_calls)
 
 
 def find_call_extras(

@@ -276,11 +276,11 @@ def _mark(error: ModelError, kind: FailureKind) -> ModelError:
     return error
 
 
-def encode_body(body: Mapping[str, object]) -> bytes:
-    """Return a body as JSON, without NUL and lone surrogates, which several providers refuse."""
+def encode_body(body: object) -> bytes:
+    """Return a value as JSON, without NUL and lone surrogates, which several providers refuse."""
     try:
         data = orjson.dumps(body)
-    except TypeError:  # a lone surrogate; the tools are from orjson itself
+    except TypeError:  # a lone surrogate
         return orjson.dumps(_remove_unsendable(body))
     return orjson.dumps(_remove_unsendable(orjson.loads(data))) if NUL in data else data
 
@@ -345,7 +345,7 @@ class ProviderModel(ABC):
             if request.tools is not self._tools[0] or form is not self._tools[1]:
                 # Most of a request, and rarely changed.
                 self._tools = (request.tools, form)
-                self._tools_json = orjson.Fragment(orjson.dumps(body["tools"]))
+                self._tools_json = orjson.Fragment(encode_body(body["tools"]))
             body["tools"] = self._tools_json
         account = self._account
         if request.rehearsed:

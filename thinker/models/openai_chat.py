@@ -157,8 +157,10 @@ def _build_answer(
 ) -> JsonObject:
     """Return an earlier answer; ``came`` are the fields that go back with it, None if none may."""
     rules, content, calls = account.rules, message.content, message.tool_calls
-    fields = {**came} if came and form.extras else {}
-    if came is not None:
+    fields: JsonObject = came if came and form.extras else {}
+    if came is not None and (
+        came or rules.back_fill or rules.think_tags or form.filler is not None
+    ):
         if rules.think_tags and message.reasoning and (came or not message.extras):
             fields = {name: value for name, value in fields.items() if name not in came_with.PLAIN}
             content = _add_thoughts(message.reasoning, content)
@@ -171,13 +173,12 @@ def _build_answer(
     else:
         wire |= NO_TEXT[form.blank or rules.content_when_calls]
     if calls:
-        extras = came_with.find_call_extras(
-            message, account.origin if form.extras else "", rules.call_extra
-        )
+        origin = account.origin if form.extras else ""
+        extras = came_with.find_call_extras(message, origin, rules.call_extra)
         wire["tool_calls"] = [
             _build_call(call, rules, extra) for call, extra in zip(calls, extras, strict=True)
         ]
-    return {**wire, **fields}
+    return {**wire, **fields} if fields else wire
 
 
 def _add_thoughts(reasoning: str, content: str) -> str:

@@ -11,7 +11,8 @@ READ = frozenset({400, 422})  # statuses of requests that were read
 SCHEMA = re.compile(
     r"invalid (json )?schema for (function|tool)|invalid_function_parameters"
     r"|\btools?(\[|\.)\d+\]?\.(function|custom|input_?schema|parameters|strict|toolspec)"
-    r"|input_?schema|toolspec|tools?\.function\.parameters|moonshot flavored|function_?declarations"
+    r"|\btools['\"], ?\d|input_?schema|toolspec|tools?\.function\.parameters|moonshot flavored"
+    r"|function_?declarations"
     r"|unknown name .{0,3}(\$ref|\$defs|\$schema|additionalproperties|const|oneof|allof|anyof)\b"
     r"|(failed to|cannot|error) (parse|parsing|compil\w+|build\w*|generat\w+)"
     r" .{0,20}schema"
@@ -22,10 +23,10 @@ SCHEMA = re.compile(
     r"|(invalid|unsupported)[^.]{0,40}(schema|parameters)[^.]{0,40}(tool|function)",
     re.IGNORECASE,
 )
-# What refers to earlier messages without doubt, by providers.md 1.5 and 2.
+# What refers to earlier messages without doubt, in the words of many providers.
 HISTORY = re.compile(
     r"reasoning_content|thought_?signature|reasoning_details|encrypted_content|redacted_thinking"
-    r"|\bmessages?(\[|\.|: ?\[?)\d|message at index|last role"
+    r"|\bmessages?(\[|\.|: ?\[?|['\"], ?)\d|message at index|last role"
     r"|must end with|must start with|first message|last message|prefill|tool_use.{0,30}tool_result"
     r"|tool_call_ids?\b|tool_calls?.{0,40}(must be followed|response)|orphan|unexpected role"
     r"|jinja2?[ .:]*(exception|error|template)"

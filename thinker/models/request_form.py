@@ -48,9 +48,9 @@ MOST = re.compile(
 # its declarations are all in one tool.
 NUMBERS = (
     re.compile(r"function_?declarations\[(\d+)\]", re.IGNORECASE),
-    re.compile(r"\btools(?:\[|\.)(\d+)"),
+    re.compile(r"\btools(?:\[|\.|['\"], ?)(\d+)"),
 )
-NAMES = re.compile(r"""['"`]([\w-]{1,64})['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
+NAMES = re.compile(r"""['"`]([\w-]{1,64})\\?['"`]|\b(?:function|tool):?\s+([\w-]{1,64})""")
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,14 @@ class RequestForm:
         if WANTED.search(words) and MISSING.search(words) and self.filler != FILLERS[-1]:
             place = 0 if self.filler is None else 1
             return replace(self, filler=FILLERS[place])
-        if BLANK.search(words) and self.blank != "absent":
+        answers = [one for one in request.messages if isinstance(one, AssistantMessage)]
+        wordless = any(one.tool_calls and not one.content for one in answers)
+        if wordless and BLANK.search(words) and self.blank != "absent":
             return replace(self, blank="absent" if self.blank else "empty")
         if not self.joined and ORDER.search(words):
             return replace(self, joined=True)
-        if self.extras:
-            lost = came_with.has_extras(request.messages)
+        lost = came_with.has_extras(request.messages)
+        if self.extras and (lost or WANTED.search(words)):
             quoted = {**self.words, "": words[:WORDS]} if lost else self.words
             return replace(self, extras=False, words=quoted)
         return None if self.joined else replace(self, joined=True)

@@ -278,23 +278,25 @@ def _build_request_body(
 
 def _read_effort(fields: RequestFields) -> Effort | None:
     """Return the effort of a request, in any of the three formats; None leaves it to the agent."""
+    word: JsonValue = None
     if isinstance(fields, ChatFields):
-        word: JsonValue = fields.reasoning_effort
+        param, word = "reasoning_effort", fields.reasoning_effort
     elif isinstance(fields, ResponsesFields):
-        word = (fields.reasoning or {}).get("effort")
-    else:
-        thinking = _get_object(fields.model_dump().get("thinking"))
+        param, word = "reasoning.effort", _get_object(fields.reasoning).get("effort")
+    elif isinstance(fields, MessagesFields):
+        thinking = _get_object(fields.thinking)
         if thinking.get("type") == "disabled":
             return "off"
         if isinstance(budget := thinking.get("budget_tokens"), int):
-            return budget
-        word = _get_object(fields.model_dump().get("output_config")).get("effort")
+            return max(0, budget)
+        param, word = "output_config.effort", _get_object(fields.output_config).get("effort")
+    else:
+        return None
     if word is None:
         return None
     if not isinstance(word, str) or word not in EFFORTS:
-        raise make_invalid_problem(
-            "reasoning_effort", f"unknown effort {word!r}; use one of {', '.join(EFFORTS)}"
-        )
+        problem = f"unknown effort {word!r}; use one of {', '.join(EFFORTS)}"
+        raise make_invalid_problem(param, problem)
     return EFFORTS[word]
 
 

@@ -132,10 +132,11 @@ async def test_lone_surrogates_are_left_out_of_a_request() -> None:
     async with OpenAIApi() as api:
         model = OpenAIChat(PROVIDERS["groq"], "m", f"{api.url}/v1", "key")
         said = UserMessage.model_construct(content="a\ud800b\0c")
-        await model.complete(ModelRequest(system="", messages=(said,), tools=TOOLS))
+        bad = PLAIN.model_copy(update={"description": "c\ud800d"})
+        await model.complete(ModelRequest(system="", messages=(said,), tools=(ODD, bad)))
         await model.aclose()
     assert api.requests[0].body["messages"][0]["content"] == "abc"
-    assert len(api.requests[0].body["tools"]) == len(TOOLS)
+    assert api.requests[0].body["tools"][1]["function"]["description"] == "cd"
 
 
 @pytest.mark.parametrize(
