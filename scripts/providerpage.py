@@ -154,6 +154,35 @@ wait of more than a minute, money, a key and a model that is gone lead to the ne
 `fallbackModels` at once. What a content filter rejected goes to no other model. A server that
 breaks off in the middle of an answer is asked again for half a minute, and one that loads its model
 for three. The chat reads which of these it was.
+
+## Models of your own machines
+
+A server at an address of this machine or its network (loopback, private or link-local addresses,
+names such as `box.local` or `ollama`) may take 15 minutes to the first word and 5 between two, and
+a turn may take an hour; other servers have 90 and 60 seconds, and a turn 15 minutes. `timeouts` of
+a provider changes that:
+
+```json fragment
+"providers": { "llamacpp": { "timeouts": { "firstTokenSeconds": 1800, "idleSeconds": 600 } } }
+```
+
+An answer of such a server has at most 4,096 tokens, or the `maxOutputTokens` of the agent. An
+answer that only repeats itself is ended, with what came before. Summaries and searches for facts
+wait until nobody uses the server, and give way as soon as somebody does.
+
+`orchestrator setup` finds Ollama, LM Studio, llama.cpp and vLLM on this machine and asks how much
+the model reads at once. Up to 8,192 tokens it offers `"profile": "small"`: the tools `get_time`,
+`schedule_task`, `search_memories` and `store_fact`, a short prompt, no skills, no search for facts,
+answers of 512 tokens; what the agent sets itself wins. `orchestrator models test` tells window and
+speed.
+
+Without any server, `orchestrator setup --local` downloads llama.cpp (34 MB) and SmolLM2-135M (93
+MB), and the daemon runs them for agents with `"llmProvider": "local"`, for this machine only. To
+run another model, put its GGUF file into `models` in the home and name it:
+
+```json fragment
+"extensions": { "local_model": { "file": "gemma-3-270m.gguf", "contextTokens": 8192 } }
+```
 """
 
 

@@ -1,8 +1,10 @@
 """Try a model's abilities, with one small call each, as an agent would make."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
 import orjson
 
 from thinker import budget
@@ -79,6 +81,10 @@ async def _try_model(settings: ThinkerSettings, trial: Trial) -> ModelTrialResul
     native = {"tool_calls": "native", "structured_output": "native"}
     model = choose_single_model(settings.model_copy(update=native), {})
     request, problem = TRIALS[trial]
+    shown: list[float] = []  # times of the pieces of an answer
+    if trial == "chat":
+        request = replace(request, on_text=lambda _: shown.append(anyio.current_time()))
+    began = anyio.current_time()
     try:
         response = await model.complete(request)
     finally:
@@ -90,6 +96,8 @@ async def _try_model(settings: ThinkerSettings, trial: Trial) -> ModelTrialResul
         call_ids=response.call_ids,
         problem=problem(response),
         note=UNSEEN if unseen else "",
+        before=shown[0] - began if shown else 0.0,
+        rest=anyio.current_time() - shown[0] if shown else 0.0,
     )
 
 

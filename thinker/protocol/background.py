@@ -106,7 +106,10 @@ class ModelTrialRequest(Frozen):
 class ModelTrialResult(MeteredResult):
     """The outcome of a trial; ``problem`` is the provider's reason why the model lacks the ability.
 
-    ``note`` is additional information.
+    ``note`` is additional information. A streamed answer has the seconds ``before`` its first word
+    and those of the ``rest``.
     """
 
     note: str = ""
+    before: float = 0.0
+    rest: float = 0.0

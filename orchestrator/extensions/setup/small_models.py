@@ -42,8 +42,8 @@ async def read_window(client: "httpx.AsyncClient", account: ModelAccount, model:
     for url in (f"{root}/api/ps", f"{root}/api/v0/models", f"{account.url}/models"):
         if found is None:
             found = _find_listed_window(await _fetch(client, url), model)
-    if found is None:
-        shown = await _fetch(client, f"{root}/api/show", {"model": model})  # Ollama
+    if found is None and await _fetch(client, f"{root}/api/tags") is not None:  # Ollama
+        shown = await _fetch(client, f"{root}/api/show", {"model": model})
         if shown is not None:
             said = NUM_CTX.search(str(_get(shown, "parameters") or ""))
             found = int(said[1]) if said else OLLAMA_WINDOW

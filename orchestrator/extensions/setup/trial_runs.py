@@ -10,11 +10,13 @@ import anyio
 from pydantic import ValidationError
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile.known_models import find_known_model
 from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import ConfigError, UnknownNameError, WorkerError
-from orchestrator.extensions.setup.model_account import find_account
+from orchestrator.extensions.setup.model_account import ModelAccount, find_account
+from orchestrator.extensions.setup.trials import try_window
 from orchestrator.processes import launch
 from orchestrator.processes.launch import LaunchSpec, resolve_endpoint
 from orchestrator.processes.local_models import find_local_servers
@@ -28,6 +30,7 @@ from thinker.protocol.background import (
     ModelTrialResult,
     Trial,
 )
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.model_endpoints import PLAIN, find_call_seconds
 from thinker.protocol.peer import PeerClosedError, RpcError
 from thinker.protocol.providers import Ability, Provider
@@ -66,12 +69,21 @@ class AbilityResult(CamelModel):
 
 
 class ModelResult(CamelModel):
-    """The trials of one ``provider/model``, used by ``agents``."""
+    """The trials of one ``provider/model``, used by ``agents``; None is unknown.
+
+    ``window`` is what the model reads at once, in tokens. The speeds are measured with one short
+    call: tokens read before the first word, and written after it.
+    """
 
     id: str
     agents: tuple[str, ...]
     trials: tuple[AbilityResult, ...]
     tokens: int = 0
+    window: int | None = None
+    tokens_in_a_second: float | None = None
+    tokens_out_a_second: float | None = None
+    tools: Literal["native", "text"] | None = None
+    pictures: bool | None = None
 
 
 class TrialsReport(CamelModel):
@@ -202,19 +214,51 @@ async def _try_candidate(
         first = AbilityResult(name=names[0], state="failed", text=missing)
         return ModelResult(id=one.id, agents=one.agents, trials=(first,))
     spec = _build_spec(settings, one.definition, environ, folder)
-    tokens, trials = 0, list[AbilityResult]()
+    tokens, trials, measured = 0, list[AbilityResult](), dict[str, float]()
     try:
         with broker.open_channel(spec.agent_id, spec.grants) as channel:
             async with run_worker(spec, channel=channel) as worker:
                 for name in names:
-                    trial, used = await _run_trial(worker, provider, name)
+                    trial, found = await _run_trial(worker, provider, name)
                     trials.append(trial)
-                    tokens += used
+                    if found is not None:
+                        tokens += found.usage.total
+                        measured |= _measure_speed(found)
                     if name == "chat" and trial.state == "failed":
                         break  # nothing else can work
     except WorkerError as error:
         trials.append(AbilityResult(name=names[0], state="failed", text=str(error)))
-    return ModelResult(id=one.id, agents=one.agents, trials=tuple(trials), tokens=tokens)
+    states = {trial.name: trial.state for trial in trials}
+    return ModelResult(
+        id=one.id,
+        agents=one.agents,
+        trials=tuple(trials),
+        tokens=tokens,
+        window=await _find_window(one, provider, spec.endpoint),
+        tools=None if "tools" not in states else "native" if states["tools"] == "works" else "text",
+        pictures=None if "images" not in states else states["images"] == "works",
+        tokens_in_a_second=measured.get("in"),
+        tokens_out_a_second=measured.get("out"),
+    )
+
+
+async def _find_window(one: Candidate, provider: Provider, end: launch.Endpoint) -> int | None:
+    """Return the window as a local server states it, or as it is known of the model."""
+    url = str(one.definition.base_url or "") or provider.base_url
+    if is_local_address(url):
+        return await try_window(ModelAccount(provider.name, provider, url), end.model)
+    found = find_known_model(provider.name, end.model, str(one.definition.base_url or ""))
+    return None if found is None else found.context_window
+
+
+def _measure_speed(found: ModelTrialResult) -> dict[str, float]:
+    """Return the speeds that a streamed answer shows, in tokens a second."""
+    usage, speeds = found.usage, dict[str, float]()
+    if found.before and usage.prompt > usage.cached:
+        speeds["in"] = round((usage.prompt - usage.cached) / found.before, 1)
+    if found.rest and usage.completion > 1:
+        speeds["out"] = round((usage.completion - 1) / found.rest, 1)
+    return speeds
 
 
 def _describe_missing_key(one: Candidate, provider: Provider, environ: Mapping[str, str]) -> str:
@@ -235,13 +279,15 @@ def _build_spec(
     return replace(spec, settings=own, prompt=None, cwd=folder)
 
 
-async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[AbilityResult, int]:
-    """Make one trial's call; return its result and tokens."""
+async def _run_trial(
+    worker: Worker, provider: Provider, name: Trial
+) -> tuple[AbilityResult, ModelTrialResult | None]:
+    """Make one trial's call; return its result, and what the worker says if it was asked."""
     needed = NEEDED.get(name, ())
     if needed and not {*needed} & {*provider.can}:
-        return AbilityResult(name=name, state="adapted", text=WITHOUT[name]), 0
+        return AbilityResult(name=name, state="adapted", text=WITHOUT[name]), None
     if provider.wire == "demo" and name != "chat":
-        return AbilityResult(name=name, state="skipped"), 0
+        return AbilityResult(name=name, state="skipped"), None
     seconds = find_call_seconds(worker.spec.settings)
     try:
         asked = ModelTrialRequest(trial=name)
@@ -249,10 +295,10 @@ async def _run_trial(worker: Worker, provider: Provider, name: Trial) -> tuple[A
     except TimeoutError:
         limit = f"no answer within {seconds:g} seconds"
         text = f"{limit}; is the server busy, or loading the model?"
-        return AbilityResult(name=name, state="failed", text=text), 0
+        return AbilityResult(name=name, state="failed", text=text), None
     except (PeerClosedError, RpcError, ValidationError) as error:
         raise WorkerError(f"the worker failed: {error}") from error
     if not found.problem:
-        return AbilityResult(name=name, state="works", text=found.note), found.usage.total
+        return AbilityResult(name=name, state="works", text=found.note), found
     text = "; ".join(filter(None, (found.problem, REMEDIES.get(name))))
-    return AbilityResult(name=name, state="failed", text=text), found.usage.total
+    return AbilityResult(name=name, state="failed", text=text), found

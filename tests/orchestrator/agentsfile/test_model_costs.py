@@ -8,8 +8,11 @@ from fakes.agents_file import parsed
 from orchestrator.agentsfile.model_costs import (
     compute_compaction_threshold,
     find_model_price,
+    find_window,
+    list_known_windows,
     list_models,
 )
+from thinker.protocol.context_windows import ContextWindow
 
 CLAUDE = {"agentId": "work", "llmProvider": "anthropic", "model": "claude-haiku-4-5"}
 MISTRAL = {"llmProvider": "openai", "model": "mistral-large-latest"}
@@ -76,3 +79,50 @@ SMALL = {"llmProvider": "openai", "model": "gpt-4"}  # reads 8,192 tokens
 def test_summaries_begin_before_the_window_is_full(fields: dict[str, Any], threshold: int) -> None:
     """At half of a known window where the file is silent."""
     assert compute_compaction_threshold(parsed({**CLAUDE, **fields}).file.agents[0]) == threshold
+
+
+@pytest.mark.parametrize(
+    ("fields", "told", "text"),
+    [
+        ({}, 0, "200,000 (the built-in table)"),
+        ({}, 4096, "4,096 (its server)"),
+        ({"contextTokens": 9000}, 4096, "9,000 (contextTokens)"),
+        ({"model": "claude-unheard-of"}, 0, "32,768 (assumed)"),
+        ({"llmProvider": "ollama", "model": "qwen3"}, 0, "4,096 (assumed)"),
+    ],
+)
+def test_window_is_what_the_operator_the_server_or_the_table_says(
+    fields: dict[str, Any], told: int, text: str
+) -> None:
+    """In this order; what a worker was told of another model does not count."""
+    agent = parsed({**CLAUDE, **fields}).file.agents[0]
+    name = f"{agent.llm_provider}/{agent.model}"
+    window = ContextWindow(model=name, tokens=told, source="server") if told else None
+    assert find_window(agent, window).text == text
+    other = ContextWindow(model="openai/other", tokens=1, source="server")
+    assert find_window(agent, other).tokens != 1
+
+
+def test_window_of_a_provider_of_the_file_is_that_of_its_models() -> None:
+    """Unless the agent says another."""
+    providers = {"acme": {"baseUrl": "https://llm.acme.example/v1", "contextTokens": 6000}}
+    acme = {"agentId": "a", "llmProvider": "acme", "model": "m"}
+    agent = parsed(acme, providers=providers).file.agents[0]
+    assert find_window(agent).tokens == 6000
+    assert compute_compaction_threshold(agent) == 3000
+
+
+def test_summaries_begin_before_a_window_is_full_that_the_server_told() -> None:
+    """The table does not know it."""
+    agent = parsed({**CLAUDE, "llmProvider": "ollama", "model": "qwen3"}).file.agents[0]
+    told = ContextWindow(model="ollama/qwen3", tokens=8000, source="server")
+    assert compute_compaction_threshold(agent, told) == 4000
+
+
+def test_worker_is_told_the_windows_that_the_table_knows() -> None:
+    """Of all its models; it asks the servers of the others."""
+    agent = parsed({**CLAUDE, "fallbackModels": ["openai/gpt-4", "openai/unheard-of"]}).file.agents[
+        0
+    ]
+    known = list_known_windows(agent, "claude-haiku-4-5")
+    assert known == ("anthropic/claude-haiku-4-5=200000", "openai/gpt-4=8192")

@@ -166,3 +166,14 @@ def test_turns_of_local_models_may_take_longer(agent: dict[str, Any], minutes: i
     """A slow machine needs minutes to the first word."""
     loaded = parsed({**OWN, "llmProvider": "openai", **agent})
     assert loaded.file.agents[0].turn_minutes == minutes
+
+
+def test_what_the_agent_says_wins_over_its_profile() -> None:
+    """The rest is that of the profile."""
+    own = {**OWN, "llmProvider": "ollama", "profile": "small", "skills": ["a*"], "model": "m"}
+    loaded = parsed(own | {"maxOutputTokens": 900})
+    assert not loaded.errors
+    (agent,) = loaded.file.agents
+    assert (agent.skills, agent.max_output_tokens) == (("a*",), 900)
+    assert not agent.fact_extraction.enabled
+    assert "get_time" in agent.allowed_tools

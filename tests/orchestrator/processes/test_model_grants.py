@@ -10,9 +10,9 @@ def test_an_agent_of_xai_is_sent_to_the_server_that_has_its_prompt() -> None:
     values = []
     for agent_id in ("work", "work", "home"):
         settings = ThinkerSettings(agent_id=agent_id, llm_provider="xai", model="grok-4.3")
-        (grant,) = build_grants(settings, keys)
+        grant, *_ = build_grants(settings, keys)
         values.append(grant.headers["x-grok-conv-id"])
     assert values[0] == values[1] != values[2]
     assert "work" not in values[0]
-    (grant,) = build_grants(ThinkerSettings(llm_provider="groq", model="m"), {"GROQ_API_KEY": "k"})
+    grant, *_ = build_grants(ThinkerSettings(llm_provider="groq", model="m"), {"GROQ_API_KEY": "k"})
     assert grant.headers == {"authorization": "Bearer k"}

@@ -1,6 +1,6 @@
 """``orchestrator models``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import anyio
@@ -172,9 +172,26 @@ def _print_trials(report: TrialsReport) -> None:
         ),
     )
     for model in report.models:
+        if facts := ", ".join(_list_facts(model)):
+            print_text(f"{model.id}: {facts}")
+    for model in report.models:
         for trial in model.trials:
             if trial.text:
                 print_text(f"{model.id}, {trial.name}: {trial.text}")
+
+
+def _list_facts(model: ModelResult) -> Iterator[str]:
+    """Yield what a tested model is like, beside its abilities."""
+    if model.window is not None:
+        yield f"reads {model.window:,} tokens at once"
+    if model.tokens_in_a_second is not None:
+        yield f"{model.tokens_in_a_second:g} tokens/s in"
+    if model.tokens_out_a_second is not None:
+        yield f"{model.tokens_out_a_second:g} tokens/s out"
+    if model.tools is not None:
+        yield f"tools {'native' if model.tools == 'native' else 'as text'}"
+    if model.pictures is not None:
+        yield "sees pictures" if model.pictures else "no pictures"
 
 
 def _format_trial_state(model: ModelResult, name: str) -> str:

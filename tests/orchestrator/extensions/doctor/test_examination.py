@@ -8,7 +8,7 @@ from fakes.installed_extensions import install_extensions
 from pydantic import SecretStr
 
 from orchestrator import installed as installed_extensions
-from orchestrator.control.protocol import StatusReport
+from orchestrator.control.protocol import AgentReport, StatusReport
 from orchestrator.extension import Command, Extension, Finding
 from orchestrator.extensions.doctor import examination
 from orchestrator.extensions.doctor.examination import (
@@ -188,3 +188,39 @@ def test_stranger_is_a_problem_while_agents_json_cannot_be_used(
     (line,) = [one for one in list_extensions(found, None) if "talkative" in one.subject]
     assert line.verdict == "problem"
     assert "agents.json cannot be used" in line.text
+
+
+def test_windows_that_are_only_assumed_are_a_warning_once_the_agent_has_run(tmp_path: Path) -> None:
+    """Before that its server may still tell them."""
+    agents = [
+        {"agentId": "known", "llmProvider": "anthropic", "model": "claude-haiku-4-5"},
+        {"agentId": "unknown", "llmProvider": "openai", "model": "unheard-of"},
+    ]
+    file = validate_file({"agents": agents})
+    settings = Settings(home=tmp_path)
+    before = {one.subject: one for one in list_findings(settings, file, {}, None)}
+    assert before["window of known"].text == "200,000 (the built-in table) tokens"
+    assert before["window of unknown"].verdict == "ok"
+    ran = AgentReport(
+        agent_id="unknown",
+        state="running",
+        pid=1,
+        restarts=0,
+        provider="openai",
+        model="unheard-of",
+        window="32,768 (assumed)",
+    )
+    report = StatusReport(
+        ready=True,
+        version="1",
+        home=str(tmp_path),
+        config_file="agents.json",
+        agents=(ran,),
+        channels=(),
+        config_errors=(),
+        open_turns=0,
+        inbox={},
+    )
+    after = {one.subject: one for one in list_findings(settings, file, {}, report)}
+    assert after["window of unknown"].verdict == "warning"
+    assert "contextTokens" in after["window of unknown"].text

@@ -1,0 +1,68 @@
+"""When the server of this machine's model is needed, and why it cannot start."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.agents_file import parsed
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.extensions.local_model.extension import LocalModelExtension
+from orchestrator.extensions.local_model.llama_server import ADDRESS
+from orchestrator.extensions.local_model.model_settings import LocalModelSettings
+from orchestrator.extensions.local_model.server_part import PORT, find_problem, uses_local_model
+from orchestrator.settings import Settings
+from thinker.protocol.local_addresses import is_local_address
+from thinker.protocol.providers import PROVIDERS
+
+LOCAL = {"agentId": "home", "llmProvider": "local"}
+OTHER = {"agentId": "home", "llmProvider": "ollama", "model": "m"}
+
+
+def loaded(*agents: dict[str, Any], **rest: Any) -> AgentsFile:
+    """An agents.json without errors."""
+    found = parsed(*agents, **rest)
+    assert not found.errors
+    return found.file
+
+
+@pytest.mark.parametrize(
+    ("agent", "used"),
+    [
+        (LOCAL | {"model": "smollm2-135m"}, True),
+        (LOCAL | {"model": "smollm2-135m", "enabled": False}, False),
+        (OTHER, False),
+        (OTHER | {"fallbackModels": ["local/smollm2-135m"]}, True),
+        (OTHER | {"smallModel": "local/smollm2-135m"}, True),
+    ],
+)
+def test_server_runs_only_while_an_agent_may_call_it(agent: dict[str, Any], *, used: bool) -> None:
+    """As its model, a fallback or the model for summaries."""
+    assert uses_local_model(loaded(agent)) is used
+
+
+def test_missing_model_is_told_with_its_remedy(tmp_path: Path) -> None:
+    """By the command that checks a home, too."""
+    file = loaded(LOCAL | {"model": "smollm2-135m"})
+    problem = find_problem(file, tmp_path)
+    assert problem.endswith("run: orchestrator local-model")
+    findings = LocalModelExtension().list_findings(Settings(home=tmp_path), file, None)
+    assert [finding.text for finding in findings] == [problem]
+    assert not [*LocalModelExtension().list_findings(Settings(home=tmp_path), loaded(OTHER), None)]
+
+
+def test_file_of_the_operator_is_found_in_the_home_or_anywhere(tmp_path: Path) -> None:
+    """Threads are those of the machine, but one."""
+    settings = {"extensions": {"local_model": {"file": "own.gguf", "threads": 3}}}
+    found = loaded(LOCAL | {"model": "own"}, **settings).extensions.get_settings(LocalModelSettings)
+    assert found.find_file(tmp_path) == tmp_path / "models" / "own.gguf"
+    assert found.used_threads == 3
+    assert LocalModelSettings(file="/data/m.gguf").find_file(tmp_path) == Path("/data/m.gguf")
+    assert LocalModelSettings().used_threads >= 1
+
+
+def test_server_is_reached_from_this_machine_alone() -> None:
+    """It asks for no key."""
+    url = PROVIDERS["local"].base_url
+    assert url == f"http://{ADDRESS}:{PORT}/v1"
+    assert is_local_address(url)
