@@ -70,7 +70,7 @@ def setup(
         str,
         typer.Option(
             help="anthropic, openai, groq, ollama, demo and others, the address of an"
-            " OpenAI-compatible API, or local (also --local): a small model to download."
+            " OpenAI-compatible API, or local (--local), a small model to download."
         ),
     ] = "",
     key_from: Annotated[
