@@ -17,10 +17,10 @@ app = make_command_group()
 @app.command()
 def local_model(
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Download without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
     home: Home = None,
 ) -> None:
-    """Download a small model for agents of the provider "local"."""
+    """Download a small model for the provider "local"."""
     settings = load_settings(home)
     require_owner(settings.home)
     wanted = tuple(list_downloads(settings.home))

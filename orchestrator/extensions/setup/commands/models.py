@@ -89,8 +89,8 @@ def try_models(
     """Test what models can do, with one small call for each ability.
 
     Each is asked for an answer, a tool call, what a picture shows, and JSON by a schema;
-    embeddings models for a vector; not models that hear, speak or draw. Also told are the window
-    and the speed. The exit code is 1 if a call fails.
+    embeddings models for a vector; not those that hear, speak or draw. It tells window and speed.
+    The exit code is 1 if one fails.
     """
     settings = load_settings(home, config)
     environ = load_environment(settings)
