@@ -20,8 +20,8 @@ from orchestrator.control.protocol import (
     ChatSend,
     ChatWait,
 )
-from thinker.loop import FALLBACK_TEXTS
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.notices import STOP_TEXTS
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="local_model"), needs_model]
 
@@ -85,7 +85,7 @@ async def reply(daemon: RunningDaemon, text: str) -> str:
     said = "\n".join(found.texts)
     assert found.state == "done", found
     assert said.strip()
-    assert said not in FALLBACK_TEXTS.values()
+    assert said not in STOP_TEXTS.values()
     return said
 
 
