@@ -168,7 +168,7 @@ a provider changes that:
 
 An answer of such a server has at most 4,096 tokens, or the `maxOutputTokens` of the agent. An
 answer that only repeats itself is ended, with what came before. Summaries and searches for facts
-wait until nobody uses the server, and give way as soon as somebody does.
+wait until no turn uses the server, and give way as soon as one does.
 
 `orchestrator setup` finds Ollama, LM Studio, llama.cpp and vLLM on this machine and asks how much
 the model reads at once. Up to 8,192 tokens it offers `"profile": "small"`: the tools `get_time`,

@@ -168,7 +168,7 @@ class WorkerServer:
                     return await handler(params)
                 finally:
                     self._background.discard(scope)
-            raise RpcError(CANCELLED, "cancelled, as somebody waits for the model")
+            raise RpcError(CANCELLED, "cancelled, as a turn waits for the model")
 
         return handle_request
 

@@ -20,8 +20,8 @@ from orchestrator.control.protocol import (
     ChatSend,
     ChatWait,
 )
-from thinker.loop import FALLBACK_TEXTS
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.notices import STOP_TEXTS
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="local_model"), needs_model]
 
@@ -85,7 +85,7 @@ async def reply(daemon: RunningDaemon, text: str) -> str:
     said = "\n".join(found.texts)
     assert found.state == "done", found
     assert said.strip()
-    assert said not in FALLBACK_TEXTS.values()
+    assert said not in STOP_TEXTS.values()
     return said
 
 
@@ -119,7 +119,7 @@ async def test_pasted_book_does_not_end_the_chat(tmp_path: Path) -> None:
 
 async def test_server_that_dies_in_mid_answer_is_asked_again(tmp_path: Path) -> None:
     """The message is answered or told why not, and the next one is answered."""
-    longer = {"maxOutputTokens": 400}
+    longer = {"maxOutputTokens": 200}
     async with world() as (server, proxy), running_daemon(tmp_path, config(proxy, **longer)) as run:
         message = await send(run, STORY)
         with time_limit():
@@ -156,7 +156,7 @@ async def test_daemon_that_dies_in_mid_answer_answers_once_after_its_restart(
 ) -> None:
     """And goes on with the conversation."""
     async with world() as (_, proxy):
-        async with running_daemon(tmp_path, config(proxy, maxOutputTokens=200)) as daemon:
+        async with running_daemon(tmp_path, config(proxy, maxOutputTokens=80)) as daemon:
             message = await send(daemon, STORY)
             with time_limit():
                 await proxy.begun.wait()

@@ -26,7 +26,7 @@ class LocalModelExtension(Extension):
         return {
             "local-model": Command(
                 "Set up",
-                "Download a small language model that runs on this machine.",
+                'Download a small model for agents of the provider "local".',
                 "orchestrator.extensions.local_model.commands.local_model",
             )
         }

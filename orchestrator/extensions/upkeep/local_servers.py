@@ -19,7 +19,7 @@ from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.model_endpoints import list_used_endpoints
 
 QUIET_SECONDS = 2.0  # since the last use of a server: a person may be typing the next message
-LOOK_SECONDS = 0.25  # between two looks whether somebody waits for the server
+LOOK_SECONDS = 0.25  # between two looks whether a turn waits for the server
 
 
 def list_local_servers(spec: LaunchSpec) -> frozenset[str]:
@@ -52,7 +52,7 @@ class LocalServers:
 
     @asynccontextmanager
     async def give_way(self, agent_id: str) -> AsyncIterator[anyio.Event]:
-        """Cancel the model call in the block as soon as somebody else needs the server.
+        """Cancel the model call in the block as soon as a turn needs the server.
 
         The event that is returned is set then.
         """

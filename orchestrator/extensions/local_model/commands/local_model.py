@@ -17,14 +17,10 @@ app = make_command_group()
 @app.command()
 def local_model(
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Download without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
     home: Home = None,
 ) -> None:
-    """Download a small language model that runs on this machine.
-
-    It has 135 million parameters: enough to try everything with a real model, not to know much.
-    Agents with `"llmProvider": "local"` use it; the daemon runs its server, for this machine only.
-    """
+    """Download a model for the provider "local"."""
     settings = load_settings(home)
     require_owner(settings.home)
     wanted = tuple(list_downloads(settings.home))

@@ -51,8 +51,8 @@ def models(
 ) -> None:
     """List the providers and the models that they offer, with their prices, or test models.
 
-    Asks each provider that agents use, with the keys that are set. Context windows and prices are
-    the program's own, or those in agents.json.
+    Asks each provider that agents use. Context windows and prices are the program's own, or those
+    in agents.json.
     """
     if context.invoked_subcommand is not None:
         return
@@ -88,9 +88,9 @@ def try_models(
 ) -> None:
     """Test what models can do, with one small call for each ability.
 
-    Each model is asked for an answer, a tool call, what a picture shows, and JSON by a schema;
-    embeddings models for a vector. Models that hear, speak or draw are not tested. The calls
-    cost a few hundred tokens per model. The exit code is 1 if one of them fails.
+    Each is asked for an answer, a tool call, what a picture shows, and JSON by a schema;
+    embeddings models for a vector; not those that hear, speak or draw. It tells window and speed.
+    The exit code is 1 if one fails.
     """
     settings = load_settings(home, config)
     environ = load_environment(settings)

@@ -70,7 +70,7 @@ def setup(
         str,
         typer.Option(
             help="anthropic, openai, groq, ollama, demo and others, the address of an"
-            " OpenAI-compatible API, or local (also --local): a small model to download."
+            " OpenAI-compatible API, or local (--local), a small model to download."
         ),
     ] = "",
     key_from: Annotated[
@@ -92,9 +92,9 @@ def setup(
 ) -> None:
     """Set up keys, a model and a bot, and get a first answer.
 
-    Asks for what is missing and tries it immediately. Keys go to keys.env in the home, the rest to
-    agents.json, which keeps everything you wrote. Without a terminal, give options; a key is never
-    an argument, because other users could read it. The exit code is 1 if no answer came.
+    Asks for what is missing and tries it immediately. Keys go to keys.env, the rest to agents.json,
+    which keeps what you wrote. Without a terminal, give options; a key is never an argument, which
+    others could read. The exit code is 1 if no answer came.
     """
     settings = load_settings(home)
     require_owner(settings.home)
