@@ -223,8 +223,8 @@ def _read_error(body: object) -> ProviderError:
     meta = inner.get("metadata")
     if isinstance(meta, dict) and isinstance(meta.get("raw"), str):  # OpenRouter's: the upstream's
         message = f"{message}: {meta['raw']}"
-    if isinstance(inner.get("loc"), list):  # FastAPI's place in the request
-        message = f"{'.'.join(map(str, inner['loc']))}: {message}"
+    if isinstance(place := inner.get("loc"), list):  # FastAPI's: "body", "tools", 0
+        message = f"{'.'.join(map(str, place)).removeprefix('body.')}: {message}"
     kinds = (inner.get(name) for name in ("code", "type", "param", "status"))
     found = tuple(str(kind) for kind in kinds if kind)
     code = _get_code(inner)

@@ -20,7 +20,7 @@ def local_model(
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
     home: Home = None,
 ) -> None:
-    """Download a small model for the provider "local"."""
+    """Download a model for the provider "local"."""
     settings = load_settings(home)
     require_owner(settings.home)
     wanted = tuple(list_downloads(settings.home))
