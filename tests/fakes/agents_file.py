@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from orchestrator.agentsfile import AgentsFile, LoadedConfig, parse_agents_file
+from orchestrator.agentsfile.agents_file import ExtensionSettings
 from orchestrator.agentsfile.mounting import build_file_model
 
 WORK = {"agentId": "work", "model": "m"}
@@ -20,4 +21,7 @@ def parsed(*agents: dict[str, Any], **rest: Any) -> LoadedConfig:
 
 def validate_file(document: dict[str, Any]) -> AgentsFile:
     """A file without any check across its parts; names of fields are those of Python or JSON."""
+    settings = document.get("extensions")
+    if isinstance(settings, ExtensionSettings):  # as read from a file, without a class of its own
+        document = {**document, "extensions": dict(settings)}
     return build_file_model().model_validate(document)

@@ -26,7 +26,7 @@ class LocalModelExtension(Extension):
         return {
             "local-model": Command(
                 "Set up",
-                'Download a small model for agents of the provider "local".',
+                'Download a model for the provider "local".',
                 "orchestrator.extensions.local_model.commands.local_model",
             )
         }
