@@ -174,7 +174,9 @@ class TurnRunner(LoopBound):
             await self._reload_recipe()
         recipe, loader = self.recipe, self.services.inputs
         if loader.tools.servers.has_servers:
-            agent = recipe.build_definition()
+            own = recipe.build_definition()
+            # A subagent's own list has the names of tools that are known already.
+            agent = loader.agents().find_agent(own.configured_id) or own
             recipe.missing = await loader.tools.servers.wait_until_ready(agent)
         direct = await recipe.run_without_worker(partial(self._build_host, preview=None))
         if direct is not None:

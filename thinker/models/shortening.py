@@ -149,9 +149,8 @@ def _shorten_messages(
     if dropped and isinstance(shown[0], UserMessage):
         marked = {"content": f"{DROPPED}\n\n{shown[0].content}"}
         shown = (shown[0].model_copy(update=marked), *shown[1:])
-    what = [f"{dropped} of {len(old)} earlier messages left out"] if dropped else []
-    what += [f"{cut} of them shortened"] if cut else []
-    done.append(Degradation(kind="history", what=", ".join(what) or "shortened"))
+    what = f"{dropped} left out and {cut} shortened of {len(old)} earlier messages"
+    done.append(Degradation(kind="history", what=what))
     return shown
 
 
