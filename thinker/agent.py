@@ -42,7 +42,7 @@ from thinker.worker_errors import FatalModelError, RetryableModelError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
-    from thinker.protocol.media_requests import MediaModels
+    from thinker.models.media_models import MediaModels
 
 CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
 R = TypeVar("R")

@@ -5,8 +5,6 @@ Where: is the model for a call chosen, with its fallbacks?
 
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from thinker.http.broker_link import open_broker_link
@@ -31,7 +29,7 @@ from thinker.worker_errors import WorkerConfigError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
-    from thinker.protocol.media_requests import MediaModels
+    from thinker.models.media_models import MediaModels
 
 
 def choose_model(
@@ -102,25 +100,31 @@ def choose_embeddings(
 def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "MediaModels | None":
     """Build the models for sound and pictures; return None if the agent has none.
 
-    The extension ``media`` has them, found by an entry point of the group ``thinker.media``. An
-    unusable model does not keep the agent from answering: requests for it fail with the reason.
+    An unusable model does not keep the agent from answering: requests for it fail with the reason.
     """
-    wanted: dict[ServedUse, ServedModel | None]
-    wanted = {"hear": settings.hear, "speak": settings.speak, "draw": settings.draw}
-    points = entry_points(group="thinker.media") if any(wanted.values()) else ()
-    places: dict[ServedUse, ServedModelEndpoint] = {}
-    for use, model in wanted.items():
+    hear, speak, draw = settings.hear, settings.speak, settings.draw
+    if not (hear or speak or draw):
+        return None
+    # As above.
+    from thinker.models.media_models import (  # noqa: PLC0415
+        DrawingEndpoint,
+        HearingEndpoint,
+        MediaModels,
+        SpeakingEndpoint,
+    )
+
+    def find_place(use: ServedUse, model: ServedModel) -> ServedModelEndpoint:
         try:
-            if model is not None:
-                places[use] = _find_served_endpoint(settings, environ, use, model)
+            return _find_served_endpoint(settings, environ, use, model)
         except WorkerConfigError as error:
             problem = str(error).removeprefix("agents.json: ").replace(": ", ", ")
-            places[use] = ServedModelEndpoint(model_endpoints.PLAIN, "", "", problem=problem)
-    for point in points:
-        with suppress(ModuleNotFoundError):  # the extension's folder was deleted
-            models: MediaModels = point.load()(settings, places)
-            return models
-    return None
+            return ServedModelEndpoint(model_endpoints.PLAIN, "", "", problem=problem)
+
+    return MediaModels(
+        HearingEndpoint(hear, find_place("hear", hear)) if hear else None,
+        SpeakingEndpoint(speak, find_place("speak", speak)) if speak else None,
+        DrawingEndpoint(draw, find_place("draw", draw)) if draw else None,
+    )
 
 
 def _find_served_endpoint(

@@ -4,7 +4,7 @@ As in `background`, the supervisor decides and stores, and the worker makes the 
 """
 
 from base64 import b64decode, b64encode
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
@@ -74,19 +74,3 @@ class DrawingResult(MeteredResult):
     """The pictures as contents of files."""
 
     drawn: tuple[Content, ...] = Field((), repr=False)
-
-
-class MediaModels(Protocol):
-    """An agent's models for sound and pictures; each call raises `ModelError` if it fails."""
-
-    async def transcribe_recording(self, request: TranscriptionRequest) -> TranscriptionResult:
-        """Transcribe a recording."""
-
-    async def speak_text(self, request: SpeechRequest) -> SpeechResult:
-        """Speak ``request.text``."""
-
-    async def draw_pictures(self, request: DrawingRequest) -> DrawingResult:
-        """Draw pictures."""
-
-    async def aclose(self) -> None:
-        """Close connections."""

@@ -1,4 +1,4 @@
-"""Models for sound and pictures, on any server with OpenAI's API, in an agent's worker.
+"""Models for sound and pictures, on any server with OpenAI's API.
 
 ``/audio/transcriptions`` takes a form with a file, ``/audio/speech`` answers with a file, and
 ``/images/generations`` answers with pictures in base64; the broker fetches pictures that a
@@ -7,7 +7,7 @@ server only links to.
 
 import secrets
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
@@ -22,7 +22,6 @@ from thinker.models.failures import Account, OutputRefusedError
 from thinker.models.retry import Retries
 from thinker.models.served_endpoint import ServedModelEndpoint
 from thinker.protocol import media_requests, model_endpoints
-from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.media_requests import (
     DrawingRequest,
     DrawingResult,
@@ -32,7 +31,6 @@ from thinker.protocol.media_requests import (
     TranscriptionResult,
 )
 from thinker.protocol.messages import JsonObject, Usage
-from thinker.protocol.model_endpoints import ServedUse
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.worker_errors import FatalModelError
@@ -255,20 +253,8 @@ class DrawingEndpoint(MediaEndpoint):
         )
 
 
-def build_media_models(
-    settings: ThinkerSettings, places: Mapping[ServedUse, ServedModelEndpoint]
-) -> "AgentMediaModels":
-    """Build the models that an agent's settings name, each at its place."""
-    hear, speak, draw = settings.hear, settings.speak, settings.draw
-    return AgentMediaModels(
-        HearingEndpoint(hear, places["hear"]) if hear else None,
-        SpeakingEndpoint(speak, places["speak"]) if speak else None,
-        DrawingEndpoint(draw, places["draw"]) if draw else None,
-    )
-
-
 @dataclass(frozen=True)
-class AgentMediaModels:
+class MediaModels:
     """An agent's models for sound and pictures."""
 
     hearing: HearingEndpoint | None = None

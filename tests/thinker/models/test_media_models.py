@@ -13,9 +13,9 @@ from fakes.openai_api import (
     said,
 )
 
-from orchestrator.extensions.media.media_models import AgentMediaModels
 from thinker.models.choose import choose_media
 from thinker.models.failures import format_headline
+from thinker.models.media_models import MediaModels
 from thinker.models.retry import Retries
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.media_requests import (
@@ -38,7 +38,7 @@ async def _at_once(seconds: float) -> None:
     """Wait for nothing."""
 
 
-def models_at(api: MediaApi, **fields: Any) -> AgentMediaModels:
+def models_at(api: MediaApi, **fields: Any) -> MediaModels:
     """The models behind the fake."""
     place = {"provider": "openai", "base_url": f"{api.url}/v1"}
     settings = ThinkerSettings.model_validate(
@@ -51,7 +51,7 @@ def models_at(api: MediaApi, **fields: Any) -> AgentMediaModels:
     )
     settings = ThinkerSettings.read(settings.to_env())  # as a worker gets them
     found = choose_media(settings, {"OPENAI_API_KEY": KEY})
-    assert isinstance(found, AgentMediaModels)
+    assert found is not None
     for model in (found.hearing, found.speaking, found.drawing):
         assert model is not None
         model._retries = Retries(attempts=2, sleep=_at_once)
