@@ -62,7 +62,7 @@ def build_file_model() -> type[AgentsFile]:
 def _build_file_model(own: Named) -> type[AgentsFile]:
     models = _mount_models(own, ())
     settings: dict[str, Any] = {
-        name: (model, Field(model(), alias=name, description=model.__doc__))
+        name: (model, Field(model(), alias=name, description=f"Settings of {name}."))
         for name, model in models.settings.items()
         if model is not NoSettings
     }
