@@ -7,7 +7,7 @@ piece by piece. It obeys each id once; with no order left, it answers `FINISHED`
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import anyio
 from anyio.abc import SocketStream
@@ -25,7 +25,6 @@ MAX_REQUESTS = 500  # kept, the newest
 _GROWS = 0.5  # seconds between two pieces of an answer
 _ORDER = re.compile(r"(?P<kind>CALL|SAY|GROW)#(?P<id>[\w-]+) (?P<rest>.*?) ;;", re.DOTALL)
 _HIDDEN = re.compile(r"HIDDEN#([0-9a-f]+)")
-_TAGS = re.compile(r"(<tool_call[^<>]*>)\.\.\.(</tool_call[^<>]*>)")
 _USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
@@ -106,7 +105,7 @@ class ObedientModel(LoopbackServer):
         secret = next((found[0] for text in texts for found in SECRET.finditer(text)), "$SECRET")
         arguments = arguments.replace("$SECRET", secret)
         if not body.get("tools"):
-            return {"role": "assistant", "content": _format_text_call(name, arguments, texts)}
+            return {"role": "assistant", "content": _format_text_call(name, arguments)}
         function = {"name": name, "arguments": arguments}
         call = {"id": f"call_{order['id']}", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -120,10 +119,9 @@ async def _stream_answer(stream: SocketStream, text: str) -> None:
     await stream.send(end + b"0\r\n\r\n")
 
 
-def _format_text_call(name: str, arguments: str, texts: Iterable[str]) -> str:
-    """Return a tool call with the tags that the prompt explains."""
-    tags = next(found for text in texts for found in _TAGS.finditer(text))
-    return f"{tags[1]}{json.dumps({'name': name, 'arguments': arguments})}{tags[2]}"
+def _format_text_call(name: str, arguments: str) -> str:
+    """Return a tool call with the tags that the prompt explains, without a key."""
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
 def _decode_hidden(order: str) -> str:
