@@ -60,7 +60,9 @@ log = structlog.get_logger()
 @cache
 def find_recipe(name: str) -> type[Recipe]:
     """Return the recipe of the core or of an extension by its name in the journal."""
-    found = dict(RECIPES)
+    if name in RECIPES:  # a message of a chat waits for no import, which may also fail
+        return RECIPES[name]
+    found: dict[str, type[Recipe]] = {}
     for extension in find_installed().own.values():
         found |= extension.list_recipes()
     return found.get(name, MissingRecipe)

@@ -57,8 +57,8 @@ async def test_hidden_order_is_obeyed_after_the_one_around_it() -> None:
 
 
 async def test_call_without_native_tools_has_the_tags_of_the_prompt() -> None:
-    """A nonce in the tag is copied."""
-    text = f"<tool_call n=7>...</tool_call> {make_call_order('1', 'mail', to='x')}"
+    """Without a key, as somebody writes it who has not read the prompt."""
+    text = make_call_order("1", "mail", to="x")
     async with ObedientModel() as model:
         answer = await _asked(model, text, tools=False)
-    assert answer["content"].startswith("<tool_call n=7>{")
+    assert answer["content"].startswith("<tool_call>{")
