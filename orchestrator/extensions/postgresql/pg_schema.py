@@ -12,6 +12,7 @@ from orchestrator.journal.migrations import Schema, read_changes, read_tables
 
 LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal: "orch_jou"
 TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
+RELEASE_LOCKS = "SELECT pg_advisory_unlock_all()"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
 COMMITS = "orchestrator_commits"  # channel for notifications of commits
 HERE = Path(__file__).parent

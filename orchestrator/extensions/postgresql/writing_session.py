@@ -184,6 +184,8 @@ class WritingSession:
             with suppress(*FAILED):
                 if clean and not self._db.in_transaction:
                     record_clean_end(self._db)
+                    # The server notices the end of a session only later.
+                    self._db.execute(pg_schema.RELEASE_LOCKS)
             self._db.close()
 
     def end_all_sessions(self) -> list[int]:
