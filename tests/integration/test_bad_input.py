@@ -67,7 +67,6 @@ async def test_same_update_delivered_twice_is_answered_once(tmp_path: Path) -> N
 STUMBLES = {
     "500": Reply("overloaded", status=500, headers=NOW),
     "429": Reply("slow down", status=429, headers=NOW),
-    "half a document": Reply("never whole", fault="broken_json"),
     "cut": Reply("cut off in the middle of it all", fault="cut"),
     "error in the stream": Reply("an answer that ends in an error", fault="error_event"),
     "nothing": Reply(""),

@@ -144,7 +144,7 @@ def wire(entries: list[Said]) -> list[dict[str, Any]]:
             name = "call_fake_0" if count == 1 else f"call_fake_0_{count}"
             function = {"name": entry.tool, "arguments": entry.text}
             call = {"id": name, "type": "function", "function": function}
-            messages.append({"role": "assistant", "tool_calls": [call]})
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
         elif entry.kind == "result":
             messages.append({"role": "tool", "tool_call_id": name, "content": entry.text})
         else:

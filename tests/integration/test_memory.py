@@ -17,7 +17,7 @@ TEA: JsonObject = {
     "description": "Makes tea.",
     "instructions": "1. Boil <water>.",
     "keywords": ["sencha"],
-    "required_tools": ["kettle"],
+    "required_tools": ["kettle", "get_time"],
 }
 PERSONA: JsonObject = {"path": "persona.system_prompt", "value": "You are a butler."}
 

@@ -150,7 +150,7 @@ async def test_failed_task_is_told_and_waits(tmp_path: Path) -> None:
             model.script.extend([refusal, refusal])  # the second attempt offers no tools
             trigger = "{interval_minutes: 1440, notify_chat_id: 123}"
             write_skill(tmp_path, "fails", trigger, "do it")
-            assert "couldn't get an answer" in await bot.reply_in(123)
+            assert "refused this request" in await bot.reply_in(123)
             run = await ended(daemon, "fails", "failed")
         assert run.note is not None
         with reading_in(tmp_path) as db:
