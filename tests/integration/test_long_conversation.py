@@ -202,6 +202,7 @@ async def test_sixty_turns_are_sent_as_the_seed_says(tmp_path: Path) -> None:
             model,
             timezone=ZONE,
             skills=["travel", "cellar", "almanac"],
+            contextTokens=128_000,
             compaction={"keepTurns": KEPT},
             factExtraction={"enabled": False},
         )
