@@ -101,7 +101,8 @@ async def test_repeated_reordered_and_jumping_updates_are_answered_once_each(
 
 async def test_rate_limit_in_the_middle_of_a_long_reply_keeps_its_order(tmp_path: Path) -> None:
     """The wait that Telegram asks for holds the rest back; no part is lost or doubled (F50)."""
-    long = "\n\n".join(f"{number} " + "word " * 700 for number in range(3))
+    words = " ".join(f"w{number:03}" for number in range(700))
+    long = "\n\n".join(f"{number} {words} " for number in range(3))
     async with held_daemon(tmp_path) as (bot, model, daemon):
         model.script.append(Reply(long))
         bot.break_next("sendMessage", Fault(), too_many(1))

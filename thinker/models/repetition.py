@@ -1,7 +1,7 @@
 """Notice that a streaming answer only repeats itself, as small models do."""
 
-MIN_SIZE = 700  # characters of repetition; tables and drawings have less of one line
-MIN_TIMES = 8
+MIN_SIZE = 1500  # characters of repetition; tables and drawings have less of one line
+MIN_TIMES = 12
 MAX_PERIOD = 400  # characters of the repeated part
 SAMPLE = 24  # characters at the end, whose earlier occurrences give the period
 MAX_CANDIDATES = 6  # of these; a repeated part may itself contain the sample
