@@ -37,14 +37,14 @@ class LlamaServer:
         self._process: Process | None = None
 
     async def start(self) -> None:
-        """Start it, and wait until it listens."""
+        """Start it, and wait until it has loaded its model."""
         numbers = map(str, (self.port, WINDOW, THREADS))
         command = [sys.executable, "-P", "-m", "orchestrator.extensions.local_model.llama_server"]
         self._process = await anyio.open_process(
             [*command, str(MODEL), *numbers], stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
         )
         with time_limit():
-            while not await self._listens():
+            while not await self._is_ready():
                 assert self._process.returncode is None, "the server ended"
                 await anyio.lowlevel.checkpoint()
 
@@ -55,13 +55,13 @@ class LlamaServer:
         await self._process.wait()
         await self._process.aclose()
 
-    async def _listens(self) -> bool:
+    async def _is_ready(self) -> bool:
         try:
-            stream = await anyio.connect_tcp("127.0.0.1", self.port)
-        except OSError:
+            async with await anyio.connect_tcp("127.0.0.1", self.port) as stream:
+                await stream.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                return b" 200 " in await stream.receive()
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
             return False
-        await stream.aclose()
-        return True
 
 
 @asynccontextmanager
