@@ -1,5 +1,6 @@
 """Providers by name in a whole daemon: their addresses, keys and rules."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,15 @@ pytestmark = [pytest.mark.process, pytest.mark.thorough(part="models")]
 KEYS = {"ACME_API_KEY": "sk-acme", "AZURE_OPENAI_API_KEY": "sk-azure", "OTHER_KEY": "sk-other"}
 
 
-def timed(body: JsonObject) -> Reply:
-    """Ask for the time, then say what came back."""
+def timed(body: JsonObject, reasoning: str = "") -> Reply:
+    """Ask for the time, with a reason, then say what came back."""
     messages = body["messages"]
     assert isinstance(messages, list)
     last = messages[-1]
     assert isinstance(last, dict)
     if last["role"] == "tool":
         return Reply("It is late.")
-    return Reply(tool_calls=(("get_time", {}),))
+    return Reply(tool_calls=(("get_time", {}),), reasoning=reasoning)
 
 
 def config(acme: OpenAIApi, azure: OpenAIApi, key: str = "ACME_API_KEY") -> JsonObject:
@@ -69,17 +70,6 @@ async def test_each_agent_asks_its_provider_in_its_own_way(tmp_path: Path) -> No
         assert "sk-" not in str(api.daemon.log)
 
 
-def thoughtful(body: JsonObject) -> Reply:
-    """Ask for the time with a reason, then say what came back."""
-    messages = body["messages"]
-    assert isinstance(messages, list)
-    last = messages[-1]
-    assert isinstance(last, dict)
-    if last["role"] == "tool":
-        return Reply("It is late.")
-    return Reply(tool_calls=(("get_time", {}),), reasoning="I look at the clock.")
-
-
 def forgetful(body: JsonObject) -> str | None:
     """Refuse calls without the reasoning that came with them, in DeepSeek's words."""
     messages = body["messages"]
@@ -95,7 +85,7 @@ def forgetful(body: JsonObject) -> str | None:
 
 async def test_what_came_with_an_answer_is_in_the_journal_and_goes_back(tmp_path: Path) -> None:
     """Within the turn and in the next one, with all tools; nothing is refused."""
-    async with StrictApi(forgetful, thoughtful) as server:
+    async with StrictApi(forgetful, partial(timed, reasoning="I look at the clock.")) as server:
         own: JsonObject = {"baseUrl": f"{server.url}/v1", "keyVariable": "ACME_API_KEY"}
         given: JsonObject = {
             "providers": {"acme": own},

@@ -94,7 +94,7 @@ def test_summaries_begin_before_the_window_is_full(fields: dict[str, Any], thres
 def test_window_is_what_the_operator_the_server_or_the_table_says(
     fields: dict[str, Any], told: int, text: str
 ) -> None:
-    """In this order; what a worker was told of another model does not count."""
+    """In this order; what a worker found out about another model does not count."""
     agent = parsed({**CLAUDE, **fields}).file.agents[0]
     name = f"{agent.llm_provider}/{agent.model}"
     window = ContextWindow(model=name, tokens=told, source="server") if told else None

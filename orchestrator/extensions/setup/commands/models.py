@@ -185,9 +185,9 @@ def _list_facts(model: ModelResult) -> Iterator[str]:
     if model.window is not None:
         yield f"reads {model.window:,} tokens at once"
     if model.tokens_in_a_second is not None:
-        yield f"{model.tokens_in_a_second:g} tokens/s in"
+        yield f"{model.tokens_in_a_second:,.1f} tokens/s in"
     if model.tokens_out_a_second is not None:
-        yield f"{model.tokens_out_a_second:g} tokens/s out"
+        yield f"{model.tokens_out_a_second:,.1f} tokens/s out"
     if model.tools is not None:
         yield f"tools {'native' if model.tools == 'native' else 'as text'}"
     if model.pictures is not None:
