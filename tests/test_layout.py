@@ -34,6 +34,7 @@ CROSS_CUTTING = {  # tests of a whole folder
     "orchestrator/journal/db/test_distinct.py",
     "orchestrator/journal/test_golden.py",
     "orchestrator/journal/test_machine.py",
+    "orchestrator/extensions/anthropic/worker/test_anthropic_api_is_honest.py",
     "thinker/models/test_openai_api_is_honest.py",
     "thinker/models/test_reasoning.py",
 }

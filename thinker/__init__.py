@@ -2,5 +2,5 @@
 
 `server` speaks to the supervisor. For each turn `agent` runs `preparation` (base prompt, layers,
 history, tools) and then `loop` (call the model, commit its response, run its tool calls, repeat).
-`compaction` and `facts` are the background jobs. `startup` and `zygote` start the process.
+`extension` is what extensions may add to it. `startup` and `zygote` start the process.
 """

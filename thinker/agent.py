@@ -7,45 +7,39 @@ resume any turn of its agent.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-import anyio
 import structlog
 
-from thinker import compaction, facts
 from thinker.budget import TurnLimits
-from thinker.hooks import HookedHost, HookedModel, HookFiles, Hooks, HookState, replay_steps
+from thinker.extension import BackgroundRequest, TurnHooks, list_extensions
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
+from thinker.models.failures import format_headline
 from thinker.preparation import Preparation, PreparedTurn
 from thinker.prompt.base_prompt import TurnPrompt
 from thinker.prompt.fingerprint import compute_digest
 from thinker.prompt.render.output_schema import build_request_contract
-from thinker.protocol.background import (
-    CompactionRequest,
-    CompactionResult,
-    EmbeddingRequest,
-    EmbeddingResult,
-    ExtractionRequest,
-    ExtractionResult,
-    ModelTrialRequest,
-    ModelTrialResult,
-)
+from thinker.protocol.background import TEXTS_EMBED, EmbeddingRequest, EmbeddingResult
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
-from thinker.protocol.model_endpoints import find_call_seconds, list_known_providers
+from thinker.protocol.model_endpoints import list_known_providers
 from thinker.protocol.prompt_record import PromptPreview
 from thinker.request_rehearsal import RehearsedModel, capture_first_request
-from thinker.worker_errors import FatalModelError, RetryableModelError
+from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
-    from thinker.models.media_models import MediaModels
 
+NO_HOOKS = (
+    "the extension 'hooks' is not installed, and the agent must not run without its hooks; run: pip"
+    " install --force-reinstall orchestrator-daemon"
+)
 CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
-R = TypeVar("R")
 log = structlog.get_logger()
 
 
@@ -56,17 +50,18 @@ class Agent:
         self,
         settings: ThinkerSettings,
         model: Model,
-        small: Model | None = None,
         embeddings: "EmbeddingModel | None" = None,
-        media: "MediaModels | None" = None,
+        requests: Mapping[str, BackgroundRequest] = MappingProxyType({}),
+        stack: AsyncExitStack | None = None,
     ) -> None:
-        """Use ``small`` for summaries and facts, by default ``model``."""
+        """Answer the ``requests`` of extensions as well; ``stack`` is closed with the agent."""
         self._settings = settings
         self._model = model
-        self._small = small or model
         self._embeddings = embeddings
-        self.media = media
-        self._hook_files = None if settings.hooks_dir is None else HookFiles(settings.hooks_dir)
+        self._stack = stack
+        # The provider's text may quote the input.
+        embed = BackgroundRequest(EmbeddingRequest, self.embed_texts, describe=format_headline)
+        self.requests = {TEXTS_EMBED: embed, **requests}
 
     @cached_property
     def preparation(self) -> Preparation:
@@ -79,10 +74,10 @@ class Agent:
         return self._model
 
     async def aclose(self) -> None:
-        await self._small.aclose()  # the small model is, or wraps, the agent's own
-        for models in (self._embeddings, self.media):
-            if models is not None:
-                await models.aclose()
+        if self._stack is None:
+            await self._model.aclose()
+        else:
+            await self._stack.aclose()
 
     async def run_turn(self, turn: TurnRun, host: LoopHost) -> TurnResult:
         """Run a turn, or resume one that has recorded steps."""
@@ -96,17 +91,17 @@ class Agent:
         request = await self._build_loop_request(turn, prepared, hooks)
         if hooks is None:
             return await Loop(request, self._model, host).run(turn.steps)
-        model, hooked = HookedModel(self._model, hooks), HookedHost(host, hooks)
-        return await Loop(request, model, hooked).run(await replay_steps(hooks, turn.steps))
+        loop = Loop(request, hooks.wrap_model(self._model), hooks.wrap_host(host))
+        return await loop.run(await hooks.replay_steps(turn.steps))
 
     async def _build_loop_request(
-        self, turn: TurnRun, prepared: PreparedTurn, hooks: Hooks | None
+        self, turn: TurnRun, prepared: PreparedTurn, hooks: TurnHooks | None
     ) -> LoopRequest:
         """Return the loop's request, with the prompt and conversation as the hooks changed them."""
         prompt = prepared.prompt if hooks is None else await hooks.filter_prompt(prepared.prompt)
         messages = prepared.messages
         if hooks is not None:
-            messages = await hooks.filter_conversation("filter_messages", messages)
+            messages = await hooks.filter_messages(messages)
         return LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
@@ -130,27 +125,15 @@ class Agent:
             contract=build_request_contract(turn.asked) or prepared.applied.contract,
         )
 
-    def _load_hooks(self, turn: TurnRun, applied: TurnPrompt) -> Hooks | None:
+    def _load_hooks(self, turn: TurnRun, applied: TurnPrompt) -> TurnHooks | None:
         """Load the hooks of a turn; return None if it has none or hooks are not allowed."""
         names = self._settings.hooks if applied.hooks is None else applied.hooks
-        if self._hook_files is None or not names:
+        if self._settings.hooks_dir is None or not names:
             return None
-        state = HookState(self._settings.agent_id, turn.turn_id, turn.chat)
-        return Hooks(state, tuple((name, self._hook_files.load_hook(name)) for name in names))
-
-    async def compact_session(self, request: CompactionRequest) -> CompactionResult:
-        path = self._settings.compaction_prompt_path
-        return await self._limit_time(compaction.compact_session(self._small, path, request))
-
-    async def extract_facts(self, request: ExtractionRequest) -> ExtractionResult:
-        path = self._settings.fact_extraction_prompt_path
-        return await self._limit_time(facts.extract_facts(self._small, path, request))
-
-    async def _limit_time(self, work: Awaitable[R]) -> R:
-        seconds = find_call_seconds(self._settings)
-        with anyio.move_on_after(seconds):
-            return await work
-        raise RetryableModelError(f"{self._small.name} did not answer in {seconds:.0f} seconds")
+        for extension in list_extensions():
+            if (found := extension.load_hooks(self._settings, turn, names)) is not None:
+                return found
+        raise FatalModelError(NO_HOOKS)
 
     async def embed_texts(self, request: EmbeddingRequest) -> EmbeddingResult:
         """Return the vectors of strings; with ``keep``, store them for selecting tools instead.
@@ -166,13 +149,6 @@ class Agent:
         self.preparation.tool_vectors.store_vectors(request.texts, embedded.vectors)
         return embedded.model_copy(update={"vectors": ()})
 
-    async def try_model(self, request: ModelTrialRequest) -> ModelTrialResult:
-        """Make one small call to find out whether the model has an ability."""
-        # Only a command needs the import, in a worker of its own.
-        from thinker.model_trials import run_trial  # noqa: PLC0415 - see above
-
-        return await run_trial(self._settings, self._embeddings, request.trial)
-
     async def preview_prompt(self, turn: TurnRun) -> PromptPreview:
         """Return the request of the turn's first model call.
 
@@ -182,7 +158,7 @@ class Agent:
         hooks = self._load_hooks(turn, prepared.applied)
         request = await self._build_loop_request(turn, prepared, hooks)
         model: Model = RehearsedModel(self._model)
-        sent = await capture_first_request(request, HookedModel(model, hooks) if hooks else model)
+        sent = await capture_first_request(request, hooks.wrap_model(model) if hooks else model)
         record = request.prompt.prepend_layer("tool_calls", sent.tool_block)
         return PromptPreview(record=record, request=sent.body.decode())
 

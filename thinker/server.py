@@ -2,26 +2,20 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 import anyio
 import structlog
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from thinker.agent import Agent
+from thinker.extension import BackgroundRequest
 from thinker.jail.worker_jail import NO_JAIL, WorkerJail
-from thinker.models.failures import format_headline
 from thinker.models.wrappers import watch_window
 from thinker.protocol import background, methods
-from thinker.protocol.background import (
-    CompactionRequest,
-    EmbeddingRequest,
-    ExtractionRequest,
-    MeteredResult,
-    ModelTrialRequest,
-)
+from thinker.protocol.background import MeteredResult
 from thinker.protocol.context_windows import WINDOW
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.logs import bound
@@ -95,18 +89,7 @@ class WorkerServer:
             methods.TURN_RUN: self._run_turn,
             methods.PROMPT_PREVIEW: self._preview_prompt,
             methods.PROMPT_RENDER: _render_definition,
-            background.SESSION_COMPACT: self._make_cancellable(
-                _meter_handler(CompactionRequest, agent.compact_session)
-            ),
-            background.FACTS_EXTRACT: self._make_cancellable(
-                _meter_handler(ExtractionRequest, agent.extract_facts)
-            ),
-            background.MODEL_TRY: _meter_handler(ModelTrialRequest, agent.try_model),
-            # The provider's text may quote the input.
-            background.TEXTS_EMBED: _meter_handler(
-                EmbeddingRequest, agent.embed_texts, format_headline
-            ),
-            **_build_media_handlers(agent),
+            **{name: self._build_handler(asked) for name, asked in agent.requests.items()},
         }
         self.notifications = {
             methods.TURN_CANCEL: self._cancel_turn,
@@ -160,17 +143,24 @@ class WorkerServer:
             if turn_id == cancelled:
                 scope.cancel()
 
-    def _make_cancellable(self, handler: RequestHandler) -> RequestHandler:
-        async def handle_request(params: JsonValue) -> JsonValue | BaseModel:
+    def _build_handler(self, asked: BackgroundRequest) -> RequestHandler:
+        async def answer_request(params: JsonValue) -> MeteredResult:
+            try:
+                return await asked.answer(asked.kind.model_validate(params))
+            except ModelError as error:
+                code = TOO_LONG if isinstance(error, ContextOverflowError) else FAILED
+                raise RpcError(code, asked.describe(error)) from error
+
+        async def give_way(params: JsonValue) -> MeteredResult:
             with anyio.CancelScope() as scope:
                 self._background.add(scope)
                 try:
-                    return await handler(params)
+                    return await answer_request(params)
                 finally:
                     self._background.discard(scope)
             raise RpcError(CANCELLED, "cancelled, as a turn waits for the model")
 
-        return handle_request
+        return give_way if asked.gives_way else answer_request
 
     def _cancel_background(self, params: JsonValue) -> None:
         del params
@@ -181,39 +171,6 @@ class WorkerServer:
         del params
         log.debug("draining", open_turns=len(self._running))
         self._draining = True
-
-
-def _meter_handler(
-    kind: type[R],
-    work: Callable[[R], Awaitable[MeteredResult]],
-    problem: Callable[[ModelError], str] = str,
-) -> RequestHandler:
-    async def handle_request(params: JsonValue) -> MeteredResult:
-        try:
-            return await work(kind.model_validate(params))
-        except ModelError as error:
-            code = TOO_LONG if isinstance(error, ContextOverflowError) else FAILED
-            raise RpcError(code, problem(error)) from error
-
-    return handle_request
-
-
-def _build_media_handlers(agent: Agent) -> dict[str, RequestHandler]:
-    """Return the handlers of requests about sound and pictures, if the agent has such models."""
-    found = agent.media
-    if found is None:
-        return {}
-    from thinker.protocol import media_requests as asked  # noqa: PLC0415 - most agents have none
-
-    return {
-        asked.AUDIO_HEAR: _meter_handler(
-            asked.TranscriptionRequest, found.transcribe_recording, format_headline
-        ),
-        asked.AUDIO_SPEAK: _meter_handler(asked.SpeechRequest, found.speak_text, format_headline),
-        asked.PICTURE_DRAW: _meter_handler(
-            asked.DrawingRequest, found.draw_pictures, format_headline
-        ),
-    }
 
 
 async def _render_definition(params: JsonValue) -> PromptRendered:

@@ -8,6 +8,8 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -15,10 +17,16 @@ import anyio
 import structlog
 
 from thinker.agent import Agent
+from thinker.extension import WorkerView, list_extensions
 from thinker.jail.hardening import harden_process
 from thinker.jail.kernel import die_with_parent
 from thinker.jail.worker_jail import NO_JAIL, PreparedJail, WorkerJail, prepare_jail
-from thinker.models.choose import choose_embeddings, choose_media, choose_model, choose_small_model
+from thinker.models.choose import (
+    choose_embeddings,
+    choose_model,
+    choose_small_model,
+    find_served_endpoint,
+)
 from thinker.protocol import logs
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.peer import connect_peer
@@ -63,6 +71,7 @@ async def run_worker(environ: Mapping[str, str], prepared: PreparedJail | None =
 
 def confine_worker(settings: ThinkerSettings, prepared: PreparedJail | None) -> WorkerJail:
     """Close the jail of a worker with a supervisor; a worker run by hand has no jail."""
+    list_extensions()  # a jailed process cannot read their code
     if settings.peer_fd is None:
         return NO_JAIL
     if settings.sandbox == "off":
@@ -96,8 +105,19 @@ async def serve_worker(
 def build_agent(settings: ThinkerSettings, environ: Mapping[str, str]) -> Agent:
     model = choose_model(settings, environ)
     small = choose_small_model(settings, environ, model)
-    embeddings, media = choose_embeddings(settings, environ), choose_media(settings, environ)
-    return Agent(settings, model, small, embeddings, media)
+    embeddings = choose_embeddings(settings, environ)
+    stack = AsyncExitStack()
+    for made in (embeddings, small):  # the small model is, or wraps, the agent's own
+        if made is not None:
+            stack.push_async_callback(made.aclose)
+    find_endpoint = partial(find_served_endpoint, settings, environ)
+    view = WorkerView(settings, small, embeddings, find_endpoint, stack)
+    requests = {
+        method: request
+        for extension in list_extensions()
+        for method, request in extension.list_requests(view).items()
+    }
+    return Agent(settings, model, embeddings, requests, stack)
 
 
 def _open_utf8(fd: int, mode: Literal["r", "w"]) -> TextIO:

@@ -64,7 +64,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the nonce of a tag": (
         Edit(
-            "thinker/toolcalls/text/history_text.py",
+            "orchestrator/extensions/text_tool_calls/worker/history_text.py",
             "key = b32encode(seen.digest()).decode().lower()",
             'key = ""',
         ),

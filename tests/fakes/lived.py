@@ -13,6 +13,7 @@ from orchestrator.extensions.http_api import api_conversations, new_requests, st
 from orchestrator.extensions.http_api.new_requests import NewRequest
 from orchestrator.extensions.upkeep import due_sessions
 from orchestrator.extensions.upkeep.due_sessions import CompactionInput, MessageRange
+from orchestrator.extensions.upkeep.upkeep_requests import ExtractedFact
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
@@ -41,7 +42,6 @@ from orchestrator.journal.turns.prompt_records import PromptSources
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.schedules.specs import Notify, TaskSpec
-from thinker.protocol.background import ExtractedFact
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import (
     AssistantMessage,

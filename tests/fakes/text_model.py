@@ -7,7 +7,7 @@ from typing import Any
 from fakes.held_model import HeldModel, system
 from fakes.model_api import Received, Reply
 
-from thinker.toolcalls.text.inject import format_tool_call
+from orchestrator.extensions.text_tool_calls.worker.inject import format_tool_call
 
 RESULT = re.compile(r'<tool_result name="(\w+)" id="(\w+)">(.*?)</tool_result>', re.DOTALL)
 KEY = re.compile(r"<tool_key>(\w+)</tool_key>$")

@@ -8,9 +8,9 @@ import orjson
 from fuzzing.target import CUTS, Target, pieces
 from hypothesis import strategies as st
 
+from orchestrator.extensions.anthropic.worker.anthropic_answer import AnthropicAnswer
 from orchestrator.extensions.http_api.response_events import Events, ResponseHead, ResponseStream
 from orchestrator.extensions.http_api.stored_requests import HandedCall
-from thinker.models.anthropic_answer import AnthropicAnswer
 from thinker.models.base import ModelResponse
 from thinker.models.failures import parse_stated_error
 from thinker.models.openai_answer import OpenAIAnswer

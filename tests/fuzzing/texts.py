@@ -5,10 +5,8 @@ from typing import Any, TypeAlias
 from fuzzing.target import CUTS, Target, pieces, repeated
 from hypothesis import strategies as st
 
-from thinker.answers.json_blocks import close_open_json, extract_json_blocks
-from thinker.answers.parse import parse_answer
-from thinker.toolcalls.text.inject import format_tool_call
-from thinker.toolcalls.text.parser import (
+from orchestrator.extensions.text_tool_calls.worker.inject import format_tool_call
+from orchestrator.extensions.text_tool_calls.worker.parser import (
     CLOSE,
     OPEN,
     Event,
@@ -17,7 +15,9 @@ from thinker.toolcalls.text.parser import (
     TextToolCall,
     ToolCallProblem,
 )
-from thinker.toolcalls.text.payload import ParserRules
+from orchestrator.extensions.text_tool_calls.worker.payload import ParserRules
+from thinker.answers.json_blocks import close_open_json, extract_json_blocks
+from thinker.answers.parse import parse_answer
 
 KEYS = ("reply", "score")
 STRICT = ParserRules(

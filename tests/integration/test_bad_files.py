@@ -15,7 +15,9 @@ from orchestrator import keys_file
 from orchestrator.agentsfile import AgentsFileError, load_agents_file
 from orchestrator.configuration import Configuration
 from orchestrator.errors import ConfigError
+from orchestrator.extensions.hooks.worker.hooks import HookFiles
 from orchestrator.extensions.http_api.token import TokenFile
+from orchestrator.extensions.upkeep.worker.summarizing import load_template
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import hold_lock
 from orchestrator.tools.builtin.bundled_files import read_bundled
@@ -23,11 +25,9 @@ from orchestrator.tools.builtin.host_tool import ToolFailure
 from thinker.formats import skill_file
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.regular_file import MAX_ENTRIES, FileError
-from thinker.hooks import HookFiles
 from thinker.prompt.base_prompt import BUILT_IN, choose_base_prompt
 from thinker.protocol.env import ThinkerSettings
 from thinker.skills import SkillCatalog
-from thinker.summarizing import load_template
 
 ONE = '{"agents": [{"agentId": "%s", "llmProvider": "demo"}]}'
 Reader = Callable[[Path], str]  # reads the file at a path, and returns what is told about it

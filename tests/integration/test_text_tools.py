@@ -10,7 +10,7 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.model_api import Reply
 from fakes.text_model import TextModel
 
-from thinker.toolcalls.text.inject import format_tool_call
+from orchestrator.extensions.text_tool_calls.worker.inject import format_tool_call
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="models")]
 

@@ -2,8 +2,8 @@
 
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec, turn_run
 
+from orchestrator.extensions.text_tool_calls.worker.text_tools import TextTools
 from thinker.agent import Agent
-from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import AUTO, ToolChoice
 from thinker.toolcalls.select import CAP

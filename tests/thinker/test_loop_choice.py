@@ -4,15 +4,15 @@ import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 from fakes.time_limit import time_limit
 
+from orchestrator.extensions.text_tool_calls.worker.inject import format_tool_call
+from orchestrator.extensions.text_tool_calls.worker.text_tools import TextTools
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
-from thinker.models.tooltext import TextTools
 from thinker.protocol.messages import AUTO, NO_TOOLS, ToolChoice, ToolSpec, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason, TurnResult
 from thinker.protocol.notices import STOP_TEXTS
 from thinker.protocol.prompt_record import ModelSettings, PromptRecord
-from thinker.toolcalls.text.inject import format_tool_call
 
 REQUIRED = ToolChoice(mode="required")
 FORCED = ToolChoice(mode="function", name="add")

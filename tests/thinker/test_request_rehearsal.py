@@ -9,7 +9,7 @@ from thinker.models.base import ModelRequest, RehearsedRequest
 from thinker.models.openai_chat import OpenAIChat
 from thinker.models.retry import FallbackModel, RetryingModel
 from thinker.models.structured import StructuredOutput
-from thinker.models.tooltext import wrap_tool_calls
+from thinker.models.tool_offers import wrap_tool_calls
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import ToolChoice
 from thinker.protocol.providers import PROVIDERS

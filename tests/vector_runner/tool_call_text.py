@@ -9,11 +9,14 @@ from vector_runner.upstream_events import upstream
 from orchestrator.extensions.http_api.response_events import Events, ResponseHead, ResponseStream
 from orchestrator.extensions.http_api.responses_request import translate_request
 from orchestrator.extensions.http_api.stored_requests import HandedCall
+from orchestrator.extensions.text_tool_calls.worker import parser as texts
+from orchestrator.extensions.text_tool_calls.worker.inject import (
+    format_call_block,
+    join_instructions,
+)
+from orchestrator.extensions.text_tool_calls.worker.payload import ParserRules, build_parser_rules
 from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.messages import ToolChoice, Usage
-from thinker.toolcalls.text import parser as texts
-from thinker.toolcalls.text.inject import format_call_block, join_instructions
-from thinker.toolcalls.text.payload import ParserRules, build_parser_rules
 
 DEEPEST = 3  # levels at which the vectors' examples fit their schema
 OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the vectors leave out

@@ -4,12 +4,12 @@ Where: is the model for a call chosen, with its fallbacks?
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from thinker.extension import list_extensions
 from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
-from thinker.models.anthropic import AnthropicMessages
 from thinker.models.base import Model
 from thinker.models.breaker import Breaker, CircuitBreakerModel
 from thinker.models.call_limits import choose_timeouts
@@ -29,7 +29,6 @@ from thinker.worker_errors import WorkerConfigError
 
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
-    from thinker.models.media_models import MediaModels
 
 
 def choose_model(
@@ -85,7 +84,7 @@ def choose_embeddings(
     from thinker.models.embeddings import EmbeddingModel  # noqa: PLC0415 - see above
 
     model = model_endpoints.list_served_models(settings)["embeddings"]
-    place = _find_served_endpoint(settings, environ, "embeddings", model)
+    place = find_served_endpoint(settings, environ, "embeddings", model)
     dimensions = settings.embeddings_dimensions
     return EmbeddingModel(
         place.provider,
@@ -97,37 +96,7 @@ def choose_embeddings(
     )
 
 
-def choose_media(settings: ThinkerSettings, environ: Mapping[str, str]) -> "MediaModels | None":
-    """Build the models for sound and pictures; return None if the agent has none.
-
-    An unusable model does not keep the agent from answering: requests for it fail with the reason.
-    """
-    hear, speak, draw = settings.hear, settings.speak, settings.draw
-    if not (hear or speak or draw):
-        return None
-    # As above.
-    from thinker.models.media_models import (  # noqa: PLC0415
-        DrawingEndpoint,
-        HearingEndpoint,
-        MediaModels,
-        SpeakingEndpoint,
-    )
-
-    def find_place(use: ServedUse, model: ServedModel) -> ServedModelEndpoint:
-        try:
-            return _find_served_endpoint(settings, environ, use, model)
-        except WorkerConfigError as error:
-            problem = str(error).removeprefix("agents.json: ").replace(": ", ", ")
-            return ServedModelEndpoint(model_endpoints.PLAIN, "", "", problem=problem)
-
-    return MediaModels(
-        HearingEndpoint(hear, find_place("hear", hear)) if hear else None,
-        SpeakingEndpoint(speak, find_place("speak", speak)) if speak else None,
-        DrawingEndpoint(draw, find_place("draw", draw)) if draw else None,
-    )
-
-
-def _find_served_endpoint(
+def find_served_endpoint(
     settings: ThinkerSettings,
     environ: Mapping[str, str],
     use: ServedUse,
@@ -193,11 +162,23 @@ def _build_model(
     key = _require_key(settings, provider, environ, needed=not own_url or not provider.base_url)
     transport = transport or _find_broker(settings)
     timeouts = choose_timeouts(provider, url)
-    adapter = AnthropicMessages if provider.wire == "anthropic" else OpenAIChat
     if own_url:
         provider = relocate_provider(provider, own_url)
-    found: Model = adapter(provider, model, url, key, transport, timeouts)
+    found = _find_adapter(provider)(provider, model, url, key, transport, timeouts)
     return wrap_adapter(found, settings, provider, url)
+
+
+def _find_adapter(provider: Provider) -> Callable[..., Model]:
+    """Return the maker of a provider's models; raise `WorkerConfigError` if it is not installed."""
+    if provider.wire == "openai":
+        return OpenAIChat
+    for extension in list_extensions():
+        if provider.wire in extension.adapters:
+            return extension.adapters[provider.wire]
+    raise WorkerConfigError(
+        f"agents.json: the extension {provider.wire!r}, which speaks to {provider.name}, is not"
+        " installed; run: pip install --force-reinstall orchestrator-daemon"
+    )
 
 
 def _require_provider(settings: ThinkerSettings, name: str) -> Provider:

@@ -16,6 +16,7 @@ import structlog
 from thinker import worker_errors
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import format_headline
+from thinker.models.tool_offers import offer_tools_as_text
 from thinker.protocol.degradations import Degradation, cut_words
 from thinker.protocol.notices import FailureKind
 
@@ -166,10 +167,10 @@ def _describe_failures(
 async def _offer_as_text(
     model: Model, error: worker_errors.ModelError, request: ModelRequest
 ) -> ModelResponse:
-    # Rarely needed; importing it here keeps processes small.
-    from thinker.models.tooltext import TextTools  # noqa: PLC0415 - see above
-
-    response = await TextTools(model).complete(request)
+    offered = offer_tools_as_text(model)
+    if offered is None:
+        raise error
+    response = await offered.complete(request)
     words = cut_words(str(error).partition(": ")[2])
     lost = Degradation(kind="tools", subject=model.name, what="offered as text", words=words)
     return replace(response, degraded=(*response.degraded, lost))

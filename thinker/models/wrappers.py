@@ -9,7 +9,7 @@ from thinker.models.call_limits import limit_answers
 from thinker.models.fitting import FittingModel
 from thinker.models.retry import FallbackModel
 from thinker.models.structured import StructuredOutput
-from thinker.models.tooltext import wrap_tool_calls
+from thinker.models.tool_offers import wrap_tool_calls
 from thinker.models.window_question import ask_window
 from thinker.protocol import model_endpoints
 from thinker.protocol.context_windows import ContextWindow

@@ -1,4 +1,4 @@
-"""Wire requests about sound and pictures: transcribe a recording, speak text, draw pictures.
+"""Wire requests to draw pictures.
 
 As in `background`, the supervisor decides and stores, and the worker makes the model calls.
 """
@@ -12,14 +12,8 @@ from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Frozen
 from thinker.protocol.served_models import PictureShape
 
-AUDIO_HEAR = "audio/hear"  # TranscriptionRequest → TranscriptionResult
-AUDIO_SPEAK = "audio/speak"  # SpeechRequest → SpeechResult
 PICTURE_DRAW = "picture/draw"  # DrawingRequest → DrawingResult
 
-MAX_RECORDING_BYTES = 10_000_000  # a frame of the wire has 16 MiB
-MAX_RECORDING_SECONDS = 1800
-MAX_SPOKEN_CHARACTERS = 4000  # most models accept 4096
-MAX_SPEECH_BYTES = 11_000_000
 MAX_PICTURES = 4  # of one request
 MAX_DRAWN_BYTES = 11_000_000  # of all pictures of one request
 MAX_DESCRIPTION_CHARACTERS = 4000  # of the description of a picture
@@ -34,32 +28,6 @@ Content: TypeAlias = Annotated[  # bytes here, base64 on the wire
     BeforeValidator(_decode_wire_bytes),
     PlainSerializer(lambda data: b64encode(data).decode()),
 ]
-
-
-class TranscriptionRequest(Frozen):
-    """A recording to turn into text."""
-
-    media_type: str
-    data: Content = Field(repr=False)
-
-
-class TranscriptionResult(MeteredResult):
-    """The transcript of a recording."""
-
-    text: str = ""
-
-
-class SpeechRequest(Frozen):
-    """Text to speak."""
-
-    text: Annotated[str, Field(min_length=1, max_length=MAX_SPOKEN_CHARACTERS)]
-
-
-class SpeechResult(MeteredResult):
-    """The speech as the content of a file."""
-
-    media_type: str = ""
-    data: Content = Field(b"", repr=False)
 
 
 class DrawingRequest(Frozen):

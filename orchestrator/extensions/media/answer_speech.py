@@ -13,13 +13,13 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.chat_texts import NOT_SPOKEN
 from orchestrator.errors import JournalError, MediaError, OrchestratorError
 from orchestrator.extensions.media.media_calls import MediaCalls
+from orchestrator.extensions.media.sound_requests import SpeechResult
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, stored_files, turns
 from orchestrator.journal.turns.outbox import OutboxRow
 from orchestrator.loop_bound import LoopBound
 from thinker.formats import recordings
-from thinker.protocol.media_requests import SpeechResult
 
 TRIES = 3  # if the process ends meanwhile
 PAUSE = 1.0  # seconds between them

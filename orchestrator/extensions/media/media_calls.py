@@ -16,23 +16,21 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.bounded_dict import BoundedDict
 from orchestrator.document_text import ReadDocument, UnreadableError
 from orchestrator.errors import MediaError, WorkerError, WorkerLostError
-from orchestrator.loop_bound import LoopBound
-from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
-from thinker.formats import recordings
-from thinker.protocol.background import MeteredResult
-from thinker.protocol.media_requests import (
+from orchestrator.extensions.media.sound_requests import (
     AUDIO_HEAR,
     AUDIO_SPEAK,
     MAX_RECORDING_BYTES,
     MAX_RECORDING_SECONDS,
-    PICTURE_DRAW,
-    DrawingRequest,
-    DrawingResult,
     SpeechRequest,
     SpeechResult,
     TranscriptionRequest,
     TranscriptionResult,
 )
+from orchestrator.loop_bound import LoopBound
+from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
+from thinker.formats import recordings
+from thinker.protocol.background import MeteredResult
+from thinker.protocol.media_requests import PICTURE_DRAW, DrawingRequest, DrawingResult
 from thinker.protocol.messages import Frozen, Usage
 from thinker.protocol.peer import RpcError
 

@@ -16,6 +16,13 @@ from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import ConfigError, UnknownNameError, WorkerError
 from orchestrator.extensions.setup.model_account import ModelAccount, find_account
+from orchestrator.extensions.setup.trial_requests import (
+    MODEL_TRY,
+    TRIALS,
+    ModelTrialRequest,
+    ModelTrialResult,
+    Trial,
+)
 from orchestrator.extensions.setup.trials import try_window
 from orchestrator.processes import launch
 from orchestrator.processes.launch import LaunchSpec, resolve_endpoint
@@ -23,13 +30,6 @@ from orchestrator.processes.local_models import find_local_servers
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.settings import Settings
-from thinker.protocol.background import (
-    MODEL_TRY,
-    TRIALS,
-    ModelTrialRequest,
-    ModelTrialResult,
-    Trial,
-)
 from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.model_endpoints import PLAIN, find_call_seconds
 from thinker.protocol.peer import PeerClosedError, RpcError

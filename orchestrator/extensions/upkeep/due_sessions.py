@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from orchestrator.extensions.upkeep.upkeep_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import RefusedFactError
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions, taint
-from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import (
     MESSAGE,
     AssistantMessage,

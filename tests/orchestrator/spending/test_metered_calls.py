@@ -7,8 +7,12 @@ from fakes.background_work import USED, BackgroundBench, background
 from fakes.journal import job
 
 from orchestrator.errors import WorkerError, WorkerLostError
+from orchestrator.extensions.upkeep.upkeep_requests import (
+    SESSION_COMPACT,
+    CompactionRequest,
+    CompactionResult,
+)
 from orchestrator.spending.metered_calls import MeteredCall
-from thinker.protocol.background import SESSION_COMPACT, CompactionRequest, CompactionResult
 from thinker.protocol.peer import FAILED, RpcError
 
 CALL = MeteredCall("compaction/7", "work", "work", 500)

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from thinker.models import anthropic, openai_chat
+from orchestrator.extensions.anthropic.worker import anthropic_messages as anthropic
+from thinker.models import openai_chat
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account
 from thinker.protocol.messages import (

@@ -7,14 +7,16 @@ from fakes.openai_api import OpenAIApi
 from fakes.scripted import ScriptedModel, says, spec
 from structlog.testing import capture_logs
 
-from thinker.models.anthropic import build_request_body as anthropic_body
+from orchestrator.extensions.anthropic.worker.anthropic_messages import (
+    build_request_body as anthropic_body,
+)
+from orchestrator.extensions.text_tool_calls.worker.text_tools import TextTools
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose_model
 from thinker.models.failures import Account, OutputRefusedError, ProviderError, build_failure
 from thinker.models.openai_chat import build_request_body as openai_body
 from thinker.models.retry import FallbackModel
 from thinker.models.structured import MAX_REFUSED, StructuredOutput
-from thinker.models.tooltext import TextTools
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import NO_TOOLS, JsonObject, UserMessage
 from thinker.protocol.providers import PROVIDERS

@@ -29,7 +29,7 @@ _held: list[socket.socket] = []
 
 
 def filter_messages(_state: object, messages: Sequence[Any]) -> Sequence[Any] | None:
-    """Replace a message that has an order of this file: a point of `thinker.hooks`."""
+    """Replace a message that has an order of this file: a point of the extension `hooks`."""
     *others, last = messages
     order = last.content.partition(WEDGE)[2]
     if order:

@@ -19,13 +19,13 @@ from orchestrator.extensions.setup.offers import (
     filter_offer,
     list_provider_facts,
 )
+from orchestrator.extensions.setup.trial_requests import TRIALS
 from orchestrator.extensions.setup.trial_runs import (
     ModelResult,
     TrialsReport,
     run_model_trials,
 )
 from thinker.protocol import logs
-from thinker.protocol.background import TRIALS
 
 UNITS = "Prices are US dollars per million tokens; empty cells are unknown."
 WORDS = {"works": "yes", "failed": "no", "adapted": "in words", "skipped": ""}

@@ -17,10 +17,10 @@ from fakes.tool_call import plain
 from orchestrator.channel_api import SendOutcome
 from orchestrator.extensions.media.answer_speech import TRIES, AnswerSpeech
 from orchestrator.extensions.media.media_calls import MediaCalls
+from orchestrator.extensions.media.sound_requests import AUDIO_SPEAK, SpeechRequest, SpeechResult
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.outbound.delivery import Delivery
-from thinker.protocol.media_requests import AUDIO_SPEAK, SpeechRequest, SpeechResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.peer import FAILED, RpcError
 

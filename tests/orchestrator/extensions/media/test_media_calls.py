@@ -12,18 +12,16 @@ from orchestrator.agentsfile import Price
 from orchestrator.document_text import UnreadableError
 from orchestrator.errors import MediaError, WorkerLostError
 from orchestrator.extensions.media.media_calls import REMEMBERED, MediaCalls
-from thinker.protocol.media_requests import (
+from orchestrator.extensions.media.sound_requests import (
     AUDIO_HEAR,
     AUDIO_SPEAK,
     MAX_RECORDING_BYTES,
-    PICTURE_DRAW,
-    DrawingRequest,
-    DrawingResult,
     SpeechRequest,
     SpeechResult,
     TranscriptionRequest,
     TranscriptionResult,
 )
+from thinker.protocol.media_requests import PICTURE_DRAW, DrawingRequest, DrawingResult
 from thinker.protocol.messages import Usage
 from thinker.protocol.peer import FAILED, RpcError
 

@@ -8,11 +8,11 @@ from fakes.journal import opened
 from fakes.memory import WORK, own_of, scoped
 
 from orchestrator.extensions.upkeep import due_sessions
+from orchestrator.extensions.upkeep.upkeep_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
-from thinker.protocol.background import ExtractedFact
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 ALL = {"work": 0}

@@ -17,21 +17,19 @@ from pydantic import JsonValue
 
 from orchestrator.extensions.upkeep import due_sessions, maintenance_worker
 from orchestrator.extensions.upkeep.maintenance_worker import MaintenanceWorker
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors, facts
-from orchestrator.journal.turns import sessions
-from thinker.protocol.background import (
+from orchestrator.extensions.upkeep.upkeep_requests import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
-    TEXTS_EMBED,
-    WORK_CANCEL,
     CompactionRequest,
     CompactionResult,
-    EmbeddingRequest,
     ExtractedFact,
     ExtractionRequest,
     ExtractionResult,
 )
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.memory import fact_vectors, facts
+from orchestrator.journal.turns import sessions
+from thinker.protocol.background import TEXTS_EMBED, WORK_CANCEL, EmbeddingRequest
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 from thinker.protocol.peer import CANCELLED, TOO_LONG, RpcError
 from thinker.protocol.vectors import pack_vector

@@ -15,8 +15,12 @@ from fakes.time_limit import time_limit
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.upkeep.extension import UpkeepExtension
 from orchestrator.extensions.upkeep.upkeep_part import UpkeepPart
+from orchestrator.extensions.upkeep.upkeep_requests import (
+    SESSION_COMPACT,
+    CompactionRequest,
+    CompactionResult,
+)
 from orchestrator.journal.turns import sessions
-from thinker.protocol.background import SESSION_COMPACT, CompactionRequest, CompactionResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}

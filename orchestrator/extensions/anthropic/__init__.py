@@ -1,0 +1,1 @@
+"""Models behind Anthropic's Messages API."""

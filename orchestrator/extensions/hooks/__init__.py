@@ -1,0 +1,1 @@
+"""Hooks: an operator's Python functions at fixed points of a turn, run in the agent's worker."""

@@ -1,0 +1,1 @@
+"""The hooks of an agent, in its worker."""

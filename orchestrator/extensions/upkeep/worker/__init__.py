@@ -1,0 +1,1 @@
+"""The model calls of upkeep, in the agents' workers: summaries and facts."""

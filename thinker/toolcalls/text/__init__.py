@@ -1,1 +1,0 @@
-"""Tool calls as text, for models without native tool calls."""
