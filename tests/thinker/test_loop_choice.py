@@ -4,8 +4,6 @@ import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
 from fakes.time_limit import time_limit
 
-from orchestrator.extensions.text_tool_calls.worker.inject import format_tool_call
-from orchestrator.extensions.text_tool_calls.worker.text_tools import TextTools
 from thinker.budget import TurnLimits
 from thinker.loop import Loop, LoopRequest
 from thinker.models.base import Model
@@ -106,23 +104,6 @@ async def test_strict_tool_is_not_coerced() -> None:
     model, host = ScriptedModel(calls(wrong), calls(right), says("5")), MemoryHost()
     await run(model, host, AUTO, strict)
     assert [host.planned[seq].id for seq in host.ran] == ["b"]
-
-
-async def test_loop_is_the_same_with_tools_as_text() -> None:
-    """Required, retried, called, answered; the record holds the tool block."""
-    inner = ScriptedModel(says("No."), says(format_tool_call("add", "{}")), says("Done."))
-    host = MemoryHost()
-    result = await run(TextTools(inner), host, REQUIRED, spec("add"))
-    assert (result.text, result.tools_used) == ("Done.", ("add",))
-    required = ["you MUST emit at least one" in sent.system for sent in inner.requests]
-    assert required == [True, True, False]
-    assert inner.requests[2].messages[-1] == UserMessage(
-        content='<tool_result name="add" id="call_1">add</tool_result>'
-    )
-    record = host.commits[0].step.prompt
-    assert record is not None
-    assert [layer.name for layer in record.layers] == ["tool_calls"]
-    assert inner.requests[0].system.startswith(record.text)
 
 
 async def test_call_that_no_model_made_meets_no_choice_and_is_no_step() -> None:

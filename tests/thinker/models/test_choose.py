@@ -18,15 +18,10 @@ from thinker.worker_errors import WorkerConfigError
 
 REQUEST = ModelRequest(system="", messages=(UserMessage(content="q"),))
 OPENAI_ANSWER = {"choices": [{"message": {"content": "openai"}, "finish_reason": "stop"}]}
-ANTHROPIC_ANSWER = {
-    "type": "message",
-    "content": [{"type": "text", "text": "anthropic"}],
-    "stop_reason": "end_turn",
-}
 
 
 def network_of(*statuses: int) -> AnsweringNetwork:
-    """Answers with these statuses, then in the wire format of the path."""
+    """Answers with these statuses, then with an answer."""
     left = list(statuses)
 
     def answer(request: Asked) -> HttpAnswer:
@@ -34,8 +29,7 @@ def network_of(*statuses: int) -> AnsweringNetwork:
             return WholeAnswer(404, b"")
         if left:
             return WholeAnswer(left.pop(0), b"")
-        messages = request.url.endswith("/messages")
-        return answered(ANTHROPIC_ANSWER if messages else OPENAI_ANSWER)
+        return answered(OPENAI_ANSWER)
 
     return AnsweringNetwork(answer)
 
@@ -57,12 +51,6 @@ def settings(provider: str, model: str = "m", **more: object) -> ThinkerSettings
             ("authorization", "Bearer k"),
         ),
         (
-            settings("anthropic"),
-            {"ANTHROPIC_API_KEY": "k"},
-            "https://api.anthropic.com/v1/messages",
-            ("x-api-key", "k"),
-        ),
-        (
             settings("ollama"),
             {},
             "http://127.0.0.1:11434/v1/chat/completions",
@@ -74,12 +62,6 @@ def settings(provider: str, model: str = "m", **more: object) -> ThinkerSettings
             "http://127.0.0.1:8000/v1/chat/completions",
             ("authorization", None),
         ),
-        (
-            settings("anthropic", base_url="http://127.0.0.1:8000/v1/"),
-            {"ANTHROPIC_API_KEY": "k"},
-            "http://127.0.0.1:8000/v1/messages",
-            ("x-api-key", "k"),
-        ),
     ],
 )
 async def test_a_provider_is_asked_at_its_address_with_its_key(
@@ -90,7 +72,7 @@ async def test_a_provider_is_asked_at_its_address_with_its_key(
     model = choose_model(chosen, environ, transport=network)
     response = await model.complete(REQUEST)
     await model.aclose()
-    assert response.message.content in {"openai", "anthropic"}
+    assert response.message.content == "openai"
     posted = next(request for request in network.requests if request.method == "POST")
     assert posted.url == url
     assert posted.headers.get(header[0]) == header[1]
@@ -120,17 +102,17 @@ async def test_fallbacks_are_asked_in_order() -> None:
     chosen = settings(
         "groq",
         base_url="http://127.0.0.1:8000/v1",
-        fallback_models=("qwen/qwen3-32b", "anthropic/claude"),
+        fallback_models=("qwen/qwen3-32b", "openai/gpt"),
     )
-    model = choose_model(chosen, {"ANTHROPIC_API_KEY": "k"}, transport=network)
+    model = choose_model(chosen, {"OPENAI_API_KEY": "k"}, transport=network)
     assert isinstance(model, FallbackModel)
-    assert (await model.complete(REQUEST)).model == "anthropic/claude"
+    assert (await model.complete(REQUEST)).model == "openai/gpt"
     await model.aclose()
     posted = [request for request in network.requests if request.method == "POST"]
     assert [urlsplit(request.url).hostname for request in posted] == [
         "127.0.0.1",
         "127.0.0.1",
-        "api.anthropic.com",
+        "api.openai.com",
     ]
     assert b'"qwen/qwen3-32b"' in posted[1].body
 

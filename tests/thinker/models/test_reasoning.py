@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import pytest
-
-from orchestrator.extensions.anthropic.worker import anthropic_messages as anthropic
 from thinker.models import openai_chat
 from thinker.models.base import ModelRequest
 from thinker.models.failures import Account
@@ -13,7 +10,6 @@ from thinker.protocol.messages import (
     Message,
     Reasoning,
     ToolCall,
-    ToolChoice,
     ToolResult,
     UserMessage,
 )
@@ -33,15 +29,6 @@ def openai(provider: str, reasoning: Reasoning, *messages: Message) -> dict[str,
     return openai_chat.build_request_body(Account(PROVIDERS[provider], "m", ""), request)
 
 
-def claude(reasoning: Reasoning, *messages: Message, **fields: Any) -> dict[str, Any]:
-    """Return the body for Anthropic."""
-    given = {"messages": messages or (HELLO,), "temperature": 0.4, **fields}
-    return anthropic.build_request_body(
-        Account(PROVIDERS["anthropic"], "m"),
-        ModelRequest(system="", reasoning=reasoning, **given),
-    )
-
-
 def test_effort_is_named_where_it_has_a_name() -> None:
     """OpenAI's format has a word, also for a budget; OpenRouter an object with a number."""
     assert openai("openai", Reasoning(effort="low"))["reasoning_effort"] == "low"
@@ -53,38 +40,6 @@ def test_effort_is_named_where_it_has_a_name() -> None:
     reasoning = Reasoning(effort="high", max_tokens=500, exclude=True)
     assert openai("openrouter", reasoning)["reasoning"] == {"max_tokens": 500, "exclude": True}
     assert "reasoning" not in openai("openrouter", Reasoning(include=True))
-
-
-@pytest.mark.parametrize(
-    ("reasoning", "budget"),
-    [
-        (Reasoning(effort="low"), 2048),
-        (Reasoning(effort="medium"), 8192),
-        (Reasoning(effort="high"), 16384),
-        (Reasoning(effort="low", max_tokens=5000), 5000),
-        (Reasoning(max_tokens=10), 1024),
-    ],
-)
-def test_anthropic_gets_a_number_of_tokens_beside_the_answers(
-    reasoning: Reasoning, budget: int
-) -> None:
-    """Thinking excludes a temperature."""
-    body = claude(reasoning)
-    assert body["thinking"] == {"type": "enabled", "budget_tokens": budget}
-    assert body["max_tokens"] == budget + 8192
-    assert "temperature" not in body
-
-
-def test_anthropic_is_not_asked_to_think_where_it_would_refuse() -> None:
-    """After a tool result, with a forced call, and without a stated amount."""
-    must = ToolChoice(mode="required")
-    for body in (
-        claude(Reasoning(effort="low"), *CALLED),
-        claude(Reasoning(effort="low"), tool_choice=must),
-        claude(Reasoning(include=True)),
-    ):
-        assert "thinking" not in body
-        assert body["temperature"] == 0.4
 
 
 def test_thoughts_go_back_only_when_history_includes_them() -> None:

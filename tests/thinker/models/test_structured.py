@@ -7,10 +7,6 @@ from fakes.openai_api import OpenAIApi
 from fakes.scripted import ScriptedModel, says, spec
 from structlog.testing import capture_logs
 
-from orchestrator.extensions.anthropic.worker.anthropic_messages import (
-    build_request_body as anthropic_body,
-)
-from orchestrator.extensions.text_tool_calls.worker.text_tools import TextTools
 from thinker.models.base import ModelRequest
 from thinker.models.choose import choose_model
 from thinker.models.failures import Account, OutputRefusedError, ProviderError, build_failure
@@ -36,7 +32,6 @@ TOLD: JsonObject = {
 ASKED = ModelRequest("Be brief.", (UserMessage(content="how many?"),), output=SCHEMA)
 WITH_TOOLS = replace(ASKED, tools=(spec("add"),))
 OPENAI = Account(PROVIDERS["openai"], "m")
-CLAUDE = Account(PROVIDERS["anthropic"], "m")
 
 
 def sent(model: ScriptedModel) -> list[bool]:
@@ -55,13 +50,6 @@ def test_openai_is_sent_it_strictly_and_a_looser_one_as_it_is() -> None:
         "type": "json_schema",
         "json_schema": {"name": "answer", "schema": loose, "strict": False},
     }
-
-
-def test_anthropic_is_sent_it_closed_or_not_at_all() -> None:
-    """The prompt describes it in any case."""
-    config = anthropic_body(CLAUDE, ASKED)["output_config"]
-    assert config == {"format": {"type": "json_schema", "schema": TOLD}}
-    assert "output_config" not in anthropic_body(CLAUDE, replace(ASKED, output={"type": "object"}))
 
 
 async def test_refusal_is_followed_by_words_and_remembered() -> None:
@@ -101,14 +89,6 @@ async def test_servers_whose_models_would_call_no_tool_are_sent_it_without_tools
     refusing = ScriptedModel(OutputRefusedError("no"))
     with pytest.raises(OutputRefusedError):
         await StructuredOutput(refusing, "native", beside_tools=False).complete(ASKED)
-
-
-async def test_tools_as_text_and_a_schema_exclude_each_other() -> None:
-    """A schema would prevent the model from writing a call."""
-    inner = ScriptedModel(says("x"), says("y"))
-    await TextTools(inner).complete(WITH_TOOLS)
-    await TextTools(inner).complete(ASKED)
-    assert sent(inner) == [False, True]
 
 
 @pytest.mark.parametrize(
