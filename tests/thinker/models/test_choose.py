@@ -1,12 +1,10 @@
 """Build models from settings."""
 
-import json
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
 from fakes.network import AnsweringNetwork, Asked, answered
-from fakes.scripted import spec
 
 from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models.base import ModelRequest
@@ -142,19 +140,3 @@ def test_what_is_missing_is_named_with_its_remedy(
     with pytest.raises(WorkerConfigError) as caught:
         choose_model(chosen, environ)
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(("mode", "line"), [("text", "- add()"), ("text-full", "- add: {")])
-async def test_every_model_is_given_tools_as_the_agent_says(mode: str, line: str) -> None:
-    """As text: none in the request, all described in the system prompt."""
-    network = network_of()
-    model = choose_model(
-        settings("openai", tool_calls=mode),
-        {"OPENAI_API_KEY": "k"},
-        transport=network,
-    )
-    await model.complete(replace(REQUEST, tools=(spec("add"),)))
-    await model.aclose()
-    body = json.loads(network.requests[0].body)
-    assert "tools" not in body
-    assert line in body["messages"][0]["content"]

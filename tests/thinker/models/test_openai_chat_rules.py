@@ -8,7 +8,7 @@ import pytest
 from fakes.model_api import Reply
 from fakes.openai_api import OpenAIApi
 from fakes.scripted import spec
-from fakes.strict_api import StrictApi, cohere, deepseek, gemini, mistral, toolless, unlike, zai
+from fakes.strict_api import StrictApi, cohere, deepseek, gemini, mistral, unlike, zai
 from fakes.time_limit import time_limit
 
 from thinker.models.base import Model, ModelRequest
@@ -133,12 +133,6 @@ async def test_provider_without_schemas_is_asked_for_json() -> None:
     assert body["response_format"] == {"type": "json_object"}
     (body,) = await bodies("nvidia", deepseek, request)
     assert "response_format" not in body
-
-
-async def test_provider_without_tools_is_offered_them_as_text() -> None:
-    """Its first request has none to refuse."""
-    (body,) = await bodies("perplexity", toolless, replace(PLAIN, tools=(TOOL,)))
-    assert "add" in body["messages"][0]["content"]
 
 
 async def test_provider_without_sight_reads_what_a_picture_is() -> None:

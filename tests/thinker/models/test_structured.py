@@ -11,7 +11,6 @@ from thinker.models.base import ModelRequest
 from thinker.models.choose import choose_model
 from thinker.models.failures import Account, OutputRefusedError, ProviderError, build_failure
 from thinker.models.openai_chat import build_request_body as openai_body
-from thinker.models.retry import FallbackModel
 from thinker.models.structured import MAX_REFUSED, StructuredOutput
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import NO_TOOLS, JsonObject, UserMessage
@@ -107,16 +106,6 @@ def test_refusals_are_known_by_their_words(status: int, words: str) -> None:
     """Those of OpenAI, Groq, Anthropic, llama.cpp and Ollama."""
     error = build_failure(OPENAI, status, ProviderError(words))
     assert isinstance(error, OutputRefusedError)
-
-
-async def test_refusal_where_no_schema_was_sent_is_over_the_tools() -> None:
-    """An unreadable grammar of tools costs the tools, not the answer."""
-    refused = build_failure(OPENAI, 500, ProviderError("Failed to parse grammar"))
-    inner = ScriptedModel(refused, says("in words"))
-    model = FallbackModel([StructuredOutput(inner, "auto", beside_tools=True)])
-    answer = await model.complete(replace(WITH_TOOLS, output=None))
-    assert answer.message.content == "in words"
-    assert [len(request.tools) for request in inner.requests] == [1, 0]
 
 
 @pytest.mark.parametrize(("way", "sends"), [("auto", False), ("native", True), ("text", False)])
