@@ -184,7 +184,8 @@ def test_folder_that_a_server_could_write_before_is_told_with_the_words_to_type(
     opened = {"read": ["/"], "write": [str(folder)]}
     assert f'can read {folder}, but not change it; if it must, write "sandbox": ' in said
     assert json.dumps(opened) in said
-    for sandbox in ({"read": ["/"]}, {"read": [str(folder)]}, {"write": []}):
+    silent: list[dict[str, list[str]]] = [{"read": ["/"]}, {"read": [str(folder)]}, {"write": []}]
+    for sandbox in silent:
         assert closed(tmp_path, command="true", **filled, sandbox=sandbox) == []
     (left,) = closed(tmp_path, command="true", **filled, sandbox=opened)
     assert left.endswith(f"it can change {folder}")
