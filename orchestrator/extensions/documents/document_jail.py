@@ -46,7 +46,7 @@ def enter_pdf_jail() -> SandboxReport:
         os.close(ready)
         kernel.die_with_parent(parent)
         report = enter_jail(Path(folder))
-        _load_pdf_library()
+        load_pdf_library()
         os.close(told)
         return report
     os.close(told)
@@ -59,13 +59,13 @@ def _unpack_pdf_library() -> None:
     child = os.fork()
     if child == 0:
         try:
-            _load_pdf_library()
+            load_pdf_library()
         finally:
             os._exit(0)
     os.waitpid(child, 0)
 
 
-def _load_pdf_library() -> None:
+def load_pdf_library() -> None:
     extract_bytes_sync(EMPTY_PDF, PDF, CONFIG)
 
 
