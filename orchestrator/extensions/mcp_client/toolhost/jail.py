@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -40,7 +40,6 @@ DENIED = list_group_calls("io_uring", "kernel", "machine", "mounts", "others") -
     "pidfd_send_signal",
     "chroot",
 }
-PROC = "/proc"
 CHECKS = (
     ArgumentCheck("ioctl", 1, (TIOCSTI, TIOCLINUX), refused=True),
     *OWN_LIMITS,
@@ -61,6 +60,7 @@ def enter_host_jail(around: Surroundings, supervisor: int) -> SandboxReport:
     landlock.restrict_access(
         Grants(
             run=[*around.run, *list_code_folders(), f"{home}/skills", f"{home}/agents"],
+            write=["/proc"] if os.getuid() else [],  # see `JailOrder.build_grants`
             all=[*around.write, *list_own_folders(home)],
             connect=None,
             bind=None,
@@ -106,7 +106,7 @@ def enter_server_jail(order: JailOrder, channel: socket.socket | None) -> Sandbo
         landlock.restrict_access(Grants(all=["/"], connect=None, bind=None))
         return SandboxReport("off", "agents.json says so")
     with suppress(OSError):  # the probe notices
-        _build_ruleset(order).enforce_ruleset()
+        landlock.Ruleset(order.build_grants()).enforce_ruleset()
     denied = DENIED | list_group_calls("shared_memory")
     denied |= SERVING if order.network == "proxy" else frozenset()
     checks = (*CHECKS, *_list_network_checks(order))
@@ -122,16 +122,6 @@ def enter_server_jail(order: JailOrder, channel: socket.socket | None) -> Sandbo
             if order.proxy:
                 raise
     return probe_jail(order.home, order.supervisor, order, changes=channel is not None)
-
-
-def _build_ruleset(order: JailOrder) -> landlock.Ruleset:
-    grants = order.build_grants()
-    if os.getuid() != 0 or order.bundled:
-        return landlock.Ruleset(grants)
-    # Root owns the folders of all processes, so it must not list the daemon's descriptors.
-    ruleset = landlock.Ruleset(replace(grants, run=[path for path in grants.run if path != PROC]))
-    ruleset.grant_path(PROC, landlock.READ_FILE)
-    return ruleset
 
 
 def _list_network_checks(order: JailOrder) -> Iterator[ArgumentCheck]:

@@ -149,6 +149,8 @@ class JailOrder:
         ports = None if self.network == "open" else [self.proxy] if self.proxy else []
         return Grants(
             run=(*self.run, *known_places.list_code_folders()),
+            # Who makes a namespace maps users there; root could choose whom the kernel ends.
+            write=("/proc",) if self.namespaces and os.getuid() else (),
             all=self.list_writable(),
             connect=ports,
             bind=None if self.network == "open" else (),
