@@ -46,7 +46,7 @@ CHECKS = (
 )
 TCP = (0, socket.IPPROTO_TCP)
 Attempt: TypeAlias = Callable[[], object]
-# Denied, nothing there, or a file system that nobody can write to.
+# Denied, nothing there, or a file system without writing.
 REFUSED = (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH, errno.EROFS, errno.EOPNOTSUPP)
 SERVING = frozenset({"bind", "listen", "accept", "accept4"})
 KIND = 0xF  # of a socket, without flags
