@@ -32,7 +32,7 @@ class WorkspaceExtension(Extension):
         check_workspaces(draft, environ, home)
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":
-        from orchestrator.extensions.workspace.jail_kinds import JAIL_KINDS
+        from orchestrator.extensions.workspace.workspace_jails import JAIL_KINDS
 
         return JAIL_KINDS
 
