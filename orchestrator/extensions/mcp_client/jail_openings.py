@@ -99,6 +99,8 @@ def _describe_writing(path: str, real: str, starting: list[str]) -> str:
             " start programs outside of the jail when you use git there; look at .git/config and"
             " .git/hooks before"
         )
+    if not os.path.exists(real):  # noqa: PTH110 - text
+        return f"it can change {path}, which is not there; make it, and start the daemon again"
     return f"it can change {path}"
 
 
