@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
 from orchestrator.agentsfile.field_types import ConfigModel, Text
 
@@ -31,13 +31,16 @@ class ServerSandbox(ConfigModel):
     """What the jail of an MCP server leaves open. The daemon's home is closed in any case."""
 
     read: tuple[WholePathText, ...] | None = None
-    """Files and folders that the server may read and run, besides programs; by default all."""
+    """Files and folders that the server may read and run, besides programs and what it may write;
+    by default all but the known places of keys, browsers, mail and other secrets."""
     write: tuple[WholePathText, ...] | None = None
-    """Files and folders that the server may also write; by default all but what starts programs."""
+    """Files and folders that the server may also write; by default its private folder alone."""
     network: bool | tuple[HostPort, ...] = True
     """Whether the server may use the network; a list of "host:port" allows only those."""
-    sockets: bool = Field(default=False)
+    sockets: bool = False
     """Whether the server may use sockets of this machine, such as those of Docker and D-Bus."""
+    namespaces: bool = False
+    """Whether the server may make user namespaces, as the sandbox of Chromium does."""
 
     @model_validator(mode="after")
     def _forbid_hosts_with_sockets(self) -> "ServerSandbox":

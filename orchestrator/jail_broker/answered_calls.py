@@ -80,6 +80,19 @@ class AnsweredCalls:
         """Answer all calls in a thread, until no process is left to make one."""
         threading.Thread(target=self._answer_all, daemon=True).start()
 
+    def fork_inside(self) -> None:
+        """Go on in a child, whose jail may begin; this process answers its calls and ends with it.
+
+        The child has no other thread, and this process is one that may look into it.
+        """
+        child = os.fork()
+        if child == 0:
+            self.channel.close()
+            return
+        self.inside.close()
+        self.start()
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+
     def _answer_all(self) -> None:
         select.select([self.channel], [], [])
         if self.receive_listener() is not None:

@@ -9,6 +9,7 @@ LEAKED = "thinker/toolcalls/leaked.py"
 HTTP_SERVER = "orchestrator/web/http_server.py"
 COMMAND_JAIL = "orchestrator/extensions/workspace/command_jail.py"
 GUARD = "orchestrator/extensions/http_api/guard.py"
+TOOLHOST = "orchestrator/extensions/mcp_client/toolhost"
 PROVENANCE = "orchestrator/toolcalls/provenance.py"
 EGRESS = Edit(
     PROVENANCE, "can_carry_data_out(call.name, tool), is_standing_", "False, is_standing_"
@@ -218,6 +219,58 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "the jail of a worker": NOTHING_CLOSED,
     "the jail of the page": NO_JAIL,
     "the jail of an MCP server": NOTHING_CLOSED,
+    "a server writes its own folder alone": (
+        Edit(
+            f"{TOOLHOST}/jail_order.py",
+            "self._select_parts(paths, self.write)",
+            "list(self.run) + [*paths]",
+        ),
+        Edit(f"{TOOLHOST}/jail.py", "all=[*around.write, ", "all=[*around.run, "),
+    ),
+    "a server reads no keys": (
+        Edit(
+            f"{TOOLHOST}/jail_order.py",
+            "self._select_parts(paths, self.shown, named=self.run)",
+            "self._select_parts(paths, self.run)",
+        ),
+    ),
+    "a server has sockets of the internet and no namespaces": (
+        Edit(
+            f"{TOOLHOST}/jail.py",
+            'denied = DENIED | list_group_calls("shared_memory")',
+            "denied = DENIED",
+        ),
+        Edit(
+            f"{TOOLHOST}/jail.py",
+            "if not order.namespaces:\n        denied",
+            "if order.off:\n        denied",
+        ),
+        Edit(
+            f"{TOOLHOST}/jail.py",
+            "yield allow_families(socket.AF_INET, socket.AF_INET6, *local)",
+            "yield allow_families(socket.AF_INET, socket.AF_NETLINK, *local)",
+        ),
+    ),
+    "threads of the PDF library begin in its jail": (
+        Edit(
+            "orchestrator/extensions/documents/document_jail.py",
+            "        report = enter_jail(Path(folder))\n        load_pdf_library()\n",
+            "        load_pdf_library()\n        report = enter_jail(Path(folder))\n",
+        ),
+        Edit("thinker/jail/landlock.py", "if count_threads() > 1:", "if count_threads() > 99:"),
+    ),
+    "only trusted servers are believed": (
+        Edit(
+            "orchestrator/extensions/mcp_client/tool_nature.py",
+            "    if trusted:\n        return any(_iter_address",
+            "    if trusted is not None:\n        return any(_iter_address",
+        ),
+        Edit(
+            "orchestrator/extensions/mcp_client/mcp_tools.py",
+            "if tool.carries or settings.trusted or not",
+            "if tool.server or settings.trusted or not",
+        ),
+    ),
     "the broker never waits for a worker": (
         Edit(
             "orchestrator/broker/broker_host.py",

@@ -78,6 +78,34 @@ async def test_stuck_tool_does_not_hold_up_the_end(tmp_path: Path) -> None:
         assert effects(tmp_path, "wild") == ["slow"]
 
 
+LEAVING = """
+import subprocess, sys
+subprocess.Popen(["sleep", "600"], start_new_session=True)
+exec(compile(open(sys.argv[1]).read(), sys.argv[1], "exec"), {"__name__": "__main__"})
+"""
+
+
+async def test_stopped_tool_server_ends_with_a_daemon_that_is_killed(tmp_path: Path) -> None:
+    """SIGSTOP for the server, its guardian and what it left in a session of its own."""
+    config: JsonObject = {
+        "agents": [{"agentId": "work", "llmProvider": "demo"}],
+        "mcpServers": {
+            "wild": {**entry(tmp_path, "wild"), "args": ["-c", LEAVING, str(SERVER)]},
+        },
+    }
+    async with running_daemon(tmp_path, config) as daemon:
+        await daemon.until(lambda report: report.tool_servers[0].state == "connected")
+        found = processes(tmp_path)
+        frozen = [
+            pid for pid, argv in found.items() if str(SERVER) in argv or argv == ("sleep", "600")
+        ]
+        assert len(frozen) == len(["guardian", "server", "sleep"])
+        async with ending(found.keys() - {daemon.process.pid}):
+            for pid in frozen:
+                os.kill(pid, signal.SIGSTOP)
+            await daemon.kill()
+
+
 async def until_effect(home: Path, daemon: RunningDaemon) -> None:
     """Wait until the tool runs."""
     await daemon.until(lambda _: bool(effects(home, "wild")))

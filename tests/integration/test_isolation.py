@@ -100,9 +100,9 @@ async def test_files_of_the_home_are_readable_by_their_owner_alone(tmp_path: Pat
 
 async def test_server_that_commands_the_control_socket_is_refused(tmp_path: Path) -> None:
     """A tool server runs as the operator's user, but is not the operator."""
-    said, home = tmp_path / "told" / "said", tmp_path / "home"
-    for folder in (said.parent, home):
-        folder.mkdir()
+    home = tmp_path / "home"
+    said = home / "servers" / "intruder" / "said"
+    home.mkdir()
     server: JsonObject = {
         "command": sys.executable,
         "args": ["-c", COMMANDING, str(home / "run" / "control.sock"), str(said)],

@@ -1,9 +1,8 @@
 """What a server reaches from inside its jail, through the whole daemon."""
 
 import json
-import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,7 @@ pytestmark = [
         landlock.read_abi_version() < landlock.ABI_SCOPE, reason="the kernel has no such jail"
     ),
 ]
-OPEN = {"TCP", "fork", "exec", "unshare"}  # a server may use the network and start programs
-# A folder's names can be listed by its owner, and the folders of root's processes are root's.
-AS_ROOT = {"daemon: descriptors", "host: descriptors"} if os.getuid() == 0 else set()
+OPEN = {"TCP", "fork", "exec"}  # a server may use the network and start programs
 SENDING = """
 import json, os, socket, sys
 from pathlib import Path
@@ -78,7 +75,7 @@ try:
 except OSError:
     pass
 found = [name for name, ok in try_attempts(pids, json.loads(sys.argv[1])) if ok]
-places = {name: os.environ.get(name) for name in ("HOME", "TMPDIR", "npm_config_cache")}
+places = {name: os.environ.get(name) for name in ("HOME", "TMPDIR", "GIT_CONFIG_GLOBAL")}
 Path("told.json").write_text(json.dumps([found, os.getcwd(), places]))
 MCPServer("hostile").run()
 """
@@ -91,7 +88,9 @@ def server(paths: dict[str, Path], **fields: Any) -> JsonObject:
 
 
 @asynccontextmanager
-async def daemon_with(home: Path, servers: JsonObject) -> AsyncIterator[RunningDaemon]:
+async def daemon_with(
+    home: Path, servers: JsonObject, env: Mapping[str, str] | None = None
+) -> AsyncIterator[RunningDaemon]:
     """A daemon whose servers are connected."""
 
     def all_connected(report: StatusReport) -> bool:
@@ -103,7 +102,7 @@ async def daemon_with(home: Path, servers: JsonObject) -> AsyncIterator[RunningD
         "agents": [{"agentId": "work", "llmProvider": "demo", "systemPrompt": "secret"}],
         "mcpServers": servers,
     }
-    async with running_daemon(home, config) as daemon:
+    async with running_daemon(home, config, env=env) as daemon:
         await daemon.until(all_connected)
         yield daemon
 
@@ -115,22 +114,69 @@ def told(home: Path, name: str) -> tuple[set[str], str, dict[str, str]]:
 
 
 async def test_server_reaches_neither_the_daemon_nor_its_home(tmp_path: Path) -> None:
-    """All but its own folder is closed; the rest of the machine and the network are open."""
+    """All but its own folder is closed; the rest of the machine is open for reading alone."""
     home, beside = tmp_path / "home", tmp_path / "beside"
     for made in (beside, home / "hooks", home / "servers" / "other"):
         made.mkdir(parents=True)
     names = ("", "agents.json", "journal.db", "run/control.sock", "hooks", "skills", "agents")
     paths = {name or "home": home / name for name in (*names, "servers", "servers/other")}
     code = Path(landlock.__file__)
-    async with daemon_with(home, {"s": server({**paths, "beside": beside, "code": code})}) as run:
+    paths |= {"beside": beside, "code": code, "program": code.parents[2]}
+    async with daemon_with(home, {"s": server(paths)}) as run:
         report = await run.status()
     found, folder, places = told(home, "s")
-    assert found == OPEN | {"beside: list", "beside: write", "beside: mode", "code: read"}
+    assert found == OPEN | {"beside: list", "code: read", "program: list"}
     assert folder == str(home / "servers" / "s")
     assert places["HOME"] == folder  # it was the daemon's home, which is closed
     assert (home / "servers" / "s").stat().st_mode & 0o777 == 0o700
     (item,) = report.tool_servers
     assert (item.sandbox, item.sandbox_reason) == ("full", "")
+
+
+SECRETS = (".ssh/id_ed25519", ".aws/credentials", ".config/gh/hosts.yml", ".netrc", ".pgpass")
+STARTING = (".bashrc", ".cargo/env", ".tmux.conf", ".config/git/config", ".cache/uv/a", ".npm/a")
+PLAIN = ("notes/a.txt", ".config/plain/settings")
+
+
+def make_user(folder: Path) -> dict[str, Path]:
+    """The home of a user with keys, with what starts programs, and with other files."""
+    paths = {name: folder / name for name in (*SECRETS, *STARTING, *PLAIN)}
+    for path in paths.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x", "utf-8")
+    return paths
+
+
+@pytest.mark.parametrize("read", [None, ["/"]])
+async def test_server_reads_no_keys_and_writes_nothing_of_its_user(
+    tmp_path: Path, read: list[str] | None
+) -> None:
+    """Whether all is to be read by default, or because agents.json says so."""
+    home, user = tmp_path / "home", tmp_path / "user"
+    home.mkdir()
+    paths = make_user(user)
+    sandbox = {} if read is None else {"sandbox": {"read": read}}
+    async with daemon_with(home, {"s": server(paths, **sandbox)}, {"HOME": str(user)}) as daemon:
+        report = await daemon.status()
+    found, folder, places = told(home, "s")
+    assert found == OPEN | {f"{name}: read" for name in (*STARTING, *PLAIN)}
+    assert places == {"HOME": folder, "TMPDIR": str(Path(folder, "tmp")), "GIT_CONFIG_GLOBAL": None}
+    assert [item.sandbox for item in report.tool_servers] == ["full"]
+
+
+async def test_server_reads_the_keys_and_writes_the_folders_that_are_named(tmp_path: Path) -> None:
+    """A path begins in the home of the user, whatever the server takes for its home."""
+    home, user = tmp_path / "home", tmp_path / "user"
+    home.mkdir()
+    paths = make_user(user)
+    sandbox = {"read": ["~/.aws"], "write": ["~/notes"]}
+    fields = {"sandbox": sandbox}
+    async with daemon_with(home, {"s": server(paths, **fields)}, {"HOME": str(user)}):
+        found, _, _ = told(home, "s")
+    assert found == OPEN | {
+        ".aws/credentials: read",
+        *(f"notes/a.txt: {what}" for what in ("read", "write", "mode")),
+    }
 
 
 async def test_narrow_jail_has_named_folders_programs_and_no_network(tmp_path: Path) -> None:
@@ -143,9 +189,9 @@ async def test_narrow_jail_has_named_folders_programs_and_no_network(tmp_path: P
     paths = {"kept": kept, "changed": changed, "closed": closed, "home": home}
     async with daemon_with(home, {"s": server(paths, sandbox=sandbox)}):
         found, folder, places = told(home, "s")
-    assert found - AS_ROOT == {
+    assert found == {
         *("kept: list", "changed: list", "changed: write", "changed: mode"),
-        *("fork", "exec", "unshare"),
+        *("fork", "exec"),
     }
     assert places["HOME"] == folder
     assert places["TMPDIR"] == str(home / "servers" / "s" / "tmp")
@@ -160,7 +206,8 @@ async def test_server_without_a_jail_of_its_own_is_in_the_tool_hosts(tmp_path: P
         report = await daemon.status()
         found, _, _ = told(home, "s")
     # Landlock, which is all there is then, does not look at modes.
-    assert found - AS_ROOT == OPEN | {"socket", "home: mode", "prompts: mode"}
+    kernel = {"unshare", "netlink", "shared memory"}
+    assert found == OPEN | kernel | {"socket", "home: mode", "prompts: mode"}
     assert [item.sandbox for item in report.tool_servers] == ["off"]
 
 

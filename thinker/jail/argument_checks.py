@@ -15,6 +15,14 @@ SOCKET_KIND = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
 THREADS_ONLY = ArgumentCheck("clone", 0, (CLONE_THREAD,), CLONE_THREAD)
 NO_NAMESPACES = ArgumentCheck("clone", 0, (0,), CLONE_NAMESPACES)
 NO_TERMINAL_INPUT = ArgumentCheck("ioctl", 1, (TIOCSTI, TIOCLINUX, TIOCSCTTY), refused=True)
+# Of the calling process, which is 0, and of no other.
+OWN_LIMITS = (
+    ArgumentCheck("prlimit64", 0, (0,)),
+    *(ArgumentCheck("setpriority", argument, (0,)) for argument in (0, 1)),
+    *(ArgumentCheck(f"sched_{name}", 0, (0,)) for name in ("setaffinity", "setattr")),
+    *(ArgumentCheck(f"sched_{name}", 0, (0,)) for name in ("setparam", "setscheduler")),
+    ArgumentCheck("ioprio_set", 1, (0,)),
+)
 # The kernel signals the owner of a descriptor, which may be any process of the user.
 NO_DESCRIPTOR_OWNERS = (
     ArgumentCheck("fcntl", 1, (F_SETOWN, F_SETOWN_EX), refused=True),

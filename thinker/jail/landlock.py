@@ -124,12 +124,14 @@ class Ruleset:
             syscall(kernel.LANDLOCK_ADD, self._fd, NET_PORT, ctypes.addressof(rule), 0)
 
     def enforce_ruleset(self) -> None:
-        """Apply the ruleset to this thread and all that it starts, and close it.
+        """Apply the ruleset to this process and all that it starts, and close it.
 
         Raises:
-            OSError: the kernel refuses.
+            OSError: the kernel refuses, or another thread runs, which would stay outside.
         """
         try:
+            if count_threads() > 1:
+                raise OSError(errno.EBUSY, "another thread would stay outside of the jail")
             prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)  # otherwise it would need a capability
             syscall(kernel.LANDLOCK_RESTRICT, self._fd, 0)
         finally:
@@ -140,8 +142,14 @@ class Ruleset:
         os.close(self._fd)
 
 
+def count_threads() -> int:
+    """Return the number of this process's threads, those of libraries included."""
+    with os.scandir("/proc/self/task") as threads:
+        return sum(1 for _ in threads)
+
+
 def restrict_access(grants: Grants) -> tuple[str, ...]:
-    """Give up all rights but the grants, for this thread and all that it starts.
+    """Give up all rights but the grants, for this process and all that it starts.
 
     Return the names of what an older kernel cannot restrict: ``tcp`` before version 4, ``scope``
     before 6; ``("landlock",)`` if nothing was restricted.

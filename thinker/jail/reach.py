@@ -92,6 +92,8 @@ def _iter_machine_attempts() -> Iterator[tuple[str, Attempt]]:
     """Yield the attempts on the machine."""
     yield "TCP", partial(_connect_tcp, CLOSED_PORT)
     yield "socket", lambda: socket.socket(socket.AF_UNIX).close()
+    yield "netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW).close()
+    yield "shared memory", partial(_call_kernel, "shmget")
     yield "fork", partial(_run_forked, lambda: None)
     yield "exec", _execute_missing
     yield "unshare", _unshare_user

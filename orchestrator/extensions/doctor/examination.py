@@ -76,6 +76,7 @@ def build_probe_targets(
         "keys": paths.keys,
         "api token": paths.api_token,
         "last good agents.json": paths.last_good,
+        **list_places_outside(),
     }
     if config != find_bundled_path("config") / "agents.json":  # that servers read, but do not write
         wanted["agents.json"] = config
@@ -91,6 +92,14 @@ def build_probe_targets(
     return ProbeTargets(
         settings.home, own, {"supervisor": supervisor}, wanted, str(settings.config or "")
     )
+
+
+def list_places_outside() -> dict[str, Path]:
+    """Return the program of the daemon, and where its user keeps keys and starts programs."""
+    user = Path("~").expanduser()
+    places = {"program": Path(__file__).parents[3]}
+    places |= {name: user / name for name in (".ssh", ".aws", ".gnupg", ".bashrc", ".config/git")}
+    return {name: path for name, path in places.items() if path.exists()}
 
 
 def _check_versions() -> Finding:

@@ -7,34 +7,22 @@ reads the first byte, and its memory and time are limited. The first line of its
 
 import os
 import sys
-import tempfile
-from pathlib import Path
 
-from kreuzberg import ExtractionConfig, KreuzbergError, ParsingError, extract_bytes_sync
+from kreuzberg import KreuzbergError, ParsingError, extract_bytes_sync
 
+from orchestrator.extensions.documents.document_jail import CONFIG, enter_jail, enter_pdf_jail
 from orchestrator.extensions.documents.process_output import MAX_TEXT, READ, REFUSED
 from thinker.formats.documents import PDF
-from thinker.jail import kernel, limits
-from thinker.jail.worker_jail import prepare_jail
+from thinker.jail import kernel
 
 NICENESS = 10  # agents go first
-CPU = 30  # seconds
-CONFIG = ExtractionConfig(use_cache=False)
-EMPTY_PDF = b"""%PDF-1.4
-1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
-2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj
-trailer<</Root 1 0 R>>"""
 HOLDING = ("full", "no-landlock")  # levels of jails that keep out network and programs
 
 
 def main(media_type: str) -> None:
     kernel.die_with_parent(os.getppid())
     os.nice(NICENESS)
-    if media_type == PDF:
-        _load_pdfium()
-    limits.limit_resources(cpu_seconds=CPU, file_size=0)
-    jail = prepare_jail().close_jail((), Path.cwd()).report
+    jail = enter_pdf_jail() if media_type == PDF else enter_jail()
     if jail.level not in HOLDING:
         _write_answer(REFUSED, f"documents are not read on this machine: {jail.reason}")
         return
@@ -48,13 +36,6 @@ def main(media_type: str) -> None:
         _write_answer(REFUSED, "it is damaged")
     else:
         _write_answer(READ, found.content.replace("\r\n", "\n")[:MAX_TEXT])
-
-
-def _load_pdfium() -> None:
-    """Load the PDF library from a private folder, where it is unpacked first."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["TMPDIR"] = folder
-        extract_bytes_sync(EMPTY_PDF, PDF, CONFIG)
 
 
 def _write_answer(outcome: str, text: str) -> None:

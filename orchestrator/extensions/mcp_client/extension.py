@@ -1,6 +1,6 @@
 """The extension for the MCP client: tools of MCP servers."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,11 @@ from orchestrator.extension import Command, DaemonView, Extension, Part
 if TYPE_CHECKING:
     from orchestrator.agentsfile import AgentsFile
     from orchestrator.agentsfile.draft import Draft
-    from orchestrator.findings import JailKind
+    from orchestrator.control.protocol import StatusReport
+    from orchestrator.findings import Finding, JailKind
     from orchestrator.home_paths import Paths
     from orchestrator.journal.db.database import Database
+    from orchestrator.settings import Settings
     from orchestrator.tools.remote_tools import RemoteTool
 
 
@@ -49,6 +51,15 @@ class McpClientExtension(Extension):
         from orchestrator.extensions.mcp_client.remembered_tools import find_remembered_tools
 
         return find_remembered_tools(db, file, paths, agent_id, reserved, now)
+
+    def list_findings(
+        self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
+    ) -> "Iterator[Finding]":
+        del settings, status
+        from orchestrator.extensions.mcp_client.jail_openings import list_jail_findings
+
+        if file is not None:
+            yield from list_jail_findings(file)
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":
         from orchestrator.extensions.mcp_client.jail_kinds import JAIL_KINDS

@@ -26,6 +26,17 @@ def build_arguments(tool: RemoteTool, arguments: JsonObject, key: str) -> JsonOb
     return {**arguments, KEY: key} if tool.keyed else arguments
 
 
+def explain_smuggled_text(tool: RemoteTool, arguments: JsonObject, settings: McpServer) -> str:
+    """Return why a call must not be made although its tool carries nothing; empty if it may be.
+
+    Its server is not trusted, and an argument could hold text all the same.
+    """
+    if tool.carries or settings.trusted or not _can_leave_machine(settings):
+        return ""
+    name = tool_nature.find_smuggled_text(arguments, tool.spec.parameters)
+    return name and f"it takes no argument {name!r} of this kind; leave that out"
+
+
 def build_catalog(
     listed: Mapping[str, tuple[ServerTool, ...]],
     servers: Mapping[str, McpServer],
@@ -73,7 +84,7 @@ def _apply_server_nature(known: RemoteTool, server: ToolServer, tool: ServerTool
     """Return a tool of an agent's own server, whose calls have a known destination."""
     if server.origin == "web":
         return replace(known, origin="web", reads=False, carries=True)
-    carries = tool_nature.can_carry_out_data(tool, network=server.network)
+    carries = tool_nature.can_carry_out_data(tool, network=server.network, trusted=True)
     return replace(known, reads=known.reads or tool.name == server.command_tool, carries=carries)
 
 
@@ -113,7 +124,9 @@ def _build_tool(name: str, server: str, settings: McpServer, tool: ServerTool) -
         timeout=settings.timeout_seconds,
         keyed=keyed,
         reads=tool_nature.is_reading_tool(tool),
-        carries=tool_nature.can_carry_out_data(tool, network=_can_leave_machine(settings)),
+        carries=tool_nature.can_carry_out_data(
+            tool, network=_can_leave_machine(settings), trusted=settings.trusted
+        ),
     )
 
 

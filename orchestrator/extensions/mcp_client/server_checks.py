@@ -7,27 +7,10 @@ from pathlib import Path
 from orchestrator.agentsfile import McpServer, ServerSandbox
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.problems import list_field_names, suggest_name
+from orchestrator.extensions.mcp_client.jail_openings import list_jail_openings, list_missed_paths
 
 TRANSPORTS = {"command": ("stdio",), "url": ("http", "sse")}
 STREAMABLE = ("streamable-http", "streamableHttp", "streamable_http")  # "http" of other hosts
-# Folders of a user with keys, or with what starts by itself outside of any jail.
-SENSITIVE = (
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".password-store",
-    ".config",
-    ".local/bin",
-    ".local/share/keyrings",
-    ".bashrc",
-    ".profile",
-    ".zshrc",
-)
-SHARED = frozenset({"/", "/etc", "/home", "/root", "/run", "/var"})
 
 
 def check_servers(draft: Draft, environ: Mapping[str, str] | None, home: Path | None) -> None:
@@ -35,8 +18,9 @@ def check_servers(draft: Draft, environ: Mapping[str, str] | None, home: Path | 
     _check_server_types(draft)
     if home is not None:
         _check_closed_paths(draft, home)
-    _check_weakened_jails(draft)
+    _check_openings(draft)
     if environ is not None:
+        _check_missed_paths(draft)
         _check_programs(draft, environ)
 
 
@@ -98,9 +82,9 @@ def _check_closed_paths(draft: Draft, home: Path) -> None:
             draft.mcp_servers.pop(name, None)
 
 
-def _check_weakened_jails(draft: Draft) -> None:
-    """Warn about what lets a server out of its jail."""
-    for name, server in draft.mcp_servers.items():
+def _check_openings(draft: Draft) -> None:
+    """Name what opens a jail, and leave out a server that asks for what none may have."""
+    for name, server in list(draft.mcp_servers.items()):
         if server.command is None:
             if "sandbox" in server.model_fields_set:
                 draft.add_warning(
@@ -108,24 +92,22 @@ def _check_weakened_jails(draft: Draft) -> None:
                     f"MCP server '{name}' runs elsewhere: its \"sandbox\" has no effect; remove it",
                 )
             continue
-        for field, effect in _list_weakenings(server.sandbox):
-            draft.add_warning(
-                ("mcpServers", name, "sandbox", *([field] if field else [])),
-                f"MCP server '{name}': \"sandbox\" is weakened, {effect}",
-            )
+        for opening in list_jail_openings(server.sandbox):
+            at = ("mcpServers", name, "sandbox", *([opening.field] if opening.field else []))
+            if opening.refused:
+                draft.add_error(at, f"MCP server '{name}': {opening.effect}")
+                draft.mcp_servers.pop(name, None)
+            else:
+                text = f"MCP server '{name}': \"sandbox\" is weakened, {opening.effect}"
+                draft.add_warning(at, text)
 
 
-def _list_weakenings(sandbox: ServerSandbox | str) -> Iterator[tuple[str, str]]:
-    """Yield each field that weakens a jail ("" for all), and what the server can do then."""
-    if not isinstance(sandbox, ServerSandbox):
-        yield "", "it can read and change what the tool host can, and use any socket"
-        return
-    if sandbox.sockets:
-        yield "sockets", "it can ask programs outside of its jail to act for it"
-    for name in ("read", "write"):
-        for path in getattr(sandbox, name) or ():
-            if _is_sensitive(path):
-                yield name, f"it reaches {path}, which holds keys or starts programs"
+def _check_missed_paths(draft: Draft) -> None:
+    """Say which paths a server names that its jail closes, and how they are opened."""
+    for name, server in draft.mcp_servers.items():
+        if server.is_enabled and draft.sandbox != "off":
+            for text in list_missed_paths(server):
+                draft.add_warning(("mcpServers", name), f"MCP server '{name}' {text}")
 
 
 def _list_paths_in_home(sandbox: ServerSandbox, home: Path) -> Iterator[tuple[str, str]]:
@@ -136,13 +118,3 @@ def _list_paths_in_home(sandbox: ServerSandbox, home: Path) -> Iterator[tuple[st
             real = Path(path).expanduser().resolve()
             if real.is_relative_to(home) and not real.is_relative_to(home / "workspaces"):
                 yield name, path
-
-
-def _is_sensitive(path: str) -> bool:
-    real = Path(path).expanduser()
-    user = Path("~").expanduser()
-    return (
-        str(real) in SHARED
-        or user.is_relative_to(real)
-        or any(real.is_relative_to(user / name) for name in SENSITIVE)
-    )

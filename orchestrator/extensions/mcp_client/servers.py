@@ -33,6 +33,7 @@ from orchestrator.extensions.mcp_client.mcp_tools import (
     build_arguments,
     build_catalog,
     build_own_tools,
+    explain_smuggled_text,
     uses_server,
 )
 from orchestrator.extensions.mcp_client.pins import ToolPins
@@ -252,6 +253,9 @@ class McpServers(LoopBound):
             own = self._agent_servers.get(tool.server)
             agent_id = "" if own is None else own.agent_id
             raise ToolUnavailableError(self.explain_missing_tool(tool.spec.name, agent_id))
+        refused = explain_smuggled_text(tool, arguments, self._servers[tool.server])
+        if refused:
+            raise ToolUnavailableError(refused)
         request = wire.ToolRequest(
             server=tool.server,
             tool=tool.tool,

@@ -16,7 +16,7 @@ from orchestrator.agentsfile import (
 from orchestrator.extensions.workspace.agent_settings import Web, Workspace, WorkspaceFields
 from orchestrator.extensions.workspace.command_order import MIB, CommandLimits
 from orchestrator.extensions.workspace.web_settings import WebSettings
-from orchestrator.extensions.workspace.workspace_checks import overlaps_home
+from orchestrator.extensions.workspace.workspace_checks import overlaps_home, overlaps_program
 from orchestrator.extensions.workspace.workspace_settings import WorkspaceSettings
 from orchestrator.home_paths import Paths
 from orchestrator.tools.tool_server import ToolServer
@@ -98,7 +98,7 @@ def _list_folders(
     home = Path(os.path.realpath(home))
     for text, mode in settings.paths.items():
         path = Path(os.path.realpath(Path(text).expanduser()))
-        if overlaps_home(path, home):
+        if overlaps_home(path, home) or (mode == "rw" and overlaps_program(path)):
             log.error("workspace_path_refused", agent_id=agent.agent_id, path=text)
         else:
             yield str(path), mode == "rw"

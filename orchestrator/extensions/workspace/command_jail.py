@@ -129,8 +129,8 @@ def _execute_command(order: CommandOrder, channel: socket.socket) -> None:
         os.dup2(null if order.stdin < 0 else order.stdin, 0)
         os.chdir(order.cwd)
         _apply_limits(order.limits)
-        _drop_capabilities()
-        _enter_jail(order, channel)
+        drop_capabilities()
+        enter_jail(order, channel)
         channel.close()
         os.execve(order.argv[0], list(order.argv), dict(order.env))  # noqa: S606 - the order is the command
     except (NotJailedError, OSError, ValueError) as error:
@@ -163,7 +163,7 @@ def _count_processes(user: int) -> int:
     return count
 
 
-def _drop_capabilities() -> None:
+def drop_capabilities() -> None:
     """Give up all capabilities permanently; only a daemon of root has any."""
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_V3, 0)
     held, none = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
@@ -173,7 +173,7 @@ def _drop_capabilities() -> None:
         raise NotJailedError("its capabilities cannot be dropped")
 
 
-def _enter_jail(order: CommandOrder, channel: socket.socket) -> None:
+def enter_jail(order: CommandOrder, channel: socket.socket) -> None:
     """Confine this process and what it starts, and find out whether that worked."""
     direct = order.network and not order.proxy
     grants = Grants(

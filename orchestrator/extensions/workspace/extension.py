@@ -1,6 +1,6 @@
 """The extension for workspaces: tools of each agent for files, commands and the web."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from orchestrator.extension import Extension
 if TYPE_CHECKING:
     from orchestrator.agentsfile import AgentsFile, ConfigModel
     from orchestrator.agentsfile.draft import Draft
+    from orchestrator.findings import JailKind
     from orchestrator.home_paths import Paths
     from orchestrator.tools.tool_server import ToolServer
 
@@ -29,6 +30,11 @@ class WorkspaceExtension(Extension):
         from orchestrator.extensions.workspace.workspace_checks import check_workspaces
 
         check_workspaces(draft, environ, home)
+
+    def list_jail_kinds(self) -> "Iterable[JailKind]":
+        from orchestrator.extensions.workspace.workspace_jails import JAIL_KINDS
+
+        return JAIL_KINDS
 
     def list_tool_servers(self, file: "AgentsFile", paths: "Paths") -> "Mapping[str, ToolServer]":
         from orchestrator.extensions.workspace.agent_servers import build_tool_servers

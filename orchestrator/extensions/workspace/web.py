@@ -44,7 +44,7 @@ LIMITS = CommandLimits(seconds=20, memory=1024 * MIB, processes=0, file_size=0)
 DENIED = calls.list_group_calls(
     "io_uring", "namespaces", "mounts", "kernel", "machine", "shared_memory"
 )
-FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 class WebTools:
@@ -177,7 +177,12 @@ def enter_jail() -> tuple[str, ...]:
         write=("/dev/null",),
         connect=None,
     )
-    checks = [argument_checks.allow_families(*FAMILIES), *argument_checks.CONNECTED_PAIRS]
+    checks = (
+        argument_checks.NO_NAMESPACES,
+        *argument_checks.OWN_LIMITS,
+        argument_checks.allow_families(*FAMILIES),
+        *argument_checks.CONNECTED_PAIRS,
+    )
     filtered = seccomp.install_filter(seccomp.build_filter(DENIED, checks))
     return (*lacking, *landlock.restrict_access(grants), *filtered)
 

@@ -7,6 +7,7 @@ addition.
 
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -29,13 +30,15 @@ from orchestrator.extensions.workspace.served_tool import (
 from orchestrator.extensions.workspace.stdio_loop import StdioLoop
 from orchestrator.extensions.workspace.workspace_settings import WorkspaceSettings
 from orchestrator.jail_broker.host_proxy import HostProxy
-from thinker.jail import calls, hardening, landlock, seccomp
+from thinker.jail import argument_checks, calls, hardening, landlock, seccomp
 from thinker.jail.landlock import Grants
 
 LAST_RESORT = "500"  # commands inherit it: without memory, they end before the daemon
 SEARCH_SECONDS = 20
 MAX_COMMAND = 100_000  # characters
-DENIED = calls.list_group_calls("io_uring", "namespaces", "mounts", "kernel", "machine")
+DENIED = calls.list_group_calls(
+    "io_uring", "namespaces", "mounts", "kernel", "machine", "shared_memory"
+)
 COMMAND = (
     "Run a shell command in the workspace and return its exit code and output. It has {seconds}"
     " seconds, {memory} MiB of memory and {network}. Temporary files belong in $TMPDIR: there is no"
@@ -232,10 +235,15 @@ def enter_jail(settings: WorkspaceSettings) -> tuple[str, ...]:
         bind=None if open_network else (),
     )
     denied = DENIED if open_network else DENIED | calls.list_group_calls("sockets")
+    checks = (
+        argument_checks.NO_NAMESPACES,
+        *argument_checks.OWN_LIMITS,
+        argument_checks.allow_families(socket.AF_INET, socket.AF_INET6),
+    )
     return (
         *lacking,
         *landlock.restrict_access(grants),
-        *seccomp.install_filter(seccomp.build_filter(denied)),
+        *seccomp.install_filter(seccomp.build_filter(denied, checks)),
     )
 
 

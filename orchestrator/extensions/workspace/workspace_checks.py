@@ -14,6 +14,7 @@ from orchestrator.extensions.workspace.agent_settings import (
 from orchestrator.extras import explain_missing
 
 HOME = "ORCHESTRATOR_HOME"
+PROGRAM = Path(__file__).resolve().parents[3]
 DEFAULT_HOME = "~/.orchestrator"  # as in the daemon's settings
 
 
@@ -44,6 +45,11 @@ def overlaps_home(path: Path, home: Path) -> bool:
     return path.is_relative_to(home) or home.is_relative_to(path)
 
 
+def overlaps_program(path: Path) -> bool:
+    """Return whether a folder holds the daemon's program, which has no jail, or lies in it."""
+    return overlaps_home(path, PROGRAM)
+
+
 def _check_paths(
     draft: Draft, at: tuple[str | int, ...], name: str, settings: Workspace, home: Path
 ) -> None:
@@ -53,10 +59,20 @@ def _check_paths(
             draft.add_warning(
                 (*at, text), f"{what} holds or is in the daemon's home, so it is not used", name
             )
+        elif mode == "rw" and overlaps_program(path):
+            draft.add_warning(
+                (*at, text),
+                f"{what} holds or is in the daemon's program, which commands would change, so it is"
+                ' not used; "ro" can be',
+                name,
+            )
         elif not path.is_dir():
             draft.add_warning((*at, text), f"{what} is not a folder here; create it", name)
         elif mode == "rw":
-            draft.add_warning((*at, text), f"{what} can be changed by what its model is told", name)
+            said = f"{what} can be changed by what its model is told"
+            if (path / ".git").exists():
+                said += ", with the hooks of its Git repository, which git runs outside of the jail"
+            draft.add_warning((*at, text), said, name)
 
 
 def _list_openings(settings: Workspace) -> Iterator[tuple[str, str]]:

@@ -104,6 +104,17 @@ def test_signals_and_abstract_sockets_end_at_the_jail() -> None:
         assert set(open_scope.values()) == {"done"}
 
 
+@needs_landlock
+def test_jail_does_not_close_around_a_process_with_another_thread() -> None:
+    """That thread would stay outside; no one is told that the jail holds."""
+    beside = "held = threading.Event(); threading.Thread(target=held.wait).start()\n"
+    ended = "held.set(); assert lacking == ('landlock',), lacking"
+    assert outcomes(beside + restricted(""), {"end": ended, "list": "os.listdir('/')"}) == {
+        "end": "done",
+        "list": "done",
+    }
+
+
 def test_kernel_without_landlock_is_named_and_changes_nothing() -> None:
     """The caller decides what that means."""
     tries = {

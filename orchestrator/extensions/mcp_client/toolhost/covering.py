@@ -5,16 +5,22 @@ leads there is granted. So nothing new can be made directly in a folder that lea
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import PurePath
 
 ROOT = "/"
 
 
 def cover_all_but(hidden: Iterable[str], roots: Iterable[str] = (ROOT,)) -> list[str]:
     """Return the paths that together cover ``roots`` without the ``hidden`` paths."""
-    real = tuple({os.path.realpath(path) for path in hidden})
+    real = {os.path.realpath(path) for path in hidden}
+    above = {str(parent) for path in real for parent in PurePath(path).parents}
     starts = dict.fromkeys(os.path.realpath(root) for root in roots)
-    return list(dict.fromkeys(path for start in starts for path in _cover_path(start, real)))
+    visible = (start for start in starts if not is_inside(start, real))
+    return list(
+        dict.fromkeys(path for start in visible for path in _cover_path(start, real, above))
+    )
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -22,10 +28,11 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(_add_slash(folder)) for folder in folders)
 
 
-def _cover_path(path: str, hidden: Sequence[str]) -> Iterator[str]:
-    if is_inside(path, hidden):
+def _cover_path(path: str, hidden: AbstractSet[str], above: AbstractSet[str]) -> Iterator[str]:
+    """Yield what covers a path; ``above`` are the folders that lead to a hidden one."""
+    if path in hidden:
         return
-    if not any(other.startswith(_add_slash(path)) for other in hidden):
+    if path not in above:
         yield path
         return
     try:
@@ -35,7 +42,7 @@ def _cover_path(path: str, hidden: Sequence[str]) -> Iterator[str]:
     except OSError:  # this user cannot look into it
         return
     for name in names:
-        yield from _cover_path(name, hidden)
+        yield from _cover_path(name, hidden, above)
 
 
 def _add_slash(folder: str) -> str:

@@ -4,6 +4,9 @@ Runs as a file, without third-party packages, so that it starts fast. It stays a
 server and adopts what the server's processes leave behind, however often they fork and whatever
 session or signals they choose. When the server ends, or the tool host dies or sends SIGHUP, it
 kills them all. The server's jail closes around it before it begins.
+
+When the tool host dies, the kernel sends SIGCONT: a guardian that is stopped goes on, and kills all
+that it has adopted, which SIGKILL would set free. A server itself gets SIGKILL.
 """
 
 import ctypes
@@ -31,7 +34,7 @@ OOM_SCORE = b"300"  # above the daemon's: when memory runs out, servers end firs
 # In the environment, and not in the server's: descriptors of the jail's order and its report.
 ORDER, REPORT = "ORCHESTRATOR_JAIL", "ORCHESTRATOR_JAIL_REPORT"
 PROXY = "ORCHESTRATOR_JAIL_PROXY"  # the port that all of its connections lead to
-HANDLED = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+HANDLED = (signal.SIGCHLD, signal.SIGCONT, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def die_with(parent: int, number: int = signal.SIGKILL) -> None:
@@ -44,7 +47,7 @@ def die_with(parent: int, number: int = signal.SIGKILL) -> None:
 def main(parent: int, command: list[str]) -> int:
     """Run ``command`` and return its exit code, once all its processes have ended."""
     signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
-    die_with(parent, signal.SIGHUP)
+    die_with(parent, signal.SIGCONT)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     _raise_oom_score()
     harden_process()
@@ -64,7 +67,7 @@ def main(parent: int, command: list[str]) -> int:
     null = os.open(os.devnull, os.O_RDWR)
     for pipe in (0, 1):  # the server alone holds its pipes
         os.dup2(null, pipe)
-    code = _watch_server(server)
+    code = _watch_server(server, parent)
     _end_children()
     return code
 
@@ -112,9 +115,9 @@ def _exit_with_problem(problem: str, code: int = REFUSED) -> None:
     os._exit(code)
 
 
-def _watch_server(server: int) -> int:
+def _watch_server(server: int, parent: int) -> int:
     """Reap what ends, until the server has ended or must; SIGTERM goes to its process group."""
-    while (number := signal.sigwait(HANDLED)) != signal.SIGHUP:
+    while (number := signal.sigwait(HANDLED)) != signal.SIGHUP and os.getppid() == parent:
         if number != signal.SIGCHLD:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(server, number)

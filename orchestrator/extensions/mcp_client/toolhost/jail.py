@@ -10,15 +10,23 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from orchestrator.extensions.mcp_client.toolhost.capabilities import OF_FILES, keep_capabilities
-from orchestrator.extensions.mcp_client.toolhost.jail_order import CODE, JailOrder, Surroundings
+from orchestrator.extensions.mcp_client.toolhost.jail_order import JailOrder, Surroundings
+from orchestrator.extensions.mcp_client.toolhost.known_places import list_code_folders
 from orchestrator.jail_broker.answered_calls import send_listener
 from thinker.jail import kernel, landlock, limits, seccomp
-from thinker.jail.argument_checks import TIOCLINUX, TIOCSTI, allow_families
+from thinker.jail.argument_checks import (
+    NO_NAMESPACES,
+    OWN_LIMITS,
+    TIOCLINUX,
+    TIOCSTI,
+    allow_families,
+)
 from thinker.jail.calls import list_group_calls
 from thinker.jail.landlock import Grants
 from thinker.jail.seccomp import ArgumentCheck
@@ -32,17 +40,14 @@ DENIED = list_group_calls("io_uring", "kernel", "machine", "mounts", "others") -
     "pidfd_send_signal",
     "chroot",
 }
-PROC = "/proc"
-OWN = (0,)  # the calling process
 CHECKS = (
     ArgumentCheck("ioctl", 1, (TIOCSTI, TIOCLINUX), refused=True),
-    ArgumentCheck("prlimit64", 0, OWN),
-    *(ArgumentCheck("setpriority", argument, OWN) for argument in (0, 1)),
-    *(ArgumentCheck(f"sched_{name}", 0, OWN) for name in ("setaffinity", "setattr")),
-    *(ArgumentCheck(f"sched_{name}", 0, OWN) for name in ("setparam", "setscheduler")),
-    ArgumentCheck("ioprio_set", 1, OWN),
+    *OWN_LIMITS,
 )
 TCP = (0, socket.IPPROTO_TCP)
+Attempt: TypeAlias = Callable[[], object]
+# Denied, nothing there, or a file system without writing.
+REFUSED = (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH, errno.EROFS, errno.EOPNOTSUPP)
 SERVING = frozenset({"bind", "listen", "accept", "accept4"})
 KIND = 0xF  # of a socket, without flags
 FASTOPEN = 0x20000000  # MSG_FASTOPEN: data that connects
@@ -54,7 +59,8 @@ def enter_host_jail(around: Surroundings, supervisor: int) -> SandboxReport:
     home = around.home
     landlock.restrict_access(
         Grants(
-            run=[*around.run, *CODE, f"{home}/skills", f"{home}/agents"],
+            run=[*around.run, *list_code_folders(), f"{home}/skills", f"{home}/agents"],
+            write=["/proc"] if os.getuid() else [],  # see `JailOrder.build_grants`
             all=[*around.write, *list_own_folders(home)],
             connect=None,
             bind=None,
@@ -100,36 +106,28 @@ def enter_server_jail(order: JailOrder, channel: socket.socket | None) -> Sandbo
         landlock.restrict_access(Grants(all=["/"], connect=None, bind=None))
         return SandboxReport("off", "agents.json says so")
     with suppress(OSError):  # the probe notices
-        _build_ruleset(order).enforce_ruleset()
-    denied = DENIED | (SERVING if order.network == "proxy" else frozenset())
-    seccomp.install_filter(
-        seccomp.build_filter(denied, (*CHECKS, *_list_network_checks(order)), missing=())
-    )
+        landlock.Ruleset(order.build_grants()).enforce_ruleset()
+    denied = DENIED | list_group_calls("shared_memory")
+    denied |= SERVING if order.network == "proxy" else frozenset()
+    checks = (*CHECKS, *_list_network_checks(order))
+    missing = frozenset[str]()
+    if not order.namespaces:
+        denied |= list_group_calls("namespaces")
+        checks, missing = (*checks, NO_NAMESPACES), frozenset({"clone3"})
+    seccomp.install_filter(seccomp.build_filter(denied, checks, missing=missing))
     if channel is not None:
         try:
             send_listener(channel, connections=bool(order.proxy))
         except OSError:
             if order.proxy:
                 raise
-    return probe_jail(order.around.home, order.supervisor, changes=channel is not None)
-
-
-def _build_ruleset(order: JailOrder) -> landlock.Ruleset:
-    grants = order.build_grants()
-    if os.getuid() != 0 or order.is_narrow:
-        return landlock.Ruleset(grants)
-    # Root owns the folders of all processes, so it must not list the daemon's descriptors, and it
-    # may write there, which decides who is killed when memory runs out.
-    run, write = ([path for path in paths if path != PROC] for paths in (grants.run, grants.all))
-    ruleset = landlock.Ruleset(replace(grants, run=run, all=write))
-    ruleset.grant_path(PROC, landlock.READ_FILE)
-    return ruleset
+    return probe_jail(order.home, order.supervisor, order, changes=channel is not None)
 
 
 def _list_network_checks(order: JailOrder) -> Iterator[ArgumentCheck]:
     local = (socket.AF_UNIX,) if order.sockets else ()
     if order.network == "open":
-        yield allow_families(socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, *local)
+        yield allow_families(socket.AF_INET, socket.AF_INET6, *local)
         return
     if order.network == "none":
         yield allow_families(*local)
@@ -152,14 +150,18 @@ def _count_user_threads() -> int:
     return count
 
 
-def probe_jail(home: str, supervisor: int, *, changes: bool = False) -> SandboxReport:
-    """Try forbidden operations, and judge the jail by what was refused."""
-    calls = [name for name, attempt in _list_call_attempts() if _is_possible(attempt)]
+def probe_jail(
+    home: str, supervisor: int, order: JailOrder | None = None, *, changes: bool = False
+) -> SandboxReport:
+    """Try forbidden operations, and judge the jail by what was refused.
+
+    ``order`` is the jail of a server, ``changes`` whether a guardian answers for changed modes.
+    """
+    calls = [name for name, attempt in _list_call_attempts(order) if _is_possible(attempt)]
     if changes and _is_possible(partial(_keep_mode, home)):
         calls.append("chmod")
-    files = [
-        name for name, attempt in _list_file_attempts(home, supervisor) if _is_possible(attempt)
-    ]
+    attempts = [*_list_file_attempts(home, supervisor), *_list_place_attempts(order)]
+    files = [name for name, attempt in attempts if _is_possible(attempt)]
     signals = _is_possible(partial(os.kill, supervisor, 0))
     if files:
         missing = landlock.read_abi_version() == 0
@@ -170,21 +172,36 @@ def probe_jail(home: str, supervisor: int, *, changes: bool = False) -> SandboxR
     return SandboxReport("full", "signals reach other processes" if signals else "")
 
 
-def _list_file_attempts(home: str, supervisor: int) -> Iterable[tuple[str, Callable[[], object]]]:
+def _list_file_attempts(home: str, supervisor: int) -> Iterable[tuple[str, Attempt]]:
     for path in (home, f"{home}/run", f"/proc/{supervisor}/environ"):
         yield path, partial(_try_open, path)
 
 
-def _list_call_attempts() -> Iterable[tuple[str, Callable[[], object]]]:
+def _list_place_attempts(order: JailOrder | None) -> Iterable[tuple[str, Attempt]]:
+    """Yield the attempts on what a server must not read, and on what it must not write."""
+    if order is None:
+        return
+    for path in order.closed:
+        yield path, partial(_try_open, path)
+    for path in order.fixed:
+        yield f"{path} for writing", partial(_try_write, path)
+
+
+def _list_call_attempts(order: JailOrder | None) -> Iterable[tuple[str, Attempt]]:
     for name in ("process_vm_readv", "io_uring_setup"):
         yield name, partial(kernel.syscall, *seccomp.list_call_numbers([name]), os.getpid())
+    if order is not None:
+        yield "netlink", partial(socket.socket, socket.AF_NETLINK, socket.SOCK_RAW)
+        yield "shmget", partial(kernel.syscall, *seccomp.list_call_numbers(["shmget"]))
+        if not order.namespaces:
+            yield "unshare", partial(kernel.syscall, *seccomp.list_call_numbers(["unshare"]))
 
 
-def _is_possible(attempt: Callable[[], object]) -> bool:
+def _is_possible(attempt: Attempt) -> bool:
     try:
         attempt()
     except OSError as error:
-        return error.errno not in (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH)
+        return error.errno not in REFUSED
     return True
 
 
@@ -195,3 +212,9 @@ def _keep_mode(path: str) -> None:
 
 def _try_open(path: str) -> None:
     os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+
+
+def _try_write(path: str) -> None:
+    """Open a file for writing, or make a file without a name in a folder."""
+    flags = os.O_TMPFILE if os.path.isdir(path) else 0  # noqa: PTH112 - text
+    os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o600))

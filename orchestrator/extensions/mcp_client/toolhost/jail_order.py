@@ -5,20 +5,16 @@ Where: are the jail rules of an MCP server made?
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from orchestrator.extensions.mcp_client.toolhost import known_places
 from orchestrator.extensions.mcp_client.toolhost.covering import cover_all_but, is_inside
 from thinker.jail.landlock import Grants
 
 Network: TypeAlias = Literal["open", "proxy", "none"]
-PACKAGE = Path(__file__).parents[3]
-CODE = (sys.prefix, sys.base_prefix, str(PACKAGE), str(PACKAGE.parent / "thinker"))
-# What comes with the program, in a checkout; an installed one has it in its package.
-DATA = tuple(str(PACKAGE.parent / name) for name in ("config", "prompts", "skills"))
 # Where programs and what they need are, on any distribution.
 SYSTEM = (
     "/bin",
@@ -39,35 +35,32 @@ SYSTEM = (
     "/run/current-system",
     "/var/lib/ca-certificates",
 )
-DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd")
-# What runs as the user without a jail; a server that writes there would leave its own. Python
-# imports parts of .local/lib at each start.
-STARTED = """
-.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile
-.zshrc .zshenv .zprofile .zlogin .zlogout .oh-my-zsh .config/fish
-.xinitrc .xprofile .xsession .xsessionrc .pam_environment
-.config/systemd .config/autostart .config/environment.d .local/share/systemd
-.local/share/dbus-1 .local/share/applications
-bin .local/bin .local/lib .cargo/bin go/bin .bun/bin .deno/bin .pyenv .nvm
-.ssh .gnupg .gitconfig .config/git .tmux.conf .screenrc .gdbinit
-.vimrc .vim .config/nvim .emacs .emacs.d .config/emacs
-"""
-SECRETS = ("/etc/orchestrator", "~/.config/orchestrator")  # of the systemd units
-# Where systemd passes secrets to a unit of the system and of a user.
+# Of the systemd units, which pass secrets to a unit of the system and of a user.
+OWN_SECRETS = ("/etc/orchestrator", "~/.config/orchestrator")
 CREDENTIALS = ("/run/credentials", f"/run/user/{os.getuid()}/credentials")
+# Where version managers keep programs of a user; a program in one needs the whole folder.
+MANAGERS = """
+.local/share/uv .local/share/pipx .local/share/mise .local/share/pnpm .pyenv .nvm .volta .asdf
+.rustup .cargo .bun .deno .rbenv .sdkman .npm-global
+"""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The machine around a daemon's jails: what they may ``run`` and read, and ``write`` too.
+    """The machine around a daemon's jails.
 
-    All of it but the daemon's home, its secrets, and for writing what runs outside of the jails. It
-    is listed before there is a jail, since a listing of ``/`` is out of reach then.
+    ``run`` is what the tool host may read and run: all but the daemon's home and its secrets.
+    ``write`` is what it may let servers write: of that, no secrets of the user, and nothing that
+    starts programs outside of the jails. ``shown`` is what servers read unless they are told more:
+    of ``run``, none of the ``secrets``. All is listed before there is a jail, out of which ``/``
+    cannot be listed.
     """
 
     home: str
     run: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     @classmethod
     def from_environment(
@@ -75,97 +68,115 @@ class Surroundings:
     ) -> "Surroundings":
         """List what is around a home; ``config`` is the agents.json, which may be elsewhere."""
         user = environ.get("HOME") or "/nonexistent"
-        hidden = [home, *(path.replace("~", user) for path in SECRETS)]
+        hidden = [home, *(path.replace("~", user) for path in OWN_SECRETS)]
         hidden += [config] if config else []
         hidden += filter(os.path.isdir, CREDENTIALS)
-        kept = (*CODE, *DATA, *(f"{user}/{name}" for name in STARTED.split()))
+        keys = known_places.list_secret_places(environ)
+        starting = known_places.list_starting_places(environ)
+        secrets = (*keys, known_places.DEVICE_FOLDER)
         return cls(
             os.path.realpath(home),
-            tuple(cover_all_but(hidden)),
-            tuple(cover_all_but((*hidden, *kept))),
+            run=tuple(cover_all_but(hidden)),
+            write=tuple(cover_all_but((*hidden, *keys, *starting))),
+            shown=tuple(cover_all_but((*hidden, *secrets))),
+            secrets=secrets,
         )
+
+    def select_readable(self, paths: Iterable[str]) -> list[str]:
+        """Return the parts of paths that a server may read; a secret must be named itself."""
+        return self._select_parts(paths, self.shown, named=self.run)
+
+    def select_writable(self, paths: Iterable[str]) -> list[str]:
+        """Return the parts of paths that a server may write."""
+        return self._select_parts(paths, self.write)
+
+    def _select_parts(
+        self, paths: Iterable[str], open_paths: Iterable[str], named: Iterable[str] = ()
+    ) -> list[str]:
+        """Return what is open of paths; for those in the home, the tool host's jail decides."""
+        found: list[str] = []
+        for path in (os.path.realpath(Path(path).expanduser()) for path in paths):
+            known = named if named and is_inside(path, self.secrets) else open_paths
+            if is_inside(path, [self.home, *known]):
+                found.append(path)
+            else:
+                found += [other for other in known if is_inside(other, [path])]
+        return found
 
 
 @dataclass(frozen=True)
 class JailOrder:
     """The jail of one server.
 
-    ``private`` is the server's own folder. ``read`` and ``write`` are the only paths that it sees
-    besides system folders; None means all but the daemon's. ``proxy`` is the port of the proxy
-    that it may use. ``off`` leaves only the tool host's jail; ``required`` forbids to run it in a
-    weaker jail. ``bundled`` is a server that jails its commands itself, as no other process can.
+    ``run`` is all that it may read and run, ``write`` all that it may write besides ``private``,
+    its own folder. ``proxy`` is the port of the proxy that it may use. ``off`` leaves only the tool
+    host's jail; ``required`` forbids to run it in a weaker jail. ``bundled`` is a server that jails
+    its commands itself, as no other process can. ``closed`` are places that it must not read, and
+    ``fixed`` those that it must not write, which it tries before it starts.
     """
 
-    around: Surroundings
+    home: str
     private: str
     supervisor: int
-    command: str
-    read: tuple[str, ...] | None = None
-    write: tuple[str, ...] | None = None
+    run: tuple[str, ...] = ()
+    write: tuple[str, ...] = known_places.DEVICES
+    closed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     network: Network = "open"
     proxy: int = 0
     sockets: bool = False
+    namespaces: bool = False
     off: bool = False
     required: bool = False
     bundled: bool = False
 
-    @property
-    def is_narrow(self) -> bool:
-        return self.read is not None or self.write is not None
-
     def pack(self) -> str:
         """Return the order as text, followed by where the server may change modes and the like."""
-        answered = (
-            () if self.off or self.bundled else map(os.path.realpath, self.build_grants().all)
-        )
+        answered = () if self.off or self.bundled else map(os.path.realpath, self.list_writable())
         return "\0".join((json.dumps(asdict(self)), *answered))
 
     @classmethod
     def unpack(cls, text: str) -> "JailOrder":
-        fields = json.loads(text.partition("\0")[0])
-        return cls(**{**fields, "around": Surroundings(**fields["around"])})
+        fields: dict[str, Any] = json.loads(text.partition("\0")[0])
+        lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+        return cls(**(fields | lists))
+
+    def list_writable(self) -> tuple[str, ...]:
+        return (*self.write, self.private)
 
     def build_grants(self) -> Grants:
         """Return the grants of what stays open."""
-        run, write = (
-            self._list_named_paths() if self.is_narrow else (self.around.run, self.around.write)
-        )
         ports = None if self.network == "open" else [self.proxy] if self.proxy else []
         return Grants(
-            run=[*run, *CODE],
-            all=[*write, self.private],
+            run=(*self.run, *known_places.list_code_folders()),
+            # Who makes a namespace maps users there; root could choose whom the kernel ends.
+            write=("/proc",) if self.namespaces and os.getuid() else (),
+            all=self.list_writable(),
             connect=ports,
             bind=None if self.network == "open" else (),
         )
 
-    def _list_named_paths(self) -> tuple[list[str], list[str]]:
-        own = str(PACKAGE.parent)  # bundled servers look for their modules there
-        named = (*SYSTEM, own, *find_program_folders(self.command), *(self.read or ()))
-        devices = (f"/dev/{name}" for name in DEVICES)
-        return self._select_open_paths(named, self.around.run), [
-            *self._select_open_paths(self.write or (), self.around.write),
-            *devices,
-        ]
 
-    def _select_open_paths(self, paths: Iterable[str], open_paths: Iterable[str]) -> list[str]:
-        """Return the paths that are open; for those in the home, the tool host's jail decides."""
-        found: list[str] = []
-        for path in (os.path.realpath(Path(path).expanduser()) for path in paths):
-            if is_inside(path, [self.around.home, *open_paths]):
-                found.append(path)
-            else:
-                found += [other for other in open_paths if is_inside(other, [path])]
-        return found
+def list_named_paths(
+    around: Surroundings, command: str, read: Iterable[str], write: Iterable[str]
+) -> tuple[list[str], list[str]]:
+    """Return what a server with named paths may run, and what it may write."""
+    own = str(known_places.PACKAGE.parent)  # bundled servers look for their modules there
+    named = (*SYSTEM, own, *find_program_folders(command), *read)
+    return around.select_readable(named), around.select_writable(write)
 
 
 def find_program_folders(command: str) -> list[str]:
     """Return where a program and its parts are, as nvm, uv and pipx install them for a user."""
     user = Path("~").expanduser()
+    managers = [user / name for name in MANAGERS.split()]
     found: list[Path] = []
     for path in filter(Path.is_absolute, {Path(command), Path(command).resolve()}):
         prefix = path.parent.parent
         if prefix == user / ".local":
             found += [path.parent, prefix / "share/uv", prefix / "share/pipx"]
+        elif manager := next(filter(path.is_relative_to, managers), None):
+            found += [manager, *(managers if manager.name == ".cargo" else ())]
         elif path.parent.name == "bin" and not user.is_relative_to(prefix):
             found.append(prefix)
         else:

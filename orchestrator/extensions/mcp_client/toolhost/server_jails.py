@@ -7,18 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from orchestrator.extensions.mcp_client.toolhost import known_places
 from orchestrator.extensions.mcp_client.toolhost.covering import is_inside
-from orchestrator.extensions.mcp_client.toolhost.jail_order import JailOrder, Network, Surroundings
+from orchestrator.extensions.mcp_client.toolhost.jail_order import (
+    JailOrder,
+    Network,
+    Surroundings,
+    list_named_paths,
+)
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerJail, ServerSpec
 from thinker.protocol.env import select_inherited_variables
 
-# Where programs keep what they download and make, by the variable that says otherwise.
-FOLDERS = {
-    "TMPDIR": ("/tmp", "tmp"),  # noqa: S108 - the place that programs use by themselves
-    "XDG_CACHE_HOME": ("~/.cache", "cache"),
-    "XDG_DATA_HOME": ("~/.local/share", "data"),
-    "npm_config_cache": ("~/.npm", "npm"),
-    "UV_CACHE_DIR": ("~/.cache/uv", "uv"),
+# What programs of a user find by HOME, which is the server's own folder, or else by a variable.
+FOUND = {
+    "GIT_CONFIG_GLOBAL": ".gitconfig",
+    "PLAYWRIGHT_BROWSERS_PATH": ".cache/ms-playwright",
+    "PYENV_ROOT": ".pyenv",
+    "NVM_DIR": ".nvm",
+    "RUSTUP_HOME": ".rustup",
+    "VOLTA_HOME": ".volta",
+    "ASDF_DATA_DIR": ".asdf",
+    "MISE_DATA_DIR": ".local/share/mise",
 }
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
@@ -38,40 +47,57 @@ class ServerJails:
         private = Path(self.around.home, "servers", spec.name)
         private.mkdir(mode=0o700, parents=True, exist_ok=True)
         private.chmod(0o700)
-        wanted = spec.sandbox
         path = spec.env.get("PATH") or os.environ.get("PATH")
+        command = shutil.which(spec.command, path=path) or spec.command
         return JailOrder(
-            around=self.around,
+            home=self.around.home,
             private=str(private),
             supervisor=self.supervisor,
-            command=shutil.which(spec.command, path=path) or spec.command,
-            off=wanted == "off",
+            off=spec.sandbox == "off",
             required=self.required,
             bundled=spec.bundled,
-            **({} if wanted == "off" else _build_limits(wanted, proxy)),
+            **(
+                {}
+                if spec.sandbox == "off"
+                else list_openings(self.around, command, spec.sandbox, proxy)
+            ),
         )
 
 
 UNJAILED = ServerJails(None)
-NO_ORDER = JailOrder(Surroundings(""), private=".", supervisor=0, command="", off=True)
+NO_ORDER = JailOrder("", private=".", supervisor=0, off=True)
 
 
-class _Limits(TypedDict, total=False):
-    read: tuple[str, ...] | None
-    write: tuple[str, ...] | None
+class _Openings(TypedDict, total=False):
+    run: tuple[str, ...]
+    write: tuple[str, ...]
+    closed: tuple[str, ...]
+    fixed: tuple[str, ...]
     network: Network
     proxy: int
     sockets: bool
+    namespaces: bool
 
 
-def _build_limits(wanted: ServerJail, proxy: int) -> _Limits:
+def list_openings(
+    around: Surroundings, command: str, wanted: ServerJail, proxy: int = 0
+) -> _Openings:
+    """Return what a jail leaves open: with named paths no others, else all but secrets to read."""
+    run, write = list(around.shown), list[str]()
+    if wanted.read is not None or wanted.write is not None:
+        run, write = list_named_paths(around, command, wanted.read or (), wanted.write or ())
     network: Network = "open" if wanted.network is True else "proxy" if proxy else "none"
-    return _Limits(
-        read=wanted.read,
-        write=wanted.write,
+    return _Openings(
+        run=tuple(run),
+        write=(*write, *known_places.DEVICES),
+        closed=tuple(
+            path for path in filter(os.path.exists, around.secrets) if not is_inside(path, run)
+        ),
+        fixed=(f"{around.home}/servers", *filter(os.path.exists, known_places.list_program())),
         network=network,
         proxy=proxy,
         sockets=wanted.sockets,
+        namespaces=wanted.namespaces,
     )
 
 
@@ -83,38 +109,21 @@ def list_allowed_hosts(spec: ServerSpec) -> tuple[str, ...]:
 
 
 def build_environment(order: JailOrder, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return a server's environment, with folders of its own in place of those out of reach."""
+    """Return a server's environment, in which its own folder is home.
+
+    So caches and settings that programs make are its own, and kept between its starts.
+    """
     given = select_inherited_variables(environ)
     if order.off:
         return given
-    writable = [str(path) for path in order.build_grants().all]
-    home = given.get("HOME", "")
-    if not _can_use_home(home, order, writable):
-        home = given["HOME"] = order.private
+    temporary = Path(order.private, "tmp")
+    temporary.mkdir(mode=0o700, exist_ok=True)
+    user = given.get("HOME") or "/nonexistent"
+    for variable, name in FOUND.items():
+        path = os.path.realpath(f"{user}/{name}")
+        if os.path.exists(path) and is_inside(path, order.run):  # noqa: PTH110 - text
+            given[variable] = path
     if order.proxy:
         address = f"http://127.0.0.1:{order.proxy}"
         given |= dict.fromkeys(PROXY_VARIABLES, address) | {"NODE_USE_ENV_PROXY": "1"}
-    for variable, (usual, own) in FOLDERS.items():
-        if not _can_make(usual.replace("~", home), writable):
-            folder = Path(order.private, own)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            given[variable] = str(folder)
-    return given
-
-
-def _can_use_home(home: str, order: JailOrder, writable: list[str]) -> bool:
-    """Return whether a server can use its user's home."""
-    if not home or not Path(home).is_dir():
-        return False
-    real = os.path.realpath(home)
-    return is_inside(real, writable) or not (
-        order.is_narrow or is_inside(real, [order.around.home])
-    )
-
-
-def _can_make(path: str, writable: list[str]) -> bool:
-    """Return whether a folder can be written, or made in the first one above that exists."""
-    folder = Path(path).resolve()
-    while not folder.is_dir():
-        folder = folder.parent
-    return is_inside(str(folder), writable) and os.access(folder, os.W_OK)
+    return {**given, "HOME": order.private, "TMPDIR": str(temporary)}

@@ -24,6 +24,10 @@ from orchestrator.extensions.mcp_client.toolhost.http_transport import (
     connect_sse,
     explain_problem,
 )
+from orchestrator.extensions.mcp_client.toolhost.jail_hints import (
+    explain_answer_in_jail,
+    explain_problem_in_jail,
+)
 from orchestrator.extensions.mcp_client.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.extensions.mcp_client.toolhost.stdio_transport import ConnectionEnd, connect_stdio
 from orchestrator.processes import restarts
@@ -85,6 +89,7 @@ class McpSession:
                 await self._run_connection(end)
             except Exception as error:  # noqa: BLE001 - a foreign server, through a foreign library
                 problem = explain_problem(_find_reason(error, end))
+                problem = explain_problem_in_jail(problem, end.sandbox)
             failures = 1 if time.monotonic() - began >= HEALTHY else failures + 1
             if problem != told or self._state.state == "connected":
                 log.warning("mcp_server_failed", server=self.spec.name, problem=problem)
@@ -236,7 +241,7 @@ class McpSession:
         try:
             with anyio.fail_after(request.timeout):
                 result = await client.call_tool(request.tool, request.arguments, meta=meta)
-                return build_tool_answer(result)
+                return explain_answer_in_jail(build_tool_answer(result), self._end.sandbox)
         except TimeoutError as error:
             self._changed.set()  # check immediately whether the server still answers
             raise RpcError(wire.LOST, f"no answer in {request.timeout:g} seconds") from error

@@ -39,6 +39,7 @@ class ServerJail(Frozen):
     write: tuple[str, ...] | None = None
     network: bool | tuple[str, ...] = True
     sockets: bool = False
+    namespaces: bool = False
 
 
 class ServerSpec(Frozen):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
@@ -46,7 +47,9 @@ POLL = 0.02  # seconds between two reads of the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
 HOOK = Path(inside.__file__).read_bytes()
-STARTING = (".local/lib", ".local/share/systemd", ".config/git")  # in the user's own home
+# In the user's own home: what starts programs, documents, and keys.
+STARTING = (".local/lib", ".local/share/systemd", ".config/git", ".cargo", ".cache/uv", ".tmux")
+DOCUMENTS, KEYS = ("documents",), (".ssh", ".aws", ".config/gcloud")
 PER_AGENT = 100  # private chats that are bound to each agent, by number
 _UNSETTLED = (
     "SELECT count(*) FROM inbox LEFT JOIN turn ON turn.id = inbox.turn_id"
@@ -120,6 +123,14 @@ class AttackWorld:
         if self.process is None:
             raise RuntimeError("the daemon does not run")
         return self.process.pid
+
+    def find_program(self) -> str:
+        """Return the folder of the daemon's program: a checkout, or the installed package."""
+        code = "import orchestrator; print(*orchestrator.__path__)"
+        command = (self.python, "-P", "-c", code)
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+        package = Path(found.stdout.strip())
+        return str(package if package.parent.name.endswith("-packages") else package.parent)
 
     def make_order_id(self) -> str:
         """Return a fresh id of an order."""
@@ -251,6 +262,8 @@ class AttackWorld:
             "orchestrator.extensions.selftest.attacks.hostile_server",
             str(self.outside),
         )
+        # The usual jail, and the folder in which a server tells what it has sent.
+        sandbox: JsonObject = {"read": ["/"], "write": [str(self.outside)]}
         described = make_theft_orders("description", server="hd")
         web: JsonObject = {
             "port": self.page_port,
@@ -262,8 +275,8 @@ class AttackWorld:
             "agents": [*agents],
             "bindings": [*bindings],
             "mcpServers": {
-                "hx": {"command": self.python, "args": [*command]},
-                "hd": {"command": self.python, "args": [*command, described]},
+                "hx": {"command": self.python, "args": [*command], "sandbox": sandbox},
+                "hd": {"command": self.python, "args": [*command, described], "sandbox": sandbox},
             },
         }
 
@@ -301,7 +314,8 @@ async def run_attacked_daemon(
     ``start`` starts the daemon; by default it is executed.
     """
     start = start or partial(execute_daemon, python=python)
-    for name in ("home", "home/hooks", "outside", *(f"user/{path}" for path in STARTING)):
+    user = [f"user/{path}" for path in (*STARTING, *DOCUMENTS, *KEYS)]
+    for name in ("home", "home/hooks", "outside", *user):
         (folder / name).mkdir(mode=0o700, parents=True)
     async with RecordingBot() as bot, ObedientModel() as model:
         world = AttackWorld(folder, bot, model, python)

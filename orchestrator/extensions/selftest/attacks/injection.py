@@ -55,6 +55,14 @@ async def _inject_by_address(world: AttackWorld) -> str:
     return _find_stolen_note(world, number)
 
 
+async def _inject_by_question(world: AttackWorld) -> str:
+    """Send the note in the question to a tool that calls itself a read."""
+    number = world.make_order_id()
+    order = make_theft_orders(number, "get_topic", query=f"{number} $SECRET")
+    await world.visit_page(world.take_chat(), order, "hx_notes", "hx_get_topic")
+    return _find_stolen_note(world, number)
+
+
 async def _inject_by_message(world: AttackWorld, tool: str) -> str:
     number, elsewhere = world.make_order_id(), world.take_chat()
     await world.write_message(elsewhere, "hello")
@@ -133,6 +141,7 @@ ATTACKS = (
         for kind in ("result", "error", "structured result", "resource")
     ),
     *(Attack(f"injection by {name}", _EGRESS, run) for name, run in _OTHERS.items()),
+    Attack("injection by a question", "only trusted servers are believed", _inject_by_question),
     Attack(
         "injection by a link in the answer", "new links of an answer are dead", _inject_live_link
     ),

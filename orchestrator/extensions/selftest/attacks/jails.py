@@ -10,6 +10,8 @@ from functools import partial
 import anyio
 
 from orchestrator.extensions.selftest.attacks.attack_world import (
+    DOCUMENTS,
+    KEYS,
     SETTLED_WITHIN,
     STARTING,
     Attack,
@@ -56,19 +58,29 @@ _ANYWHERE = (
     *(f"{name}: mode" for name in ("agents.json", "journal.db", ".")),
     *_KERNEL,
 )
-_ALONE = ("TCP", "socket", "fork", "exec", "unshare")
+_CALLS = ("unshare", "netlink", "shared memory")
+_ALONE = ("TCP", "socket", "fork", "exec", *_CALLS)
+_PROGRAM = "the daemon's program"
+_WRITTEN = tuple(f"{name}: write" for name in (_PROGRAM, *DOCUMENTS))
+_KEYS = tuple(f"{name}: list" for name in KEYS)
 _ATTEMPTS = {
     "a worker": (
-        *_ANYWHERE,
+        *(*_ANYWHERE, *_WRITTEN, *_KEYS),
         *(f"{name}: list" for name in _FOLDERS if name not in (*_SHARED, "hooks")),
         *_ALONE,
     ),
     "the page": (
         *(what for what in _ANYWHERE if what != "journal.db: read"),
+        *(*_WRITTEN, *_KEYS),
         *(f"{name}: list" for name in _FOLDERS),
         *(*_ALONE, OPEN_FILE),
     ),
     "an MCP server": (*_ANYWHERE, *(f"{name}: list" for name in _FOLDERS if name != "skills")),
+}
+_OF_A_SERVER = {
+    **dict.fromkeys(_WRITTEN, "a server writes its own folder alone"),
+    **dict.fromkeys(_KEYS, "a server reads no keys"),
+    **dict.fromkeys(_CALLS, "a server has sockets of the internet and no namespaces"),
 }
 _POLL = 0.02  # seconds between two checks
 _STALLED = 8.0  # seconds without an answer; an idle machine needs a tenth
@@ -83,7 +95,9 @@ def _build_target(world: AttackWorld) -> str:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text("---\nname: other\ndescription: d\n---\nSecret.\n", "utf-8")
     paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS)}
-    paths |= {name: str(world.folder / "user" / name) for name in STARTING}
+    user = (*STARTING, *DOCUMENTS, *KEYS)
+    paths |= {name: str(world.folder / "user" / name) for name in user}
+    paths[_PROGRAM] = world.find_program()
     missing = [name for name, path in paths.items() if not (home / path).exists()]
     if missing:
         raise RuntimeError(f"the daemon has no {missing}; adapt the attack")
@@ -112,6 +126,15 @@ async def _run_in_page(world: AttackWorld) -> str:
     arguments = (str(world.settings.paths.journal), _build_target(world))
     ended = await anyio.run_process(
         (*program, *arguments), env=world.build_environ(), cwd=world.home
+    )
+    return ended.stdout.decode()
+
+
+async def _start_pdf_thread(world: AttackWorld) -> str:
+    """Let the PDF library have a thread that reads a key once the reader has closed its jail."""
+    program = (world.python, "-P", "-m", "orchestrator.extensions.selftest.attacks.reader_probe")
+    ended = await anyio.run_process(
+        (*program, str(world.settings.paths.keys)), env=world.build_environ(), cwd="/"
     )
     return ended.stdout.decode()
 
@@ -156,6 +179,15 @@ ATTACKS = (
         Attack(f"{place} tries {what}", f"the jail of {place}", partial(_try_in_place, place, what))
         for place, attempts in _ATTEMPTS.items()
         for what in attempts
+    ),
+    *(
+        Attack(
+            f"an MCP server tries {what}", defence, partial(_try_in_place, "an MCP server", what)
+        )
+        for what, defence in _OF_A_SERVER.items()
+    ),
+    Attack(
+        "a PDF starts a thread", "threads of the PDF library begin in its jail", _start_pdf_thread
     ),
     Attack("a worker makes the broker wait", "the broker never waits for a worker", _wedge_broker),
 )

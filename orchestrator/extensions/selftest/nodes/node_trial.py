@@ -172,6 +172,10 @@ class NodeTrial:
         agents = build_agents_file(
             crowd.scenario, crowd.model.url, crowd.ledger.path, crowd.talks.agents_by_chat
         )
+        servers = agents["mcpServers"]
+        for server in servers.values() if isinstance(servers, dict) else ():
+            if isinstance(server, dict):  # the nodes share the ledger, outside of their homes
+                server["sandbox"] = {"read": ["/"], "write": [str(crowd.ledger.path)]}
         (home / "agents.json").write_text(json.dumps(agents), "utf-8")
         return {
             "ORCHESTRATOR_FAST_TASKS": "1",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.extensions.doctor.examination import list_places_outside
 from orchestrator.extensions.doctor.jail_probes import (
     list_jail_kinds,
     probe_jail_kind,
@@ -15,10 +16,22 @@ from thinker.jail import landlock
 from thinker.protocol.sandbox import SandboxReport
 
 
+@pytest.fixture(autouse=True)
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of the user of the daemon, with keys and with what starts programs."""
+    folder = tmp_path / "user"
+    for name in (".ssh", ".aws", ".gnupg", ".config/git"):
+        (folder / name).mkdir(parents=True)
+    (folder / ".bashrc").touch()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
 def targets(home: Path) -> ProbeTargets:
     (home / "skills").mkdir()
     (home / "agents.json").write_text("{}")
     paths = {"home": home, "agents.json": home / "agents.json"}
+    paths |= list_places_outside()
     return ProbeTargets(home, (home / "skills",), {"supervisor": os.getpid()}, paths)
 
 
@@ -30,6 +43,17 @@ def test_every_jail_holds(tmp_path: Path) -> None:
     for jail, kind in zip(found, list_jail_kinds(), strict=True):
         assert (jail.jail, jail.sandbox, jail.unexpected) == (kind.name, "full", ())
         assert jail.attempts > 15
+
+
+KINDS = (
+    *("worker", "worker with hookNetwork", "broker", "channel host", "page", "tool host"),
+    *("MCP server", "document reader", "workspace server", "web server", "run_command"),
+)
+
+
+def test_every_kind_of_process_has_a_row() -> None:
+    """Those of extensions, too."""
+    assert sorted(kind.name for kind in list_jail_kinds()) == sorted(KINDS)
 
 
 def test_jail_without_walls_is_seen_through(tmp_path: Path) -> None:

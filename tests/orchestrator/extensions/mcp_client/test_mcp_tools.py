@@ -11,6 +11,7 @@ from orchestrator.extensions.mcp_client.mcp_tools import (
     KEY,
     build_arguments,
     build_catalog,
+    explain_smuggled_text,
     make_tool_name,
     uses_server,
 )
@@ -182,3 +183,26 @@ def test_tool_without_a_way_out_of_its_jail_carries_nothing(
     """A program of this machine that listens on a socket is a way out, too."""
     server = McpServer.model_validate({"command": "x", "sandbox": sandbox})
     assert only(server, tool("send_mail")).carries is carries
+
+
+QUERY: JsonObject = {"type": "object", "properties": {"q": {"type": "string"}}}
+COUNT: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("name", ["get_page", "counter"])
+def test_only_a_trusted_server_is_believed_that_it_keeps_what_it_is_asked(name: str) -> None:
+    """Private text in a question reaches the author of the server."""
+    read = tool(name, QUERY, read_only=True)
+    assert only(PLAIN, read).carries
+    assert not only(TRUSTED, read).carries
+
+
+def test_argument_that_no_parameter_is_for_is_refused_unless_the_server_is_trusted() -> None:
+    """The call would carry text without an approval."""
+    asked: JsonObject = {"n": 1, "note": "PRIVATE"}
+    for server, said in ((PLAIN, "'note'"), (TRUSTED, "")):
+        found = only(server, tool("get_page", COUNT))
+        assert not found.carries
+        assert said in explain_smuggled_text(found, asked, server)
+        assert bool(explain_smuggled_text(found, asked, server)) is bool(said)
+        assert explain_smuggled_text(found, {"n": 1}, server) == ""

@@ -8,6 +8,7 @@ import pytest
 from fakes.agents_file import WORK, parsed
 
 from orchestrator.agentsfile import parse_agents_file
+from thinker.jail import landlock
 
 
 def list_warnings(**servers: dict[str, Any]) -> list[str]:
@@ -91,13 +92,13 @@ def test_program_of_a_server_that_is_not_here_gets_a_warning(
 
 
 def test_usual_jail_and_closed_ones_need_no_word(tmp_path: Path) -> None:
-    """No network, an allow-list, and folders of its own are no weakening."""
+    """No network, an allow-list, and folders to read are no weakening."""
     for sandbox in (
         {},
         {"network": False},
         {"network": ["api.example.com:443", "localhost:8080"]},
-        {"read": ["/srv/data"], "write": ["~/Documents/notes"]},
-        {"write": [str(tmp_path / "workspaces" / "a")]},
+        {"read": ["/srv/data", "~/Documents/notes"], "write": []},
+        {"read": ["/"]},
     ):
         assert problems(tmp_path, sandbox) == []
 
@@ -107,6 +108,9 @@ def test_usual_jail_and_closed_ones_need_no_word(tmp_path: Path) -> None:
     [
         ("off", "tool host"),
         ({"sockets": True}, "programs outside"),
+        ({"namespaces": True}, "parts of the kernel"),
+        ({"write": ["/srv"]}, "it can change /srv"),
+        ({"write": ["/srv/data"]}, "it can change /srv/data, which is not there; make it"),
         ({"read": ["~/.ssh"]}, "~/.ssh"),
         ({"write": ["~"]}, "~"),
         ({"write": ["/"]}, "/"),
@@ -119,6 +123,94 @@ def test_weakening_is_named(tmp_path: Path, sandbox: Any, word: str) -> None:
     assert severity == "warning"
     assert '"sandbox" is weakened' in message
     assert word in message
+
+
+CHECKOUT = Path(landlock.__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("~/.ssh", "~/.bashrc", "~/.cargo/env", "~/.tmux.conf", "~/.local/share/uv", "~/.npm/x"),
+        *("~/.aws/config", "~/.docker/config.json", "~/.mozilla", "~/.password-store"),
+        *("~/.config/systemd/user", "/usr/local/bin", "/etc/profile.d"),
+        *(str(CHECKOUT), str(CHECKOUT / ".git" / "hooks"), str(CHECKOUT / "tests")),
+    ],
+)
+def test_place_that_starts_programs_or_holds_keys_cannot_be_written(
+    tmp_path: Path, path: str
+) -> None:
+    """The server is left out: with such a folder it would leave its jail."""
+    ((severity, message),) = problems(tmp_path, {"write": [path]})
+    assert severity == "error"
+    assert f"{path} holds keys or starts programs outside of the jail" in message
+
+
+@pytest.mark.parametrize("inside", ["", ".git/hooks", "one", "one/two"])
+def test_repository_that_can_be_changed_is_named(tmp_path: Path, inside: str) -> None:
+    """Git starts its hooks outside of any jail; no rule of the kernel leaves them out."""
+    repository = tmp_path / "user" / (inside if "." not in inside else "")
+    (repository / ".git" / "hooks").mkdir(parents=True)
+    opened = tmp_path / "user" / (inside if "." in inside else "")
+    ((severity, message),) = problems(tmp_path / "home", {"write": [str(opened)]})
+    assert severity == "warning"
+    assert f"it can change {opened} and with it the hooks and settings of a Git repo" in message
+
+
+def closed(tmp_path: Path, **server: Any) -> list[str]:
+    """What is said about the paths of a server whose program is there."""
+    text = json.dumps({"agents": [WORK], "fallbackAgentId": "work", "mcpServers": {"s": server}})
+    environ = {"PATH": "/bin:/usr/bin", "GROQ_API_KEY": "k"}
+    found = parse_agents_file(text.encode(), environ=environ, home=tmp_path / "home").problems
+    return [problem.message for problem in found]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"args": ["{}"]},
+        {"args": ["--repository={}"]},
+        {"env": {"MEMORY": "{}"}},
+        {"cwd": "{}"},
+    ],
+)
+def test_folder_that_a_server_could_write_before_is_told_with_the_words_to_type(
+    tmp_path: Path, server: dict[str, Any]
+) -> None:
+    """Until agents.json says what the server needs."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    filled = json.loads(json.dumps(server).replace("{}", str(folder)))
+    (said,) = closed(tmp_path, command="true", **filled)
+    opened = {"read": ["/"], "write": [str(folder)]}
+    assert f'can read {folder}, but not change it; if it must, write "sandbox": ' in said
+    assert json.dumps(opened) in said
+    silent: list[dict[str, list[str]]] = [{"read": ["/"]}, {"read": [str(folder)]}, {"write": []}]
+    for sandbox in silent:
+        assert closed(tmp_path, command="true", **filled, sandbox=sandbox) == []
+    (left,) = closed(tmp_path, command="true", **filled, sandbox=opened)
+    assert left.endswith(f"it can change {folder}")
+
+
+def test_key_that_a_server_could_read_before_is_told_with_the_words_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is named on purpose, so it may be opened."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    key = tmp_path / ".config" / "gcloud" / "key.json"
+    key.parent.mkdir(parents=True)
+    key.touch()
+    (said,) = closed(tmp_path, command="true", env={"CREDENTIALS": str(key)})
+    assert f"cannot read {key}, where keys" in said
+    assert said.endswith(f'write "sandbox": {json.dumps({"read": ["/", str(key)]})}')
+
+
+def test_programs_missing_paths_and_other_words_are_not_told(tmp_path: Path) -> None:
+    """Only what a server may have written."""
+    program = tmp_path / "main.py"
+    program.touch()
+    args = [str(program), "/nonexistent", "/usr/share", "/", "/etc", "notes", "-y", "a/b"]
+    assert closed(tmp_path, command="true", args=args) == []
 
 
 @pytest.mark.parametrize("name", ["", "skills", "servers/other", "workspaces/../journal.db"])

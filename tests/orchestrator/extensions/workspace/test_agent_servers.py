@@ -7,6 +7,7 @@ from fakes.agents_file import WORK, parsed
 
 from orchestrator.extensions.workspace.agent_servers import build_tool_servers, list_served_tools
 from orchestrator.extensions.workspace.web_settings import WebSettings
+from orchestrator.extensions.workspace.workspace_checks import PROGRAM
 from orchestrator.extensions.workspace.workspace_settings import WorkspaceSettings
 from orchestrator.home_paths import Paths
 from orchestrator.tools.tool_server import ToolServer, prepare_tool_servers
@@ -75,6 +76,15 @@ def test_no_folder_opens_the_daemons_home(tmp_path: Path) -> None:
     paths = (home, tmp_path, home / "skills", tmp_path / "link", "/")
     (found,) = servers(home, workspace={"paths": {str(p): "rw" for p in paths}}).values()
     assert settings(found).paths == {}
+
+
+def test_commands_never_change_the_program_of_the_daemon(tmp_path: Path) -> None:
+    """It runs outside of every jail; to read it does no harm."""
+    inside = PROGRAM / "tests"
+    (found,) = servers(tmp_path, workspace={"paths": {str(inside): "rw"}}).values()
+    assert settings(found).paths == {}
+    (found,) = servers(tmp_path, workspace={"paths": {str(inside): "ro"}}).values()
+    assert settings(found).paths == {str(inside): False}
 
 
 def test_folder_of_a_workspace_is_made_for_this_user_alone(tmp_path: Path) -> None:

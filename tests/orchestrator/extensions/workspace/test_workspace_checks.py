@@ -8,6 +8,7 @@ import pytest
 from fakes.agents_file import WORK
 
 from orchestrator.agentsfile import parse_agents_file
+from orchestrator.extensions.workspace.workspace_checks import PROGRAM
 
 
 def messages(home: Path, workspace: object, field: str = "workspace") -> list[str]:
@@ -54,11 +55,14 @@ def test_plain_workspace_opens_nothing(tmp_path: Path) -> None:
         ({"paths": {"{tmp}/home/skills": "ro"}}, "so it is not used"),
         ({"paths": {"{tmp}/missing": "ro"}}, "is not a folder here; create it"),
         ({"paths": {"{tmp}/project": "rw"}}, "can be changed by what its model is told"),
+        ({"paths": {"{tmp}/project": "rw"}}, "with the hooks of its Git repository"),
+        ({"paths": {f"{PROGRAM}/tests": "rw"}}, "the daemon's program, which commands would"),
+        ({"paths": {str(PROGRAM.parent): "rw"}}, "the daemon's program, which commands would"),
     ],
 )
 def test_each_opening_is_named(tmp_path: Path, workspace: dict[str, object], said: str) -> None:
     """With the agent that it belongs to."""
-    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / ".git").mkdir(parents=True)
     filled = json.loads(json.dumps(workspace).replace("{tmp}", str(tmp_path)))
     (message,) = messages(tmp_path / "home", filled)
     assert message.startswith("agent 'work': ")
