@@ -112,11 +112,6 @@ class Settings(BaseSettings):
         except ValidationError as error:
             raise ConfigError("\n".join(format_errors(error))) from None
 
-    def add_bot_token(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the environment with the bot's token, which systemd may pass in a file."""
-        token = self.telegram_bot_token
-        return environ if token is None else {**environ, TOKEN: token.get_secret_value()}
-
     @cached_property
     def paths(self) -> Paths:
         return Paths(self.home)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
 from orchestrator.agentsfile.channel_settings import ChannelSettings
@@ -56,6 +56,8 @@ class ChatChannel(ChannelSettings):
     """The platform's ids of the users and chats that are admitted."""
     groups: GroupRules = GroupRules()
     """What the bot answers in groups; in a private chat it answers every message."""
+    accounts: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
+    """Further bots, keyed by account: fields of this channel that differ for the account."""
 
     @classmethod
     def is_chat_id(cls, chat_id: str, *, written_to: bool = False) -> bool:
