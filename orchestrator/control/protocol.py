@@ -30,6 +30,7 @@ APPROVAL_DECIDE = "approvals/decide"  # ApprovalDecision → Ack
 TOOL_LIST = "tools/list"  # → PinList
 TOOL_APPROVE = "tools/approve"  # ToolName → Ack
 RELOAD = "reload"  # → ReloadReport
+STOP = "stop"  # → Ack
 AGENT_PAUSE = "agents/pause"  # AgentName → Ack
 AGENT_RESUME = "agents/resume"  # AgentName → Ack
 DLQ_RETRY = "dlq/retry"  # RowId → Ack
