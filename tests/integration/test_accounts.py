@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import RunningDaemon, running_daemon, write_config
 from fakes.slack_world import TOKENS, SlackWorld, slack_world
 from fakes.two_bots import TwoBots
+from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import ReloadReport

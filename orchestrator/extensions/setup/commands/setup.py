@@ -1,6 +1,7 @@
 """``orchestrator setup``."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from itertools import chain
@@ -12,12 +13,14 @@ import typer
 from typer.core import TyperCommand
 
 from orchestrator import keys_file
+from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
 from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.conversation import ANSWERED
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
 from orchestrator.cli.output import make_printable
+from orchestrator.control.protocol import ChannelReport
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
 from orchestrator.extensions.setup import key_lines, small_models
 from orchestrator.extensions.setup.checked_text import require_valid_text
@@ -30,7 +33,6 @@ from orchestrator.extensions.setup.first_answer import (
     reload_daemon,
 )
 from orchestrator.extensions.setup.interview import (
-    TOKEN,
     ExistingSetup,
     GivenAnswers,
     Interview,
@@ -64,7 +66,7 @@ class SetupCommand(TyperCommand):
 
 
 @app.command(cls=SetupCommand)
-def setup(
+def setup(  # noqa: PLR0913 - each is an option of the command
     *,
     provider: Annotated[
         str,
@@ -85,6 +87,9 @@ def setup(
         list[str] | None,
         typer.Option(help='Number of a user or chat that may write to the bot, or "pairing".'),
     ] = None,
+    account: Annotated[
+        str, typer.Option(help="Name of one more bot, beside the one that is there.")
+    ] = "",
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing; take the default of each question.")
     ] = False,
@@ -98,6 +103,8 @@ def setup(
     """
     settings = load_settings(home)
     require_owner(settings.home)
+    if account and not re.fullmatch(ACCOUNT_NAME, account):
+        raise typer.BadParameter(PATTERN_WORDS[ACCOUNT_NAME], param_hint="--account")
     options = GivenAnswers(
         provider=provider,
         key=_read_secret(key_from, "--key-from"),
@@ -105,6 +112,7 @@ def setup(
         agent=agent,
         token=_read_secret(telegram_token_from, "--telegram-token-from"),
         allow=parse_allowed_ids(",".join(allow or ())),
+        account=account,
     )
     path = _find_agents_file(settings)
     stored = keys_file.read_keys(settings.home, {}).values
@@ -216,14 +224,11 @@ def _show_first_answer(settings: Settings, path: Path, wishes: SetupChoices) -> 
     status = anyio.run(fetch_daemon_status, settings)
     if status is None:
         typer.echo("\nStarting a daemon for a first answer …")
-    elif Path(status.config_file) != path:
-        typer.echo(f"\nThe running daemon does not use {path}, so it cannot answer now.")
+    elif not _reload_daemon(settings, path):
         return False
-    else:
-        anyio.run(reload_daemon, settings)
     typer.echo(f"\nyou: {QUESTION}\n(an answer may take up to {ANSWERS_WITHIN:g} s)")
     try:
-        outcome = anyio.run(get_first_answer, settings, wishes.agent_id)
+        outcome = anyio.run(get_first_answer, settings, wishes.agent_id, _show_channel)
     except OrchestratorError as error:
         typer.echo(make_printable(str(error)), err=True)
         return False
@@ -232,6 +237,31 @@ def _show_first_answer(settings: Settings, path: Path, wishes: SetupChoices) -> 
     if outcome.state != ANSWERED:
         typer.echo(make_printable(outcome.error or outcome.state), err=True)
     return outcome.state == ANSWERED
+
+
+def _reload_daemon(settings: Settings, path: Path) -> bool:
+    """Let the running daemon adopt the file; return whether it did."""
+    report = anyio.run(reload_daemon, settings)
+    status = anyio.run(fetch_daemon_status, settings)
+    if status is None or Path(status.config_file) != path:
+        used = "ended" if status is None else f"uses {status.config_file}, not {path}"
+        typer.echo(
+            f"\nThe running daemon {used}, so there is no first answer now. Stop it with:"
+            " orchestrator stop, then start it again without --config and ORCHESTRATOR_CONFIG."
+        )
+        return False
+    if not report.applied:
+        typer.echo(make_printable("\n".join(map(str, report.problems))), err=True)
+        typer.echo("\nThe running daemon refused the files; correct them, they are live then.")
+        return False
+    typer.echo("\nThe running daemon has taken over the files.")
+    return True
+
+
+def _show_channel(channel: ChannelReport) -> None:
+    """Show what is wrong with a channel of the daemon that answers."""
+    if channel.state not in ("ok", "starting") or (channel.detail and channel.state != "ok"):
+        typer.echo(make_printable(f"channel {channel.name}: {channel.detail or channel.state}"))
 
 
 def _show_next_steps(
@@ -244,12 +274,10 @@ def _show_next_steps(
         lines[f"orchestrator run{option}"] = "start the daemon; Ctrl-C ends it"
     elif Path(status.config_file) != _find_agents_file(settings):
         lines["restart the daemon"] = f"it uses {status.config_file}"
-    elif TOKEN in interview.values:
-        lines["restart the daemon"] = "it reads a bot's token only at its start"
-    lines[f"orchestrator chat {wishes.agent_id}{option}"] = "talk to it, in a second terminal"
+    lines[f"orchestrator chat {wishes.agent_id}{option}"] = "talk to it, in another terminal"
     if interview.bot:
         lines[f"https://t.me/{interview.bot}"] = "write to the bot"
-    if interview.bot and find_access(text) == PAIRING:
+    if interview.bot and find_access(text, wishes.bot_account) == PAIRING:
         lines[f"orchestrator pair approve CODE{option}"] = "let a chat in, by the bot's answer"
     lines[f"orchestrator status{option}"] = "see what runs and what is wrong"
     column = max(map(len, lines)) + 2
