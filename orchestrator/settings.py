@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     fast_tasks: bool = False
     """Whether tasks may be due more than once a minute; for tests of this program."""
     telegram_bot_token: SecretStr | None = Field(None, validation_alias=TOKEN)
-    """The bot's token; without it Telegram is off."""
+    """The bot's token; without it Telegram is off. Those of accounts end in `_NAME`."""
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
     )

@@ -87,9 +87,10 @@ class MountedSettings(ConfigModel):
 class Channels(MountedSettings):
     """Settings of each channel; all but the console's are declared by extensions.
 
-    Channels of the channel host are named after their folders. The loader adds an entry for each
-    account of a channel, such as ``telegram@work``.
+    Channels of the channel host are named after their folders.
     """
+
+    # The loader adds an entry for each account of a channel, such as ``telegram@work``.
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, HostedSettings] = Field(init=False)

@@ -105,6 +105,11 @@ class BrokerReport(CamelModel):
     reason: str = ""
 
 
+def name_model(provider: str, model: str) -> str:
+    """Return what people call a model: its provider and name, once where both are the same."""
+    return provider if provider == model else f"{provider} {model}".strip()
+
+
 class ChannelReport(CamelModel):
     """One channel in `orchestrator status`; ``last_ok`` in seconds since the epoch."""
 

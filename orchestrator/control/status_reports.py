@@ -11,7 +11,6 @@ from orchestrator import __version__
 from orchestrator.agentsfile import Problem
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
-from orchestrator.control.listings import list_approvals
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.errors import JournalError
@@ -38,7 +37,6 @@ CHANGED = (
     "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
     " orchestrator tools approve {name}"
 )
-WAITS = "chat {chat} waits for a decision about {tool}; see: orchestrator approvals list"
 HANDED_OVER = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
 
 
@@ -53,7 +51,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
             sharing = await daemon.store.sharing()
             handed = await daemon.store.transact(handoffs.list_handoffs)
             spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
-            asked = await daemon.store.transact(list_approvals, daemon.clock())
+            asked = await daemon.store.transact(status.list_awaited_decisions, daemon.clock())
             missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
             lacking = await daemon.store.read(list_recent_degradations, daemon.clock())
             less = tuple(f"agent '{one.agent_id}' answers {one}" for one in lacking)
@@ -90,11 +88,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         inbox=counts,
         recent_turns=newest,
         notes=(*health.notes, *less),
-        hints=(
-            *_list_hints(daemon, health, handed, missing),
-            *(WAITS.format(chat=one.chat, tool=one.tool) for one in asked.approvals),
-            *less,
-        ),
+        hints=(*_list_hints(daemon, health, handed, missing), *asked, *less),
     )
 
 

@@ -14,7 +14,7 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import ReloadReport
 from thinker.protocol.messages import JsonObject
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 FIRST, SECOND = "123456:first", "654321:second"
 ANN = 7  # the same person, and so the same number, in both bots
 

@@ -19,6 +19,7 @@ from thinker.protocol.messages import JsonObject
 UNSHARE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.thorough(part="operations"),
     pytest.mark.skipif(
         shutil.which("unshare") is None
         or subprocess.run((*UNSHARE, "true"), capture_output=True, check=False).returncode != 0,

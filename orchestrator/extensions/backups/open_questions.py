@@ -15,7 +15,7 @@ AGAIN = (
 def repeat_open_questions(journal: Path, made: str, now: int) -> int:
     """Queue the open questions of a restored journal once more; return how many calls wait.
 
-    Whoever answered after the backup of ``made`` cannot know that the chat waits again.
+    A person who answered after the backup of ``made`` must learn that the chat waits again.
     """
     with open_for_writing(journal) as db:
         found = approvals.list_pending_approvals(db, now)

@@ -56,11 +56,11 @@ async def reload_daemon(settings: Settings) -> ReloadReport:
 
 
 async def get_first_answer(
-    settings: Settings, agent_id: str, tell: Callable[[ChannelReport], None] = lambda _: None
+    settings: Settings, agent_id: str, tell: Callable[[str], None] = lambda _: None
 ) -> ChatOutcome:
     """Ask an agent who it is, with a temporary daemon if none runs.
 
-    Afterwards ``tell`` is called with each channel of that daemon.
+    Afterwards ``tell`` is called with what is wrong with each channel of that daemon.
 
     Raises:
         OrchestratorError: the daemon does not start, or does not answer in time.
@@ -71,7 +71,8 @@ async def get_first_answer(
             await stack.enter_async_context(_run_daemon(settings, Path(folder) / "log"))
         outcome = await _ask_agent(settings, agent_id)
         for channel in await _wait_for_channels(settings):
-            tell(channel)
+            if channel.state != "ok" and (channel.detail or channel.state != "starting"):
+                tell(f"channel {channel.name}: {channel.detail or channel.state}")
         return outcome
 
 

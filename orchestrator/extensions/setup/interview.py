@@ -1,5 +1,6 @@
 """Ask for missing settings, and try each answer at its service."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -11,6 +12,7 @@ import typer
 
 from orchestrator.agentsfile import AgentsFileError, parse_agents_file
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret
+from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
 from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.cli.output import make_printable
@@ -344,6 +346,7 @@ class Interview:
             if self.options.token:
                 raise ConfigError(f"{TOKEN} needs {explain_missing_extension(TELEGRAM)}")
             return False
+        self._ask_account()
         variable, account = self.token_variable, self.options.account
         token = self.options.token or self.before.environ.get(variable, "")
         which = f" for the account {account}" if account else ""
@@ -359,6 +362,19 @@ class Interview:
         self.bot = trial.bot
         self._note_secret(variable, token)
         return bool(token)
+
+    def _ask_account(self) -> None:
+        """Ask for the name of a second bot, if there is a first one."""
+        if not self.before.environ.get(TOKEN) or not self.ask.is_asking or self.options.token:
+            return
+        question = "There is a bot. For one more, name its account, such as work (Enter for none)"
+        while name := self.ask.ask_text(question, "--telegram-token-from"):
+            try:
+                self.options = replace(self.options, account=parse_account(name))
+            except OrchestratorError as error:
+                typer.echo(make_printable(str(error)))
+            else:
+                return
 
     def ask_token(self, question: str) -> str:
         """Return a token; empty without a terminal, where no bot is asked for."""
@@ -383,6 +399,27 @@ class Interview:
             self.before.text is not None
             and find_access(self.before.text, self.options.account) != PAIRING
         )
+
+
+def find_account_of(variable: str) -> str:
+    """Return the account whose token a variable has by its name; empty for the default one.
+
+    Raises:
+        OrchestratorError: no account can have that name.
+    """
+    account = variable.removeprefix(f"{TOKEN}_").lower() if variable.startswith(f"{TOKEN}_") else ""
+    return account and parse_account(account)
+
+
+def parse_account(text: str) -> str:
+    """Return the name of an account.
+
+    Raises:
+        OrchestratorError: the text is not one.
+    """
+    if not re.fullmatch(ACCOUNT_NAME, text):
+        raise OrchestratorError(f"the account {text!r} {PATTERN_WORDS[ACCOUNT_NAME]}")
+    return text
 
 
 def parse_allowed_ids(text: str, option: str = "--allow: ") -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def restore(
 ) -> None:
     """Make a home from a backup, after checking all of it.
 
-    A backup of an older version is upgraded. The daemon must be stopped. A home that is in use is
+    A backup of an older version is upgraded. A home that is in use is
     refused unless --replace moves it aside. The exit code is 75 if a daemon runs.
     """
     settings = load_settings(home)

@@ -1,7 +1,6 @@
 """``orchestrator setup``."""
 
 import os
-import re
 import sys
 from collections.abc import Mapping
 from itertools import chain
@@ -13,14 +12,12 @@ import typer
 from typer.core import TyperCommand
 
 from orchestrator import keys_file
-from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
 from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.conversation import ANSWERED
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
 from orchestrator.cli.output import make_printable
-from orchestrator.control.protocol import ChannelReport
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
 from orchestrator.extensions.setup import key_lines, small_models
 from orchestrator.extensions.setup.checked_text import require_valid_text
@@ -36,6 +33,7 @@ from orchestrator.extensions.setup.interview import (
     ExistingSetup,
     GivenAnswers,
     Interview,
+    find_account_of,
     parse_allowed_ids,
 )
 from orchestrator.extensions.setup.proposal import (
@@ -66,13 +64,13 @@ class SetupCommand(TyperCommand):
 
 
 @app.command(cls=SetupCommand)
-def setup(  # noqa: PLR0913 - each is an option of the command
+def setup(
     *,
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, groq, ollama, demo and others, the address of an"
-            " OpenAI-compatible API, or local (--local), a small model to download."
+            help="anthropic, openai, groq, demo and others, an OpenAI-compatible address, or"
+            " local (--local), a small model to download."
         ),
     ] = "",
     key_from: Annotated[
@@ -81,15 +79,15 @@ def setup(  # noqa: PLR0913 - each is an option of the command
     model: Annotated[str, typer.Option(help="The provider's name for the model.")] = "",
     agent: Annotated[str, typer.Option(help="Agent to set up (default: the first one).")] = "",
     telegram_token_from: Annotated[
-        str, typer.Option(help='Variable that holds the token; "-" reads stdin.')
+        str,
+        typer.Option(
+            help='Variable with the token; TELEGRAM_BOT_TOKEN_NAME adds a bot; "-" reads stdin.'
+        ),
     ] = "",
     allow: Annotated[
         list[str] | None,
         typer.Option(help='Number of a user or chat that may write to the bot, or "pairing".'),
     ] = None,
-    account: Annotated[
-        str, typer.Option(help="Name of one more bot, beside the one that is there.")
-    ] = "",
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing; take the default of each question.")
     ] = False,
@@ -97,14 +95,12 @@ def setup(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Set up keys, a model and a bot, and get a first answer.
 
-    Asks for what is missing and tries it immediately. Keys go to keys.env, the rest to agents.json,
-    which keeps what you wrote. Without a terminal, give options; a key is never an argument, which
-    others could read. The exit code is 1 if no answer came.
+    Asks for what is missing and tries it. Keys go to keys.env, the rest to agents.json,
+    which keeps what you wrote. Without a terminal, give options; others could
+    read a key in an argument. The exit code is 1 if no answer came.
     """
     settings = load_settings(home)
     require_owner(settings.home)
-    if account and not re.fullmatch(ACCOUNT_NAME, account):
-        raise typer.BadParameter(PATTERN_WORDS[ACCOUNT_NAME], param_hint="--account")
     options = GivenAnswers(
         provider=provider,
         key=_read_secret(key_from, "--key-from"),
@@ -112,7 +108,7 @@ def setup(  # noqa: PLR0913 - each is an option of the command
         agent=agent,
         token=_read_secret(telegram_token_from, "--telegram-token-from"),
         allow=parse_allowed_ids(",".join(allow or ())),
-        account=account,
+        account=find_account_of(telegram_token_from),
     )
     path = _find_agents_file(settings)
     stored = keys_file.read_keys(settings.home, {}).values
@@ -228,7 +224,7 @@ def _show_first_answer(settings: Settings, path: Path, wishes: SetupChoices) -> 
         return False
     typer.echo(f"\nyou: {QUESTION}\n(an answer may take up to {ANSWERS_WITHIN:g} s)")
     try:
-        outcome = anyio.run(get_first_answer, settings, wishes.agent_id, _show_channel)
+        outcome = anyio.run(get_first_answer, settings, wishes.agent_id, _show_problem)
     except OrchestratorError as error:
         typer.echo(make_printable(str(error)), err=True)
         return False
@@ -258,10 +254,8 @@ def _reload_daemon(settings: Settings, path: Path) -> bool:
     return True
 
 
-def _show_channel(channel: ChannelReport) -> None:
-    """Show what is wrong with a channel of the daemon that answers."""
-    if channel.state not in ("ok", "starting") or (channel.detail and channel.state != "ok"):
-        typer.echo(make_printable(f"channel {channel.name}: {channel.detail or channel.state}"))
+def _show_problem(text: str) -> None:
+    typer.echo(make_printable(text))
 
 
 def _show_next_steps(

@@ -243,6 +243,7 @@ async def test_file_with_an_error_is_not_touched(tmp_path: Path) -> None:
         assert (tmp_path / "agents.json").read_text("utf-8") == text
 
 
+@THOROUGH
 async def test_running_daemon_takes_over_what_is_set_up_beside_it(tmp_path: Path) -> None:
     """As its banner advises; first a model and a bot, then a second bot, without a restart."""
     second = FakeBotApi(OTHER_TOKEN, "work_bot")
@@ -265,9 +266,9 @@ async def test_running_daemon_takes_over_what_is_set_up_beside_it(tmp_path: Path
             assert "restart" not in done.output
             bot.send_user_message(42, "hello")
             assert "hello" in await bot.reply_in(42)
-            more = ("--account", "work", "--agent", "work")
+            more = (*given[:-1], "TELEGRAM_BOT_TOKEN_WORK", "--agent", "work")
             second.break_next("getUpdates", *[CONFLICT] * 3)
-            done = await setup(tmp_path, *more, *given, **env, MINE=OTHER_TOKEN)
+            done = await setup(tmp_path, *more, **env, TELEGRAM_BOT_TOKEN_WORK=OTHER_TOKEN)
             assert done.exit_code == 0, done.output
             assert f"wrote TELEGRAM_BOT_TOKEN_WORK to {tmp_path}/keys.env" in done.output
             assert "channel telegram@work: another program asks for the messages" in done.output
@@ -275,6 +276,7 @@ async def test_running_daemon_takes_over_what_is_set_up_beside_it(tmp_path: Path
             assert states["telegram"] == "ok"
 
 
+@THOROUGH
 async def test_daemon_with_another_file_is_told_with_what_to_do(tmp_path: Path) -> None:
     """It would not see what is set up."""
     other = tmp_path / "other.json"
@@ -285,10 +287,3 @@ async def test_daemon_with_another_file_is_told_with_what_to_do(tmp_path: Path) 
     assert done.exit_code == ExitCode.FAILED
     assert f"The running daemon uses {other}, not {tmp_path}/agents.json" in done.output
     assert "orchestrator stop" in done.output
-
-
-async def test_name_of_an_account_is_checked_before_anything_is_asked(tmp_path: Path) -> None:
-    """It becomes a part of a variable's name."""
-    done = await setup(tmp_path, "--account", "My Work", "--yes")
-    assert done.exit_code == 2
-    assert "must be 1 to 32 lower-case letters" in done.output
