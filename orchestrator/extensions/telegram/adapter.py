@@ -72,6 +72,7 @@ class Telegram:
         self.find_api: Callable[[], BotApi | None] = lambda: api
         self._api = api
         self._is_off = False
+        self._published: BotApi | None = None  # the bot that has its menus
         self._menus = menus or {}
         self._clock = clock
         self._sleep = sleep
@@ -94,6 +95,7 @@ class Telegram:
                 api = self.find_api()
                 self._is_off = api is None
                 if api is None:
+                    self._published = None  # it may have been cut off
                     self.status.state, self.status.detail, self.status.last_ok = "off", "", None
                     await self._configured()
                     continue
@@ -130,9 +132,9 @@ class Telegram:
             except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
                 await self._sleep(self._reception.record_failure(error))
                 continue
-            if self._menus:  # once, alongside the next round: messages do not wait for it
+            if self._published is not self._api:  # alongside the next round: no message waits
+                self._published = self._api
                 tasks.start_soon(command_menu.publish_commands, self._api, self._menus)
-                self._menus = {}
             if way.pause:
                 await self._sleep(way.pause)
 

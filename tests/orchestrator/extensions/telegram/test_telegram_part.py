@@ -16,7 +16,9 @@ from fakes.two_bots import TwoBots
 from orchestrator.agentsfile import AgentsFile, parse_agents_file
 from orchestrator.channel_api import Adapter, InboundMessage, OutboundPart, SendError
 from orchestrator.errors import ConfigError
+from orchestrator.extensions.telegram.adapter import Telegram
 from orchestrator.extensions.telegram.telegram_part import TelegramPart
+from orchestrator.inbound.commands import MENU
 
 FIRST, SECOND = "123456:first", "654321:second"
 KEYS = {"TELEGRAM_BOT_TOKEN": FIRST, "TELEGRAM_BOT_TOKEN_WORK": SECOND}
@@ -112,6 +114,12 @@ async def running(
         tasks.cancel_scope.cancel()
 
 
+async def settled(*bots: FakeBotApi) -> None:
+    """Wait until each bot has its menus: nothing is connecting any more."""
+    for bot in bots:
+        await bot.called("setMyCommands", len(MENU))
+
+
 async def test_each_account_with_a_token_is_a_channel() -> None:
     """Each has its own bot, offset and chats, though the person is the same."""
     async with running(file_with("work", "later"), KEYS) as (daemon, _, bots):
@@ -127,6 +135,7 @@ async def test_each_account_with_a_token_is_a_channel() -> None:
         }
         await daemon.adapters["telegram@work"].send(OutboundPart("7", "answer"))
         assert (bots.list_texts(7), bots.other.list_texts(7)) == ([], ["answer"])
+        await settled(bots, bots.other)
 
 
 async def test_account_and_token_come_and_go_without_a_restart() -> None:
@@ -140,6 +149,7 @@ async def test_account_and_token_come_and_go_without_a_restart() -> None:
         work = daemon.adapters["telegram@work"]
         bots.other.send_user_message(7, "one")
         await bots.other.confirmed()
+        await settled(bots, bots.other)
         daemon.file = file_with()
         part.adopt_configuration(daemon.file, daemon.file)
         with time_limit():
@@ -152,19 +162,24 @@ async def test_account_and_token_come_and_go_without_a_restart() -> None:
         part.adopt_configuration(daemon.file, daemon.file)
         await bots.other.confirmed()
         assert [message.text for message in daemon.intake.stored] == ["one", "two"]
+        await bots.other.called("getMyCommands", 2 * len(MENU))
 
 
 async def test_bot_follows_its_token() -> None:
-    """Another token is another bot, with an offset of its own."""
-    async with running(file_with(), {"TELEGRAM_BOT_TOKEN": FIRST}) as (daemon, part, bots):
-        bots.send_user_message(7, "one")
-        await bots.confirmed()
+    """Another token is another bot, the same one is the same connection."""
+    async with AsyncExitStack() as stack:
+        daemon = Daemon(file_with(), dict(KEYS), "http://127.0.0.1:1", stack, None)
+        (bot,) = await TelegramPart(cast("Any", daemon)).list_adapters()
+        assert isinstance(bot, Telegram)
+        first = bot.find_api()
+        assert first is not None
+        assert bot.find_api() is first
         daemon.environ["TELEGRAM_BOT_TOKEN"] = SECOND
-        part.adopt_configuration(daemon.file, daemon.file)
-        bots.other.send_user_message(7, "two")
-        await bots.other.confirmed()
-        assert [m.bot_id for m in daemon.intake.stored] == ["123456", "654321"]
-        assert daemon.adapters["telegram"].bot_id == "654321"
+        second = bot.find_api()
+        assert second is not None
+        assert (first.bot_id, second.bot_id) == ("123456", "654321")
+        del daemon.environ["TELEGRAM_BOT_TOKEN"]
+        assert bot.find_api() is None
 
 
 async def test_malformed_token_of_an_account_is_a_hint_and_ends_nothing() -> None:
@@ -178,8 +193,7 @@ async def test_malformed_token_of_an_account_is_a_hint_and_ends_nothing() -> Non
         part.adopt_configuration(daemon.file, daemon.file)
         assert set(daemon.adapters) == {"telegram", "telegram@work"}
         assert part.list_hints() == ()
-        await bots.called("getUpdates")
-        await bots.other.called("getUpdates")
+        await settled(bots, bots.other)
     with pytest.raises(ExceptionGroup) as raised:
         async with running(file_with(), {"TELEGRAM_BOT_TOKEN": "no token"}):
             pass
