@@ -5,11 +5,11 @@ own, named after those of the default account: ``TELEGRAM_BOT_TOKEN_WORK``.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret, split_account
+from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, split_account
 from orchestrator.agentsfile.chat_channels import ChatChannel
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
@@ -17,10 +17,6 @@ from orchestrator.agentsfile.valid_parts import load_section
 
 FIELD = "accounts"
 NOT_ALLOWED = "channel '{name}': an account has no \"accounts\" of its own; remove them"
-SAME = (
-    "channel '{name}': {variable} is that of channel '{other}', and two accounts of one bot would"
-    " take each other's messages; give each bot a token of its own, or remove the account"
-)
 OR_NAME_ACCOUNT = '; or set "account" in the binding: {accounts}'
 
 
@@ -62,21 +58,6 @@ def release_default(draft: Draft, system: str, *, usable: bool) -> None:
     bound = any(binding.channel == system for binding in draft.bindings.values())
     if section is not None and section.accounts and not (bound or usable):
         draft.replace_channel(system, section.model_copy(update={"enabled": False}))
-
-
-def close_repeated_accounts(
-    draft: Draft, system: str, variable: str, environ: Mapping[str, str]
-) -> None:
-    """Close each account that has secret and options of another one."""
-    sections, holders = draft.channels.list_chat_channels(), dict[tuple[str, str], str]()
-    for name in list_account_channels(draft, system):
-        own = name_secret(variable, name)
-        secret = environ.get(own, "").strip() if sections[name].enabled else ""
-        bot = secret, str(sorted((sections[name].__pydantic_extra__ or {}).items()))
-        if secret and holders.setdefault(bot, name) != name:
-            text = SAME.format(name=name, variable=own, other=holders[bot])
-            draft.add_error(("channels", name), text)
-            draft.close_channel(name)
 
 
 def list_other_accounts(draft: Draft, channel: str) -> str:

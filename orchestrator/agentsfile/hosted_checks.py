@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 
 from orchestrator.agentsfile.channel_accounts import (
-    close_repeated_accounts,
     list_account_channels,
     list_other_accounts,
     release_default,
@@ -45,8 +44,6 @@ def check_hosted(draft: Draft, environ: Mapping[str, str] | None) -> None:
         release_default(draft, system, usable=known and not lacks)
         for name in list_account_channels(draft, system):
             _check_account(draft, name, kind, environ)
-        for secret in kind.secrets:
-            close_repeated_accounts(draft, system, secret, environ or {})
 
 
 def _check_account(

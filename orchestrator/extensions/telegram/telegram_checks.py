@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_accounts import (
-    close_repeated_accounts,
     list_account_channels,
     list_other_accounts,
     release_default,
@@ -42,7 +41,6 @@ def check_telegram(
         _check_webhook(draft, name, environ)
         if environ is not None and draft.channels.is_on(name):
             _check_token(draft, name, environ, home)
-    close_repeated_accounts(draft, CHANNEL, TOKEN, environ or {})
 
 
 def list_telegram_findings(settings: Settings, file: AgentsFile) -> Iterator[Finding]:

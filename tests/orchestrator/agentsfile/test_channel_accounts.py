@@ -143,22 +143,6 @@ def test_account_without_its_secret_is_told_with_the_variable() -> None:
     )
 
 
-def test_two_accounts_of_one_bot_are_an_error() -> None:
-    """They would take each other's messages; the first one stays on."""
-    keys = {"PIGEON_TOKEN": "same", "PIGEON_TOKEN_WORK": "same"}
-    found = load({**SECTION, "accounts": {"work": {}}}, WORK, DEFAULT, environ=keys)
-    assert told(found) == [
-        (
-            "error: channel 'pigeon@work': PIGEON_TOKEN_WORK is that of channel 'pigeon', and two"
-            " accounts of one bot would take each other's messages; give each bot a token of its"
-            " own, or remove the account"
-        )
-    ]
-    assert not found.file.channels.is_on("pigeon@work")
-    other = {**SECTION, "accounts": {"work": {"ring": "bot-2"}}}  # one password, two boxes
-    assert told(load(other, WORK, DEFAULT, environ=keys)) == []
-
-
 def test_default_account_that_nobody_asks_for_is_off_without_a_word() -> None:
     """Only named ones are meant: no secret of its own, and no binding without an account."""
     found = load(

@@ -45,3 +45,23 @@ def test_secret_of_no_account_is_told_with_the_near_name() -> None:
             ' did you mean "work"?'
         ),
     ]
+
+
+def test_two_accounts_of_one_bot_are_an_error() -> None:
+    """They would take each other's messages; the first one stays on. Two boxes may share a word."""
+    keys = {"PIGEON_TOKEN": "same", "PIGEON_TOKEN_WORK": "same"}
+    for own, wrong in (({}, True), ({"ring": "bot-2"}, False)):
+        section = {"loft": "https://m", "ring": "bot-1", "accounts": {"work": own}}
+        document = {
+            "agents": [{"agentId": "a", "llmProvider": "demo"}],
+            "bindings": [
+                {"channel": "pigeon", "chatId": "*", "agentId": "a"},
+                {"channel": "pigeon", "account": "work", "chatId": "*", "agentId": "a"},
+            ],
+            "channels": {"pigeon": section},
+        }
+        found = parse_agents_file(json.dumps(document).encode(), environ=keys)
+        text = "channel 'pigeon@work': PIGEON_TOKEN_WORK is that of channel 'pigeon'"
+        assert any(text in problem.message for problem in found.errors) is wrong
+        assert found.file.channels.is_on("pigeon@work") is not wrong
+        assert found.file.channels.is_on("pigeon")
