@@ -37,7 +37,7 @@ from orchestrator.processes.local_models import find_local_servers
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.skill_checks import check_skill_files
-from orchestrator.settings import TOKEN, Settings
+from orchestrator.settings import Settings
 from orchestrator.timezones import find_host_timezone
 from orchestrator.tools.remote_tools import RemoteTools
 from orchestrator.tools.tool_server import prepare_tool_servers
@@ -177,9 +177,7 @@ class Configuration(LoopBound):
             self._environ.pop(name, None)
         self._environ.update(keys.merge_under(self._own))
         self._keys = keys
-        self._in_keys = self._log_new_problems(
-            (*keys.problems, *self._check_token_change()), self._in_keys
-        )
+        self._in_keys = self._log_new_problems(keys.problems, self._in_keys)
 
     async def _read_file(self) -> bool:
         with suppress(TimeoutError):  # the reader of the file reports it
@@ -214,7 +212,7 @@ class Configuration(LoopBound):
             return await self._off_loop(
                 agentsfile.load_agents_file,
                 path,
-                self._settings.add_bot_token(self._environ),
+                self._environ,
                 moved,
                 self._settings.home,
             )
@@ -356,14 +354,6 @@ class Configuration(LoopBound):
         found, loaded = self.prompts.current_set.problems, self._active
         found = found if loaded is None else loaded.locate_problems(found)
         self._in_prompts = self._log_new_problems(found, self._in_prompts)
-
-    def _check_token_change(self) -> tuple[Problem, ...]:
-        """Return a warning if Telegram does not run with the token that is set now."""
-        used, now = self._settings.telegram_bot_token, self._environ.get(TOKEN)
-        if not now or (used is not None and used.get_secret_value() == now):
-            return ()
-        message = f"{TOKEN} is not the one that the daemon started with; restart the daemon"
-        return (Problem("warning", str(self._settings.paths.keys), 0, None, message),)
 
     def _log_new_problems(
         self, problems: tuple[Problem, ...], before: tuple[Problem, ...]

@@ -135,7 +135,8 @@ class DaemonView:
     """A part's view of its daemon; attributes without a value are set before `Part.open`.
 
     ``environ`` has the keys of the home as well, and changes with them. ``get_agents_file`` returns
-    the current agents.json. Whatever is entered into ``stack`` is closed after the daemon has
+    the current agents.json. ``add_adapter`` adds a channel of a bundled part while the daemon runs.
+    Whatever is entered into ``stack`` is closed after the daemon has
     stopped; ``tasks`` are cancelled then. ``stopping`` is set when the stop begins: end model calls
     for which no message waits, because the stop waits for workers.
     """
@@ -147,6 +148,7 @@ class DaemonView:
     configuration: "Configuration"
     get_agents_file: "Callable[[], AgentsFile]" = field(init=False)
     adapters: "dict[str, Adapter]"
+    add_adapter: "Callable[[Adapter], None]" = field(init=False)
     stack: AsyncExitStack
     tasks: "TaskGroup"
     stopping: "Event"

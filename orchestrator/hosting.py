@@ -1,7 +1,6 @@
 """Run the daemon in this process, with its lock, log and journal."""
 
 import asyncio
-import os
 from collections.abc import Mapping
 
 import anyio
@@ -15,7 +14,6 @@ from orchestrator.journal.opening import open_store
 from orchestrator.machine import Machine
 from orchestrator.processes import reaper
 from orchestrator.settings import Settings
-from orchestrator.system.homelock import hold_lock
 from orchestrator.system.log_relay import relay_log
 from orchestrator.system.sdnotify import Notifier
 from thinker.protocol import logs
@@ -37,20 +35,19 @@ class BoundedLoop(asyncio.SelectorEventLoop):
 
 
 def run_daemon(settings: Settings, environ: Mapping[str, str]) -> int:
-    """Run the daemon until SIGTERM or SIGINT; the exit code is one of `ExitCode`.
+    """Run the daemon until SIGTERM or SIGINT, in a home whose lock is held.
+
+    The exit code is one of `ExitCode`.
 
     On a shared journal, a daemon that another one has replaced stands by again.
 
     Raises:
         ConfigError: the daemon cannot start with this configuration.
-        AlreadyRunningError: another daemon holds the home.
         JournalError: the journal cannot be opened, or the disk is full.
         StorageFailedError: the disk failed; nothing was acknowledged since.
     """
-    os.umask(0o077)
     reaper.adopt_orphans()
-    settings.paths.create_directories()
-    with hold_lock(settings), relay_log(settings.paths.log, environ):
+    with relay_log(settings.paths.log, environ):
         logs.configure_logging(settings.log_level)
         while True:
             try:

@@ -112,7 +112,7 @@ def _read_key_file(path: Path, *, optional: bool = False) -> Keys:
 
 def _check_value(name: str, value: str) -> Iterator[str]:
     """Yield the problems of a value, without showing it."""
-    if name == TOKEN[1] and not BOT_TOKEN.fullmatch(value):
+    if name.startswith(TOKEN[1]) and not BOT_TOKEN.fullmatch(value):
         yield f"{name} is not a bot's token; copy it from @BotFather, it looks like 123456:ABC-DEF"
     elif name in KEY_VARS and BOT_TOKEN.fullmatch(value):
         yield f"{name} has the token of a Telegram bot, which belongs in {TOKEN[1]}"
@@ -135,6 +135,8 @@ def _check_variables(variables: Mapping[str, str]) -> Iterator[str]:
 def _check_key_names(path: Path, lines: Mapping[str, int]) -> Iterator[Problem]:
     """Warn about each name that nearly matches a key which is not set."""
     for name, line in lines.items():
+        if name.startswith(TOKEN[1]):  # of an account
+            continue
         vendor = AROUND.sub("", name.upper())
         near = get_close_matches(vendor, VENDOR_NAMES, n=1, cutoff=0.85)
         meant = VENDOR_NAMES[near[0]] if near else TOKEN[1] if name == "BOT_TOKEN" else name

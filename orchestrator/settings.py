@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     fast_tasks: bool = False
     """Whether tasks may be due more than once a minute; for tests of this program."""
     telegram_bot_token: SecretStr | None = Field(None, validation_alias=TOKEN)
-    """The bot's token; without it Telegram is off."""
+    """The bot's token; without it Telegram is off. Those of accounts end in `_NAME`."""
     telegram_api_url: str = Field(
         "https://api.telegram.org", validation_alias="TELEGRAM_API_URL", pattern=r"^https?://\S+$"
     )
@@ -111,11 +111,6 @@ class Settings(BaseSettings):
             return cls.model_validate(values)
         except ValidationError as error:
             raise ConfigError("\n".join(format_errors(error))) from None
-
-    def add_bot_token(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the environment with the bot's token, which systemd may pass in a file."""
-        token = self.telegram_bot_token
-        return environ if token is None else {**environ, TOKEN: token.get_secret_value()}
 
     @cached_property
     def paths(self) -> Paths:

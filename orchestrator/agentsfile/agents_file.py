@@ -7,10 +7,12 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from pydantic import ConfigDict, Field, model_validator
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN
 from orchestrator.agentsfile.channel_settings import ChannelSettings, LocalChannel
 from orchestrator.agentsfile.chat_channels import ChatChannel, HostedSettings
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.field_types import (
+    AccountName,
     AgentId,
     ChannelName,
     ConfigModel,
@@ -43,6 +45,8 @@ class Binding(ConfigModel):
     """Only this thread (topic) of the chat."""
     agent_id: AgentId
     """The agent that answers."""
+    account: AccountName | None = None
+    """Account in `accounts` of the channel; without one, the channel's default account."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Values of variables of prompt definitions, in this chat."""
 
@@ -51,6 +55,14 @@ class Binding(ConfigModel):
         if self.thread_id is not None and self.chat_id == "*":
             raise ValueError('has a threadId without a chat; set "chatId" to the id of its chat')
         return self
+
+    @property
+    def with_channel_of_account(self) -> "Binding":
+        """The binding with the account in the name of its channel, as messages have it."""
+        if self.account is None:
+            return self
+        channel = f"{self.channel}{ACCOUNT_SIGN}{self.account}"
+        return self.model_copy(update={"channel": channel, "account": None})
 
     @property
     def matches_any_chat(self) -> bool:
@@ -78,6 +90,8 @@ class Channels(MountedSettings):
     Channels of the channel host are named after their folders.
     """
 
+    # The loader adds an entry for each account of a channel, such as ``telegram@work``.
+
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, HostedSettings] = Field(init=False)
 
@@ -87,7 +101,7 @@ class Channels(MountedSettings):
     @property
     def hosted_channels(self) -> Mapping[str, HostedSettings]:
         """The settings of the channels in the channel host, keyed by name."""
-        return self.__pydantic_extra__
+        return {name: one for name, one in self if isinstance(one, HostedSettings)}
 
     @property
     def is_publicly_reachable(self) -> bool:

@@ -1,4 +1,8 @@
-"""The chat systems of the channel host, as the `channel.json` in each folder describes them."""
+"""The chat systems of the channel host, as the `channel.json` in each folder describes them.
+
+A chat system may have several accounts: two bots, two workspaces. The channel of the default one
+has the name of the system, ``slack``; that of another one is ``slack@work``.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +18,8 @@ from orchestrator.agentsfile.missing_extensions import list_reserved_channels
 from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
 
-COMMON_FIELDS = ("enabled", "access", "allowlist", "groups", "variables")  # of every hosted channel
+COMMON_FIELDS = ("enabled", "access", "allowlist", "groups", "variables", "accounts")  # of each one
+ACCOUNT_SIGN = "@"
 ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 
 
@@ -79,6 +84,18 @@ class _Kinds(NamedTuple):
 
     usable: Mapping[str, ChannelKind]
     broken: Mapping[str, str]
+
+
+def split_account(channel: str) -> tuple[str, str]:
+    """Return the chat system of a channel and the account; empty for the default account."""
+    system, _, account = channel.partition(ACCOUNT_SIGN)
+    return system, account
+
+
+def name_secret(variable: str, channel: str) -> str:
+    """Return the variable with a channel's secret: ``SLACK_BOT_TOKEN_WORK`` of ``slack@work``."""
+    _, account = split_account(channel)
+    return f"{variable}_{account.upper().replace('-', '_')}" if account else variable
 
 
 def load_channel_kinds() -> Mapping[str, ChannelKind]:

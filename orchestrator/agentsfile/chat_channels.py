@@ -1,8 +1,8 @@
 """Models of the channels on which strangers can write: the bots on chat platforms."""
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
 from orchestrator.agentsfile.channel_settings import ChannelSettings
@@ -10,6 +10,7 @@ from orchestrator.agentsfile.field_types import ConfigModel, OptionText, Platfor
 from orchestrator.agentsfile.text_patterns import TextPattern
 
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
+AccountFields: TypeAlias = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
 GroupAnswer: TypeAlias = Literal["mention", "reply", "all"]
 
 
@@ -56,6 +57,8 @@ class ChatChannel(ChannelSettings):
     """The platform's ids of the users and chats that are admitted."""
     groups: GroupRules = GroupRules()
     """What the bot answers in groups; in a private chat it answers every message."""
+    accounts: dict[str, AccountFields] = Field(default_factory=dict)
+    """Further bots, keyed by account: fields of this channel that differ for the account."""
 
     @classmethod
     def is_chat_id(cls, chat_id: str, *, written_to: bool = False) -> bool:

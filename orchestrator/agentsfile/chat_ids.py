@@ -2,7 +2,7 @@
 
 import re
 
-from orchestrator.agentsfile.channel_kinds import load_channel_kinds
+from orchestrator.agentsfile.channel_kinds import load_channel_kinds, split_account
 from orchestrator.agentsfile.chat_channels import ChatChannel
 from orchestrator.agentsfile.mounting import load_models
 
@@ -12,8 +12,9 @@ def check_chat_id(channel: str, chat_id: str, *, written_to: bool = False) -> st
 
     ``written_to`` says that messages are sent there; for that a platform may accept other names.
     """
-    kind = load_channel_kinds().get(channel)
-    field = load_models().channels.model_fields.get(channel)
+    system, _ = split_account(channel)
+    kind = load_channel_kinds().get(system)
+    field = load_models().channels.model_fields.get(system)
     if field is not None and isinstance(field.default, ChatChannel):
         title = field.default.title
         is_id = field.default.is_chat_id(chat_id, written_to=written_to)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator import installed
-from orchestrator.agentsfile.channel_kinds import explain_broken_kind
+from orchestrator.agentsfile.channel_kinds import explain_broken_kind, split_account
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.hosted_checks import check_hosted
 from orchestrator.agentsfile.missing_extensions import explain_entry_extension
@@ -115,7 +115,12 @@ def _check_bindings(draft: Draft, declared: set[str]) -> None:
                 f"{what} names the unknown agent '{binding.agent_id}'"
                 + suggest_name(binding.agent_id, declared, "add this agent or remove the binding"),
             )
-        if binding.channel not in channels:
+        system, account = split_account(binding.channel)
+        if account and system in channels:
+            if binding.channel not in draft.channels.list_sections():
+                text = _describe_unknown_account(draft, system, account)
+                draft.add_error((*path, "account"), f"{what} {text}")
+        elif binding.channel not in channels:
             missing = explain_entry_extension("channels", binding.channel)
             if explain_broken_kind(binding.channel):
                 missing = f'names the channel "{binding.channel}", which cannot be used'
@@ -124,6 +129,13 @@ def _check_bindings(draft: Draft, declared: set[str]) -> None:
                 (*path, "channel"),
                 f"{what} {missing or unknown + suggest_name(binding.channel, channels)}",
             )
+
+
+def _describe_unknown_account(draft: Draft, system: str, account: str) -> str:
+    section = draft.channels.list_chat_channels().get(system)
+    known = () if section is None else section.accounts
+    advice = suggest_name(account, known, f'add "{account}": {{}} there, or remove the binding')
+    return f"names the account '{account}', which channels.{system}.accounts does not have{advice}"
 
 
 def _check_fallback(draft: Draft, declared: set[str]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN
 from orchestrator.agentsfile.channel_settings import ChannelSettings
 from orchestrator.agentsfile.costs import Price
 from orchestrator.agentsfile.positions import Document, JsonPath
@@ -89,6 +90,9 @@ class Draft:
     ) -> None:
         if isinstance(path, str):
             raise TypeError(f"the path of a problem is a tuple such as ({path!r},)")
+        if path[:1] == ("channels",):  # fields of an account are in its channel's section
+            system, *account = str(path[1]).split(ACCOUNT_SIGN) if path[1:] else ("",)
+            path = (*path[:1], system, "accounts", *account, *path[2:]) if account else path
         line = self.document.find_line(path)
         self.problems.append(
             Problem(severity, self.name, line, agent_id, message, path=format_path(path))

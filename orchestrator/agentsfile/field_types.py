@@ -121,6 +121,7 @@ def is_dangerous_variable(name: str) -> bool:
 
 
 AGENT_ID = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+ACCOUNT_NAME = r"^[a-z0-9][a-z0-9_-]{0,31}$"
 ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 CHANNEL_NAME = r"^[^*\s]+$"
 MODEL_NAME = r"^[^/\s]+/\S+$"
@@ -137,6 +138,9 @@ PATTERN_WORDS = {
     WEB_ORIGIN: 'must be only the origin of a web page, such as "https://chat.example"',
     AGENT_ID: (
         'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
+    ),
+    ACCOUNT_NAME: (
+        'must be 1 to 32 lower-case letters, digits, "-" and "_", and begin with a letter or digit'
     ),
     ENTRY_NAME: (
         'must be 1 to 64 letters, digits, "-", "_" and ".", and begin with a letter or digit'
@@ -156,6 +160,7 @@ OtherModel = Annotated[Text, AfterValidator(_require_model_name)]
 Language = Annotated[str, StringConstraints(pattern=LANGUAGE)]
 PictureSize = Annotated[str, StringConstraints(pattern=PICTURE_SIZE)]
 AgentId = Annotated[str, StringConstraints(pattern=AGENT_ID)]
+AccountName = Annotated[str, StringConstraints(pattern=ACCOUNT_NAME)]
 EntryName = Annotated[str, StringConstraints(pattern=ENTRY_NAME)]
 ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 ChannelName = Annotated[str, StringConstraints(pattern=CHANNEL_NAME)]

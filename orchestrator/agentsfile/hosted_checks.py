@@ -3,7 +3,18 @@
 import re
 from collections.abc import Mapping
 
-from orchestrator.agentsfile.channel_kinds import COMMON_FIELDS, ChannelKind, load_channel_kinds
+from orchestrator.agentsfile.channel_accounts import (
+    list_account_channels,
+    list_other_accounts,
+    release_default,
+)
+from orchestrator.agentsfile.channel_kinds import (
+    COMMON_FIELDS,
+    ChannelKind,
+    load_channel_kinds,
+    name_secret,
+    split_account,
+)
 from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.problems import suggest_place
@@ -17,27 +28,37 @@ def check_hosted(draft: Draft, environ: Mapping[str, str] | None) -> None:
     depends on the machine.
     """
     kinds = load_channel_kinds()
-    for name, kind in kinds.items():
-        section = draft.channels.hosted_channels.get(name)
-        bound = [number for number, item in draft.bindings.items() if item.channel == name]
+    for system, kind in kinds.items():
+        section = draft.channels.hosted_channels.get(system)
+        bound = [number for number, item in draft.bindings.items() if item.channel == system]
         if section is None:
             for number in bound[:1]:
                 draft.add_warning(
                     ("bindings", number),
-                    f"{kind.title} is off: agents.json has no channels.{name};"
+                    f"{kind.title} is off: agents.json has no channels.{system};"
                     f" add it, or remove the binding",
                 )
             continue
-        if section.enabled:
-            before = len(draft.problems)
-            _check_options(draft, name, kind, section)
-            _check_ids(draft, name, kind, section)
-            if (
-                len(draft.problems) > before
-            ):  # its process would not start, or would ignore half of the settings
-                draft.close_channel(name)
-            if environ is not None:
-                _check_machine(draft, name, kind, environ)
+        known = environ is None or any(environ.get(secret) for secret in kind.secrets)
+        lacks = kind.options.keys() - section.format_options(kind).keys()
+        release_default(draft, system, usable=known and not lacks)
+        for name in list_account_channels(draft, system):
+            _check_account(draft, name, kind, environ)
+
+
+def _check_account(
+    draft: Draft, name: str, kind: ChannelKind, environ: Mapping[str, str] | None
+) -> None:
+    section = draft.channels.hosted_channels[name]
+    if not section.enabled:
+        return
+    before = len(draft.problems)
+    _check_options(draft, name, kind, section)
+    _check_ids(draft, name, kind, section)
+    if len(draft.problems) > before:  # its process would not start, or ignore half of the settings
+        draft.close_channel(name)
+    if environ is not None:
+        _check_machine(draft, name, kind, environ)
 
 
 def _check_options(draft: Draft, name: str, kind: ChannelKind, section: HostedSettings) -> None:
@@ -69,14 +90,16 @@ def _check_ids(draft: Draft, name: str, kind: ChannelKind, section: HostedSettin
 
 def _check_machine(draft: Draft, name: str, kind: ChannelKind, environ: Mapping[str, str]) -> None:
     """Warn about missing libraries and secrets."""
-    missing = explain_missing(kind.requires, kind.extra)
+    missing, (_, account) = explain_missing(kind.requires, kind.extra), split_account(name)
+    title = f"{kind.title} ({name})" if account else kind.title
     if missing:
-        text = f"{kind.title} is off: {missing}"
-        draft.add_warning(("channels", name), text)
-    for secret, where in kind.secrets.items():
+        draft.add_warning(("channels", name), f"{title} is off: {missing}")
+    for variable, where in kind.secrets.items():
+        secret = name_secret(variable, name)
         if not environ.get(secret):
+            other = list_other_accounts(draft, name)
             draft.add_warning(
                 ("channels", name),
-                f"{kind.title} is off: {secret} is not set; {where}, and put"
-                " it in keys.env in the home",
+                f"{title} is off: {secret} is not set; {where}, and put"
+                f" it in keys.env in the home{other}",
             )

@@ -242,7 +242,7 @@ def _load_bindings(draft: Draft, value: JsonObject) -> None:
             draft, ("bindings", number), item, agents_file.Binding, (subject, None)
         )
         if binding is not None:
-            draft.bindings[number] = binding
+            draft.bindings[number] = binding.with_channel_of_account
 
 
 def _load_variables(draft: Draft, value: JsonObject) -> dict[str, str]:

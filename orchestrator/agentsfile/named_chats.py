@@ -14,7 +14,9 @@ def check_named_channel(draft: Draft, at: JsonPath, what: str, channel: str) -> 
     """
     sections = draft.channels.list_sections()
     silent = {name for name, section in sections.items() if not section.takes_notices}
-    known = [name for name in list_channel_names() if name not in silent]
+    known = [
+        name for name in {**dict.fromkeys(list_channel_names()), **sections} if name not in silent
+    ]
     if channel not in known:
         advice = suggest_name(channel, known)
         draft.add_warning(at, f'{what} the unknown channel "{channel}"{advice}')

@@ -13,7 +13,7 @@ from thinker.protocol.providers import CUSTOM, PROVIDERS, Ability, Provider
 TAKEN = frozenset({AUTO, CUSTOM, "demo"})  # names that mean something else
 KEY_ENDINGS = ("KEY", "TOKEN")  # which the daemon erases from its environment
 NEEDED = ("messages", "model")  # fields that every request needs
-NO_KEYS = frozenset({"TELEGRAM_BOT_TOKEN"})
+NO_KEYS = "TELEGRAM_BOT_TOKEN"  # and those of accounts
 
 
 class ProviderTimeouts(ConfigModel):
@@ -68,7 +68,7 @@ class ProviderSettings(ConfigModel):
             return None
         if not (value.isidentifier() and value.isascii()) or is_dangerous_variable(value):
             raise ValueError("must be the name of a variable, such as ACME_API_KEY")
-        if not value.endswith(KEY_ENDINGS) or value in NO_KEYS:
+        if not value.endswith(KEY_ENDINGS) or value.startswith(NO_KEYS):
             raise ValueError(
                 "must end in KEY or TOKEN, and must not be another token of the daemon"
             )

@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from orchestrator import installed
 from orchestrator.agentsfile.agents_file import ExtensionSettings
+from orchestrator.agentsfile.channel_accounts import load_accounts
 from orchestrator.agentsfile.channel_kinds import explain_broken_kind, load_channel_kinds
-from orchestrator.agentsfile.chat_channels import HostedSettings
+from orchestrator.agentsfile.chat_channels import ChatChannel, HostedSettings
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.mounting import MountedModels, load_models
@@ -27,6 +28,7 @@ def load_channels(draft: Draft, value: JsonObject) -> None:
     sections = read_object_at(draft, value, "channels")
     model, kinds = load_models().channels, load_channel_kinds()
     found: dict[str, Any] = {name: field.default for name, field in model.model_fields.items()}
+    accounts = dict[str, ChatChannel]()
     for name, section in sections.items():
         path = ("channels", name)
         if name not in found and name not in kinds:
@@ -38,7 +40,9 @@ def load_channels(draft: Draft, value: JsonObject) -> None:
         found[name] = channel or kind(enabled=False)
         if channel is None:
             draft.wrong_channels.add(name)
-    draft.channels = model.model_construct(**found)
+        elif isinstance(channel, ChatChannel):
+            accounts.update(load_accounts(draft, name, section, channel))
+    draft.channels = model.model_construct(**(found | accounts))
 
 
 def drop_missing_fields(

@@ -36,7 +36,7 @@ def load_valid_entries(
     at = (*above, key)
     for name, item in read_object_at(draft, value, key, above).items():
         entry = None
-        if re.match(pattern, name):
+        if re.fullmatch(pattern, name):
             subject = (f"{noun} '{name}'", None)
             entry = validate_part(draft, (*at, name), item, model, subject)
         else:

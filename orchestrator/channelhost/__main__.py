@@ -19,7 +19,7 @@ import anyio
 import orjson
 import structlog
 
-from orchestrator.agentsfile.channel_kinds import load_channel_kinds
+from orchestrator.agentsfile.channel_kinds import load_channel_kinds, split_account
 from orchestrator.channelhost import channel_wire as wire
 from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.foreign_channel import Connect
@@ -51,10 +51,11 @@ async def _serve_channel(
 
 
 def _run_channel(name: str, wire_socket: socket.socket) -> None:
-    module = importlib.import_module(find_channel_module(name))
+    system, _ = split_account(name)
+    module = importlib.import_module(find_channel_module(system))
     if not hasattr(module, "connect"):
         raise ImportError(f"{module.__name__} has no `connect`")
-    secrets = {secret: os.environ[secret] for secret in load_channel_kinds()[name].secrets}
+    secrets = {secret: os.environ[secret] for secret in load_channel_kinds()[system].secrets}
     tls_context()  # before its files are out of reach
     jail = prepare_jail(network=True, files=None).close_jail((), Path.cwd())
     gc.freeze()  # what is there now stays

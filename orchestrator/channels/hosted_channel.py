@@ -22,7 +22,7 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.agents_file import SandboxMode
-from orchestrator.agentsfile.channel_kinds import ChannelKind
+from orchestrator.agentsfile.channel_kinds import ChannelKind, name_secret
 from orchestrator.channel_api import (
     Attachment,
     ChannelStatus,
@@ -126,9 +126,11 @@ class HostedChannel:
         if section is None or not section.enabled:
             self.status.state, self.status.detail = "off", ""
             return None
-        secrets = {name: self._resources.environ.get(name, "") for name in self._kind.secrets}
+        names = {name: name_secret(name, self.name) for name in self._kind.secrets}
+        secrets = {name: self._resources.environ.get(held, "") for name, held in names.items()}
+        lacking = (names[name] for name in secrets if not secrets[name])
         missing = explain_missing(self._kind.requires, self._kind.extra) or next(
-            (f"{name} is not set; put it in keys.env" for name in secrets if not secrets[name]), ""
+            (f"{name} is not set; put it in keys.env" for name in lacking), ""
         )
         if missing:
             self.status.state, self.status.detail = "degraded", missing

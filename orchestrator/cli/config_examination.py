@@ -39,7 +39,7 @@ def examine_config(
     ``variables`` is the environment, which wins over the home's file of keys.
     """
     keys = keys_file.read_keys(settings.home, variables)
-    environ = settings.add_bot_token(keys.merge_under(variables))
+    environ = keys.merge_under(variables)
     paths = settings.paths
     others = (paths.http_token, paths.api_token, settings.home / ".env")
     try:

@@ -1,5 +1,7 @@
 """``orchestrator run``."""
 
+import importlib
+import os
 import sys
 from typing import Annotated
 
@@ -12,7 +14,7 @@ from orchestrator.errors import ConfigError
 from thinker.http.optional_imports import block_imports
 
 with block_imports("rich", "click"):  # optional extras of others: a tenth of the daemon's start-up
-    from orchestrator import hosting
+    from orchestrator.system.homelock import hold_lock
     from thinker.jail.environment_block import take_secrets
     from thinker.jail.hardening import harden_process
     from thinker.protocol.providers import list_key_variables
@@ -38,4 +40,10 @@ def run(
     harden_process()
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)
-    raise typer.Exit(hosting.run_daemon(settings, take_secrets((*list_key_variables(), *SECRETS))))
+    os.umask(0o077)
+    settings.paths.create_directories()
+    with hold_lock(settings):  # so that other commands know that it starts
+        with block_imports("rich", "click"):
+            hosting = importlib.import_module("orchestrator.hosting")
+        environ = take_secrets((*list_key_variables(), *SECRETS))
+        raise typer.Exit(hosting.run_daemon(settings, environ))

@@ -4,17 +4,23 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.client import send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import Home, load_settings
 from orchestrator.cli.other_user import describe_other_daemon
+from orchestrator.control.protocol import STOP
 from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.settings import Settings
 from orchestrator.system.home_daemon import (
     find_daemon_pid,
     require_not_restarted,
     terminate_process,
+    wait_for_end,
 )
 
 WAIT = 90.0  # seconds: more than the drain and the longest tool call that a stop waits for
+
+ELSEWHERE = "end it in the container that it runs in"
 
 app = make_command_group()
 
@@ -41,9 +47,26 @@ def stop(
     except NotRunningError as error:
         raise NotRunningError(f"{error}{describe_other_daemon(settings.home)}") from error
     require_not_restarted(pid)
-    if not terminate_process(pid, wait):
+    ended = terminate_process(pid, wait) if pid else None
+    if ended is None:
+        pid, ended = 0, _stop_elsewhere(settings, wait)
+    if not ended:
+        where = f"kill it now with: kill -9 {pid}" if pid else ELSEWHERE
         raise OrchestratorError(
-            f"the daemon (pid {pid}) is still stopping after {wait:g} s: a tool call may be slow."
-            f" Wait, or kill it now with: kill -9 {pid}"
+            f"the daemon{f' (pid {pid})' if pid else ''} is still stopping after {wait:g} s: a tool"
+            f" call may be slow. Wait, or {where}"
         )
     typer.echo(f"stopped the daemon on {settings.home}")
+
+
+def _stop_elsewhere(settings: Settings, seconds: float) -> bool:
+    """Stop a daemon that no signal of this process reaches; return whether it ended in time."""
+    try:
+        send_order(settings, STOP, None)
+    except NotRunningError:
+        if not wait_for_end(settings, 0):
+            raise OrchestratorError(
+                f"the daemon on {settings.home} runs in another container and does not listen yet,"
+                f" or stands by; try again, or {ELSEWHERE}"
+            ) from None
+    return wait_for_end(settings, seconds)

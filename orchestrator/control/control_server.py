@@ -1,5 +1,6 @@
 """Serve the control socket: run the requests of the command line."""
 
+import signal
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -94,8 +95,8 @@ class ControlServer:
         if refused:
             self._log_refusal(read_peer_pid(sock))
         async with connect_peer(sock) as peer:
-            watch = {protocol.CHAT_WATCH: self._make_watch_handler(peer)}
-            methods = {**self.build_methods(), **self.added(peer), **watch}
+            own = {protocol.CHAT_WATCH: self._make_watch_handler(peer), protocol.STOP: _stop_daemon}
+            methods = {**self.build_methods(), **self.added(peer), **own}
             peer.requests |= dict.fromkeys(methods, _refuse_descendant) if refused else methods
             await peer.closed.wait()
 
@@ -258,6 +259,12 @@ def _make_unknown_error(problem: str) -> RpcError:
 
 def _make_failed_error(problem: str) -> RpcError:
     return RpcError(FAILED, problem)
+
+
+async def _stop_daemon(_: JsonValue) -> protocol.Ack:
+    """Stop as by a signal, for callers whose signals do not reach this process."""
+    signal.raise_signal(signal.SIGTERM)
+    return protocol.Ack()
 
 
 async def _refuse_descendant(_: JsonValue) -> protocol.Ack:

@@ -30,6 +30,7 @@ APPROVAL_DECIDE = "approvals/decide"  # ApprovalDecision → Ack
 TOOL_LIST = "tools/list"  # → PinList
 TOOL_APPROVE = "tools/approve"  # ToolName → Ack
 RELOAD = "reload"  # → ReloadReport
+STOP = "stop"  # → Ack
 AGENT_PAUSE = "agents/pause"  # AgentName → Ack
 AGENT_RESUME = "agents/resume"  # AgentName → Ack
 DLQ_RETRY = "dlq/retry"  # RowId → Ack
@@ -102,6 +103,11 @@ class BrokerReport(CamelModel):
     pid: int | None
     restarts: int
     reason: str = ""
+
+
+def name_model(provider: str, model: str) -> str:
+    """Return what people call a model: its provider and name, once where both are the same."""
+    return provider if provider == model else f"{provider} {model}".strip()
 
 
 class ChannelReport(CamelModel):

@@ -17,15 +17,17 @@ from orchestrator.control import protocol
 from orchestrator.errors import JournalError
 from orchestrator.inbound.chat_reports import DaemonSnapshot
 from orchestrator.journal.db import liveness
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
+from orchestrator.journal.turns import approvals
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.tools.remote_tools import KnownServer, RemoteTools
 from thinker.jail.hardening import build_hardened_report
-from thinker.protocol.names import ChatName
+from thinker.protocol.names import ChatName, format_chat_name
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
 MAX_HOLD_SECONDS = 60.0  # seconds that a platform may silence a ready daemon's bot
@@ -34,6 +36,7 @@ DEMO_HINT = (
     "agent {agent!r} uses the built-in demo model (rules, no language model);"
     " run: orchestrator setup, or start Ollama"
 )
+WAITS = "chat {chat} waits for a decision about {tool}; see: orchestrator approvals list"
 UNHEARD = "channels.{name}.groups answers messages that do not name the bot, but {why}"
 
 log = structlog.get_logger()
@@ -176,10 +179,7 @@ def announce_ready(
         "config": str(configuration.path),
         "agents": sorted(supervisor.slots),
         "channels": sorted(adapter.name for adapter in list_used_adapters(adapters)),
-        "models": {
-            agent: provider if provider == "demo" else f"{provider} {model}"
-            for agent, (provider, model) in models.items()
-        },
+        "models": {agent: protocol.name_model(*model) for agent, model in models.items()},
     }
     log.info("ready", home=str(home), **facts)
     for hint in list_hints(configuration, supervisor):
@@ -193,6 +193,14 @@ def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable
     for slot in supervisor.slots.values():
         if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
             yield DEMO_HINT.format(agent=slot.spec.agent_id)
+
+
+def list_awaited_decisions(db: Database, now: int) -> list[str]:
+    """Return a hint for each chat that waits for a person's decision."""
+    return [
+        WAITS.format(chat=format_chat_name(approval.chat_key), tool=approval.tool)
+        for approval in approvals.list_pending_approvals(db, now)
+    ]
 
 
 def describe_window(slot: Slot, configuration: Configuration) -> str:

@@ -51,6 +51,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
             sharing = await daemon.store.sharing()
             handed = await daemon.store.transact(handoffs.list_handoffs)
             spent = await daemon.store.transact(daemon.guard.build_rules().list_budgets)
+            asked = await daemon.store.transact(status.list_awaited_decisions, daemon.clock())
             missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
             lacking = await daemon.store.read(list_recent_degradations, daemon.clock())
             less = tuple(f"agent '{one.agent_id}' answers {one}" for one in lacking)
@@ -87,7 +88,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         inbox=counts,
         recent_turns=newest,
         notes=(*health.notes, *less),
-        hints=(*_list_hints(daemon, health, handed, missing), *less),
+        hints=(*_list_hints(daemon, health, handed, missing), *asked, *less),
     )
 
 

@@ -19,7 +19,7 @@ from orchestrator import failpoints
 from orchestrator.configuration import Configuration
 from orchestrator.control import status
 from orchestrator.control.control_server import ControlServer
-from orchestrator.daemon.channels import keep_processes, make_channels
+from orchestrator.daemon.channels import ChannelSet
 from orchestrator.daemon.control import (
     make_control,
     make_intake,
@@ -97,7 +97,9 @@ class Daemon:
         await require_jail_at_start(configuration.file.sandbox)
         epoch = await self._store.transact_once(turns.boot, machine.clock())
         view.parts = make_parts(view)
-        console, hosted = await make_channels(view)
+        channels = self._channels = ChannelSet(view)
+        view.add_adapter = channels.add_adapter
+        await channels.make_channels()
         listener = view.stack.enter_context(machine.listen())
         view.tasks.start_soon(machine.run)
         processes = make_processes(view)
@@ -106,13 +108,13 @@ class Daemon:
         work = make_turns(view, processes, epoch)
         view.approvals, view.turns = work.approvals, work.services
         view.intake = make_intake(view, processes, work)
-        view.operations = make_operations(view, processes, work, self._notifier, hosted)
-        self.control = view.control = make_control(view, console, processes, work)
+        view.operations = make_operations(view, processes, work, self._notifier, channels)
+        self.control = view.control = make_control(view, channels.console, processes, work)
         for part in view.parts:
             await part.open()
             work.services.completion.listeners.extend(part.list_reply_listeners())
         self._start(view.tasks, listener, processes, work)
-        keep_processes(view, hosted)
+        channels.keep_processes()
         return processes, work
 
     def _start(
@@ -136,8 +138,7 @@ class Daemon:
     async def _serve_channels(self, processes: Processes) -> None:
         view = self._view
         async with anyio.create_task_group() as channels:
-            for adapter in view.adapters.values():
-                channels.start_soon(adapter.run, view.intake)
+            self._channels.start_receiving(channels)
             status.announce_ready(
                 self._settings.home,
                 self._configuration,

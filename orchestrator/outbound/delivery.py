@@ -98,19 +98,18 @@ class Delivery(LoopBound):
         self._store = store
         self._tasks = tasks
         self._rested = Wakeup()
+        self._make_platform = partial(
+            Platform, store=store, flood=self.flood, clock=clock, rested=self._rested, speak=speak
+        )
         self._platforms = {
-            name: Platform(
-                store=store,
-                adapter=adapter,
-                flood=self.flood,
-                clock=clock,
-                rested=self._rested,
-                speak=speak,
-            )
-            for name, adapter in adapters.items()
+            name: self._make_platform(adapter=adapter) for name, adapter in adapters.items()
         }
         self._changes = Wakeup()
         self._queues: dict[str, ChatQueue] = {}  # by chat_key
+
+    def add_channel(self, adapter: Adapter) -> None:
+        """Serve one more channel, which is in ``adapters`` by now; `run` must follow."""
+        self._platforms[adapter.name] = self._make_platform(adapter=adapter)
 
     def wake(self) -> None:
         """Look for new rows."""

@@ -7,16 +7,19 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.settings import Settings
+from orchestrator.system.homelock import read_pid_namespace
 from orchestrator.system.installed_units import Scope
 
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: unix(7), SO_PEERCRED
 PROCESSES = Path("/proc")
+PAUSE = 0.1  # seconds between two looks at the lock
 SYSTEMD_SECONDS = 10.0  # seconds for systemd to answer
 
 
@@ -37,7 +40,8 @@ class Unit:
 def find_daemon_pid(settings: Settings) -> int:
     """Return the pid of the process that listens on the control socket, even if it hangs.
 
-    Without a listener, return the process that is starting, ending or standing by.
+    Without a listener, return the process that is starting, ending or standing by. Return 0 if it
+    has no number here, as in a container of its own (PID namespace).
 
     Raises:
         NotRunningError: no daemon runs.
@@ -48,7 +52,8 @@ def find_daemon_pid(settings: Settings) -> int:
         except OSError as error:
             if _is_locked(settings.paths.lock):
                 with suppress(OSError, ValueError):
-                    return int(settings.paths.lock.read_text("ascii"))
+                    pid, _, namespace = settings.paths.lock.read_text("ascii").partition(" ")
+                    return int(pid) if namespace.strip() in ("", read_pid_namespace()) else 0
             raise NotRunningError(describe_absence(settings)) from error
         found = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     pid, _, _ = CREDENTIALS.unpack(found)
@@ -67,18 +72,33 @@ def describe_absence(settings: Settings) -> str:
     )
 
 
-def terminate_process(pid: int, seconds: float) -> bool:
-    """Ask a process to end; return whether it did within ``seconds``."""
+def wait_for_end(settings: Settings, seconds: float) -> bool:
+    """Return whether the daemon of a home, wherever it runs, ends within ``seconds``."""
+    end = time.monotonic() + seconds
+    while _is_locked(settings.paths.lock) and time.monotonic() < end:
+        time.sleep(PAUSE)
+    return not _is_locked(settings.paths.lock)
+
+
+def terminate_process(pid: int, seconds: float) -> bool | None:
+    """Ask a process to end; return whether it did within ``seconds``.
+
+    Return None if it cannot be asked from here: the kernel or a container does not allow that.
+    """
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
+    except OSError:
+        return None
     try:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(process, signal.SIGTERM)
         ended = select.poll()
         ended.register(process, select.POLLIN)
         return bool(ended.poll(seconds * 1000))
+    except OSError:
+        return None
     finally:
         os.close(process)
 

@@ -11,9 +11,17 @@ from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 
 
+def read_pid_namespace() -> str:
+    """Return the namespace of this process's pid, such as ``pid:[4026531836]``."""
+    try:
+        return os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - the link leads to no path
+    except OSError:  # no /proc
+        return ""
+
+
 @contextmanager
 def hold_lock(settings: Settings) -> Iterator[None]:
-    """Hold the home's lock, with this process's pid in its file.
+    """Hold the home's lock, with this process's pid and the namespace of that pid in its file.
 
     The kernel releases it however the process ends.
     """
@@ -30,5 +38,5 @@ def hold_lock(settings: Settings) -> Iterator[None]:
                 f"another daemon runs on {settings.home}; stop it or set ORCHESTRATOR_HOME"
             ) from error
         os.truncate(fd, 0)
-        os.write(fd, f"{os.getpid()}\n".encode())
+        os.write(fd, f"{os.getpid()} {read_pid_namespace()}\n".encode())
         yield

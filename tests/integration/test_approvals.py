@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.bot_api import FakeBotApi
+from fakes.control_server import ask
 from fakes.daemon import TOKEN, RunningDaemon, dying, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.model_api import Reply
@@ -127,3 +128,32 @@ async def test_buttons_go_when_the_decision_is_made_elsewhere(tmp_path: Path) ->
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
             await bot.shows(123, f"{asked}\n\n\u274c Denied by operator.")
         assert bot.list_buttons(123) == []
+
+
+async def test_question_is_asked_again_after_a_restore_and_status_says_what_waits(
+    tmp_path: Path,
+) -> None:
+    """It was answered after the backup, so nobody knows that the chat waits once more."""
+    home, backup = tmp_path / "home", tmp_path / "backup.tar.gz"
+    home.mkdir()
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        async with running_daemon(home, config, bot) as daemon:
+            asked, question = await question_in(bot, daemon)
+            waits = "chat telegram:123 waits for a decision about store_fact;"
+            assert any(hint.startswith(waits) for hint in (await daemon.status()).hints)
+            assert (await ask(home, "backup", str(backup))).exit_code == 0
+            decision = ApprovalDecision(code=question.code, granted=False)
+            await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
+            await daemon.until(lambda report: report.open_turns == 0)
+            await bot.reply_in(123)
+        done = await ask(home, "restore", str(backup), "--replace")
+        assert (done.exit_code, "waiting   1 call for a decision" in done.stdout) == (0, True)
+        async with running_daemon(home, config, bot) as daemon:
+            again = await bot.reply_in(123)
+            assert "I was restored from a backup of" in again
+            assert again.endswith(asked)
+            decision = ApprovalDecision(code=question.code, granted=True)
+            await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
+            assert await bot.reply_in(123) == "work-model: remember tea"

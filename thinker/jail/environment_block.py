@@ -2,25 +2,32 @@
 
 import ctypes
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 ENV_START, ENV_END = 47, 48  # index after the name in proc_pid_stat(5), fields 50 and 51
 SECRET_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
+OF_ACCOUNT = re.compile("_(TOKEN|PASSWORD)_", re.IGNORECASE)  # such as TELEGRAM_BOT_TOKEN_WORK
 
 
 def take_secrets(names: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment, and erase its secrets from this process.
 
-    Secrets are the variables with these names, and those whose names end like a secret's. They are
-    removed from `os.environ`, and their values from the memory that ``/proc/PID/environ`` shows.
+    Secrets are the variables with these names, and those whose names end like a secret's, also
+    before the name of an account. They are removed from `os.environ`, and their values from the
+    memory that ``/proc/PID/environ`` shows.
     """
     environ = dict(os.environ)
-    secrets = {*names, *(name for name in environ if name.upper().endswith(SECRET_ENDINGS))}
+    secrets = {*names, *filter(_is_secret, environ)}
     erase_values(secrets)
     for name in secrets:
         os.environ.pop(name, None)
     return environ
+
+
+def _is_secret(name: str) -> bool:
+    return name.upper().endswith(SECRET_ENDINGS) or OF_ACCOUNT.search(name) is not None
 
 
 def erase_values(names: Iterable[str]) -> None:

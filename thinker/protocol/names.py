@@ -1,7 +1,7 @@
 """The names of chats and turns that people write.
 
 A chat is ``telegram:555``, a thread in it ``telegram:-100123/7``, a turn the end of its id. The
-journal's own key of a chat also names the bot: ``telegram/42/555/``. A daemon has one bot, so
+journal's own key of a chat also names the bot: ``telegram/42/555/``. A channel has one bot, so
 people need not write it.
 """
 

@@ -1,6 +1,5 @@
 """Check channels that are off, and chats that cannot exist."""
 
-from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 from orchestrator.agentsfile.chat_ids import check_chat_id
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.named_chats import check_named_channel, check_named_id
@@ -32,9 +31,8 @@ def check_alerts(draft: Draft) -> None:
 
 def check_hosted_rules(draft: Draft) -> None:
     """Warn about rules for chats that cannot exist on a chat system of the channel host."""
-    for name in load_channel_kinds():
-        section = draft.channels.hosted_channels.get(name)
-        if section is not None and (section.enabled or name in draft.wrong_channels):
+    for name, section in draft.channels.hosted_channels.items():
+        if section.enabled or name in draft.wrong_channels:
             for chat_id in section.groups.chats:
                 reason = check_chat_id(name, chat_id)
                 if reason is not None:

@@ -1,4 +1,4 @@
-"""The extension for advice: only warnings."""
+"""The extension for advice: warnings, and an error for two accounts of one bot."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

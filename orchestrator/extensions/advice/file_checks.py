@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.agentsfile.draft import Draft
+from orchestrator.extensions.advice.account_checks import check_account_secrets
 from orchestrator.extensions.advice.agent_checks import (
     check_joint_memory,
     check_unbound_agents,
@@ -47,4 +48,5 @@ def check_file(draft: Draft, environ: Mapping[str, str] | None, home: Path | Non
     check_joint_memory(draft)
     if environ is not None:
         check_keys(draft, environ, home)
+        check_account_secrets(draft, environ)
         check_prefixes(draft)

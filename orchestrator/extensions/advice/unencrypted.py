@@ -1,15 +1,16 @@
 """Find secrets that would be sent unencrypted over a shared network."""
 
-from orchestrator.agentsfile.channel_kinds import load_channel_kinds
+from orchestrator.agentsfile.channel_kinds import load_channel_kinds, split_account
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.plain_addresses import find_plain_host
 
 
 def check_plain_addresses(draft: Draft) -> None:
     """Warn about each unencrypted address that receives a token, a key or headers."""
-    for name, kind in load_channel_kinds().items():
-        section = draft.channels.hosted_channels.get(name)
-        options = section.format_options(kind) if section is not None and section.enabled else {}
+    kinds = load_channel_kinds()
+    for name, section in draft.channels.hosted_channels.items():
+        kind = kinds[split_account(name)[0]]
+        options = section.format_options(kind) if section.enabled else {}
         for option, value in options.items():
             host = find_plain_host(value)
             if host is not None:

@@ -6,6 +6,7 @@ Where: is a backup restored?
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from orchestrator.extensions.backups.backup import (
 )
 from orchestrator.extensions.backups.home_contents import JOURNAL, list_home_entries
 from orchestrator.extensions.backups.online_copy import require_intact_schema
+from orchestrator.extensions.backups.open_questions import repeat_open_questions
 from orchestrator.home_paths import KEYS
 from orchestrator.journal import migrations
 from orchestrator.journal.db.sqlite_storage import open_database
@@ -37,7 +39,8 @@ LOCK = "lock"
 class RestoreReport:
     """A finished restore; ``aside`` is the new place of the old home, ``schema`` the journal's.
 
-    ``keys`` are the files of keys that were taken over from the old home.
+    ``keys`` are the files of keys that were taken over from the old home. ``waiting`` calls
+    need a person's decision, for which their chats are asked again at the next start.
     """
 
     home: Path
@@ -45,6 +48,7 @@ class RestoreReport:
     schema: int | None
     aside: Path | None
     keys: tuple[str, ...]
+    waiting: int = 0
 
 
 def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreReport:
@@ -71,6 +75,8 @@ def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreR
             fresh.mkdir(mode=0o700)
             manifest = unpack_backup(path, fresh)  # before anything else is touched
             schema = _check_journal(path, fresh / JOURNAL)
+            now = time.time_ns() // 1_000_000
+            waiting = repeat_open_questions(fresh / JOURNAL, manifest.made, now) if schema else 0
             kept = () if manifest.keys else _take_over_keys(home, fresh)
             _copy_owner(home, fresh)
             aside = _put_aside(home, used=used)
@@ -81,7 +87,7 @@ def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreR
                     aside.rename(home)
                 raise
         sync_folder(home.parent)
-    return RestoreReport(home, manifest, schema, aside, kept)
+    return RestoreReport(home, manifest, schema, aside, kept, waiting)
 
 
 @contextmanager

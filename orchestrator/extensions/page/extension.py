@@ -45,9 +45,10 @@ class PageExtension(Extension):
     ) -> Iterable[Finding]:
         from orchestrator.extensions.page.page_checks import list_page_findings
 
-        return (
-            () if file is None else list_page_findings(settings, file, running=status is not None)
-        )
+        if file is None:
+            return ()
+        hints = () if status is None else status.hints
+        return list_page_findings(settings, file, running=status is not None, hints=hints)
 
     def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.page.daemon_side.page_service import PageService

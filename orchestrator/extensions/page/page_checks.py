@@ -1,7 +1,7 @@
 """Check settings of `channels.web` that let others than this machine's user reach the page."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.draft import Draft
@@ -18,6 +18,7 @@ BY_ANY_PROGRAM = (
     " X-Forwarded-For; remove it if no proxy serves the page"
 )
 SUBJECT = "web page"
+DEAF = "the page cannot listen"  # begins the reasons
 OTHER_PORT = "end the program that has it, or set channels.web.port in agents.json"
 
 
@@ -43,17 +44,28 @@ def list_page_openings(web: PageSettings) -> Iterator[tuple[str, str]]:
         yield "identity", _describe_header_login(web.identity, socket=web.socket)
 
 
-def list_page_findings(settings: Settings, file: AgentsFile, *, running: bool) -> Iterator[Finding]:
-    """Report who can reach the page, if it is on, and whether its port is free."""
+def list_page_findings(
+    settings: Settings, file: AgentsFile, *, running: bool, hints: Iterable[str] = ()
+) -> Iterator[Finding]:
+    """Report who can reach the page, if it is on, and whether its port is free.
+
+    ``hints`` are those of the running daemon, which say why its page cannot listen.
+    """
     web = file.channels.get_settings(PageSettings)
     if not web.enabled:
         return
-    if not running and not web.socket and settings.paths.page_on.exists():
+    on = settings.paths.page_on.exists()
+    if problem := next((hint for hint in hints if hint.startswith(DEAF)), ""):
+        yield Finding(SUBJECT, problem, "problem")
+        return
+    if not web.socket and not (running and on):
         try:
             socket.create_server(("127.0.0.1", web.port)).close()
         except OSError as error:
-            text = f"port {web.port}: {error.strerror}; {OTHER_PORT}"
-            yield Finding(SUBJECT, text, "problem")
+            taken = f"port {web.port}: {error.strerror}"
+            first = "" if on else "orchestrator dashboard cannot open it: "
+            yield Finding(SUBJECT, f"{first}{taken}; {OTHER_PORT}", "problem" if on else "warning")
+            return
     openings = list(list_page_openings(web))
     for field, effect in openings:
         yield Finding(SUBJECT, f"channels.web.{field}: {effect}", "warning")

@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -18,6 +18,7 @@ from orchestrator.cli.conversation import ANSWERED, send_and_wait, tell_question
 from orchestrator.control.protocol import (
     RELOAD,
     STATUS,
+    ChannelReport,
     ChatOutcome,
     ChatSend,
     ReloadReport,
@@ -31,6 +32,7 @@ QUESTION = "Hello! Who are you? Answer in one sentence."
 STARTS_WITHIN = 90.0  # seconds; a busy machine needs a tenth
 ANSWERS_WITHIN = 180.0  # seconds; a local model may have to be loaded
 STOPS_WITHIN = 30.0
+LISTENS_WITHIN = 10.0  # seconds for the channels to be heard
 PAUSE = 0.2  # seconds between two checks
 MODEL_ERROR = StopReason.MODEL_ERROR
 ENDS = (StopReason.DONE, StopReason.LENGTH)  # of a turn whose model answered
@@ -53,17 +55,38 @@ async def reload_daemon(settings: Settings) -> ReloadReport:
         return await peer.call(RELOAD, None, ReloadReport, timeout=ANSWER_SECONDS)
 
 
-async def get_first_answer(settings: Settings, agent_id: str) -> ChatOutcome:
+async def get_first_answer(
+    settings: Settings, agent_id: str, tell: Callable[[str], None] = lambda _: None
+) -> ChatOutcome:
     """Ask an agent who it is, with a temporary daemon if none runs.
+
+    Afterwards ``tell`` is called with what is wrong with each channel of that daemon.
 
     Raises:
         OrchestratorError: the daemon does not start, or does not answer in time.
     """
-    if await fetch_daemon_status(settings) is not None:
-        return await _ask_agent(settings, agent_id)
-    with TemporaryDirectory(prefix="orchestrator-") as folder:
-        async with _run_daemon(settings, Path(folder) / "log"):
-            return await _ask_agent(settings, agent_id)
+    async with AsyncExitStack() as stack:
+        if await fetch_daemon_status(settings) is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="orchestrator-"))
+            await stack.enter_async_context(_run_daemon(settings, Path(folder) / "log"))
+        outcome = await _ask_agent(settings, agent_id)
+        for channel in await _wait_for_channels(settings):
+            if channel.state != "ok" and (channel.detail or channel.state != "starting"):
+                tell(f"channel {channel.name}: {channel.detail or channel.state}")
+        return outcome
+
+
+async def _wait_for_channels(settings: Settings) -> tuple[ChannelReport, ...]:
+    """Return the channels, once each works or has said why not; after a while as they are."""
+    channels: tuple[ChannelReport, ...] = ()
+    with anyio.move_on_after(LISTENS_WITHIN):
+        while True:
+            report = await fetch_daemon_status(settings)
+            channels = () if report is None else report.channels
+            if all(channel.detail or channel.state != "starting" for channel in channels):
+                return channels
+            await anyio.sleep(PAUSE)
+    return channels
 
 
 async def _ask_agent(settings: Settings, agent_id: str) -> ChatOutcome:

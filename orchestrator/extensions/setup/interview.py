@@ -1,5 +1,6 @@
 """Ask for missing settings, and try each answer at its service."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -10,6 +11,8 @@ import anyio
 import typer
 
 from orchestrator.agentsfile import AgentsFileError, parse_agents_file
+from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret
+from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
 from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.cli.output import make_printable
@@ -76,6 +79,7 @@ class GivenAnswers:
     agent: str = ""
     token: str = field(default="", repr=False)
     allow: tuple[str, ...] = ()
+    account: str = ""  # of Telegram; empty for the default one
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,15 @@ class Interview:
         allow = self._ask_allowed_ids() if telegram else ()
         same = kept and chosen == found
         window = None if same else window
-        return SetupChoices(agent_id, None if same else chosen, model, telegram, allow, window)
+        return SetupChoices(
+            agent_id,
+            None if same else chosen,
+            model,
+            telegram,
+            allow,
+            window,
+            bot_account=self.options.account,
+        )
 
     def _find_small_window(self, chosen: ModelAccount, model: str) -> int | None:
         """Return the window of a local model that gets the profile for small ones; else None."""
@@ -319,6 +331,11 @@ class Interview:
 
     # --- the bot ---------------------------------------------------------------------------------
 
+    @property
+    def token_variable(self) -> str:
+        """The variable for the token of the bot that is set up."""
+        return name_secret(TOKEN, f"{TELEGRAM}{ACCOUNT_SIGN}{self.options.account}")
+
     def _set_up_bot(self) -> bool:
         """Obtain a working token and note it; return whether there is a bot.
 
@@ -329,8 +346,11 @@ class Interview:
             if self.options.token:
                 raise ConfigError(f"{TOKEN} needs {explain_missing_extension(TELEGRAM)}")
             return False
-        token = self.options.token or self.before.environ.get(TOKEN, "")
-        question = "Telegram bot token from @BotFather (hidden; Enter for no bot)"
+        self._ask_account()
+        variable, account = self.token_variable, self.options.account
+        token = self.options.token or self.before.environ.get(variable, "")
+        which = f" for the account {account}" if account else ""
+        question = f"Telegram bot token{which} from @BotFather (hidden; Enter for no bot)"
         token = token or self.ask_token(question)
         if not token:
             return False
@@ -340,8 +360,21 @@ class Interview:
             lambda text: anyio.run(try_bot, text, url), token, again, "--telegram-token-from"
         )
         self.bot = trial.bot
-        self._note_secret(TOKEN, token)
+        self._note_secret(variable, token)
         return bool(token)
+
+    def _ask_account(self) -> None:
+        """Ask for the name of a second bot, if there is a first one."""
+        if not self.before.environ.get(TOKEN) or not self.ask.is_asking or self.options.token:
+            return
+        question = "There is a bot. For one more, name its account, such as work (Enter for none)"
+        while name := self.ask.ask_text(question, "--telegram-token-from"):
+            try:
+                self.options = replace(self.options, account=parse_account(name))
+            except OrchestratorError as error:
+                typer.echo(make_printable(str(error)))
+            else:
+                return
 
     def ask_token(self, question: str) -> str:
         """Return a token; empty without a terminal, where no bot is asked for."""
@@ -357,16 +390,40 @@ class Interview:
         )
         while True:
             try:
-                return parse_allowed_ids(self.ask.ask_text("Who", "--allow", PAIRING))
+                return parse_allowed_ids(self.ask.ask_text("Who", "--allow", PAIRING), "")
             except OrchestratorError as error:
                 typer.echo(make_printable(str(error)))
 
     def _is_access_set(self) -> bool:
-        return self.before.text is not None and find_access(self.before.text) != PAIRING
+        return (
+            self.before.text is not None
+            and find_access(self.before.text, self.options.account) != PAIRING
+        )
 
 
-def parse_allowed_ids(text: str) -> tuple[str, ...]:
-    """Parse a list of ids, or `PAIRING`.
+def find_account_of(variable: str) -> str:
+    """Return the account whose token a variable has by its name; empty for the default one.
+
+    Raises:
+        OrchestratorError: no account can have that name.
+    """
+    account = variable.removeprefix(f"{TOKEN}_").lower() if variable.startswith(f"{TOKEN}_") else ""
+    return account and parse_account(account)
+
+
+def parse_account(text: str) -> str:
+    """Return the name of an account.
+
+    Raises:
+        OrchestratorError: the text is not one.
+    """
+    if not re.fullmatch(ACCOUNT_NAME, text):
+        raise OrchestratorError(f"the account {text!r} {PATTERN_WORDS[ACCOUNT_NAME]}")
+    return text
+
+
+def parse_allowed_ids(text: str, option: str = "--allow: ") -> tuple[str, ...]:
+    """Parse a list of ids, or `PAIRING`; messages begin with ``option``.
 
     Raises:
         OrchestratorError: a part is not an id.
@@ -377,7 +434,7 @@ def parse_allowed_ids(text: str) -> tuple[str, ...]:
     for part in parts:
         if not (part.isascii() and part.removeprefix("-").isdecimal()):
             raise OrchestratorError(
-                f"--allow: {part!r} is not the number of a user or chat; names can be taken over by"
+                f"{option}{part!r} is not the number of a user or chat; names can be taken over by"
                 f" someone else. Write numbers, or {PAIRING} alone"
             )
     return parts

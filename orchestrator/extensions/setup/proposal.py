@@ -23,7 +23,8 @@ class SetupChoices:
 
     ``account`` is None if the agent keeps its model. ``allow`` are the ids that may write to the
     bot, or `PAIRING`; empty leaves that unchanged. ``window`` is set for an agent that gets the
-    profile for a small model: the tokens that the model reads at once.
+    profile for a small model: the tokens that the model reads at once. ``bot_account`` is that
+    of the bot; empty for the default one.
     """
 
     agent_id: str
@@ -32,6 +33,7 @@ class SetupChoices:
     telegram: bool = False
     allow: tuple[str, ...] = ()
     window: int | None = None
+    bot_account: str = ""
 
     def build_fields(self) -> JsonObject:
         """Return the agent's fields to write."""
@@ -56,6 +58,8 @@ def propose_text(text: str | None, wishes: SetupChoices) -> str:
         raise ConfigError('agents.json must be an object with "agents" in it; correct it first')
     text = _set_agent(text, value, wishes)
     text = _add_bindings(text, value, wishes)
+    if wishes.telegram and wishes.bot_account and wishes.bot_account not in _find_accounts(value):
+        text = replace_value(text, _list_place(wishes.bot_account), {})
     return _set_access(text, value, wishes) if wishes.telegram and wishes.allow else text
 
 
@@ -71,28 +75,42 @@ def list_agent_objects(value: JsonValue) -> list[JsonObject]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def find_access(text: str) -> str:
+def find_access(text: str, account: str = "") -> str:
     """Return the rule by which new chats are admitted to the bot, from a valid file's text."""
-    return str(_find_telegram(parse_json_document(text).value).get("access") or PAIRING)
+    value = parse_json_document(text).value
+    sections = _find_telegram(value), _find_telegram(value, account)
+    merged = sections[0] | sections[1]
+    return str(merged.get("access") or PAIRING)
 
 
-def _find_telegram(value: JsonValue) -> JsonObject:
-    channels = value.get("channels") if isinstance(value, dict) else None
-    telegram = channels.get("telegram") if isinstance(channels, dict) else None
-    return telegram if isinstance(telegram, dict) else {}
+def _find_telegram(value: JsonValue, account: str = "") -> JsonObject:
+    """Return the section of the bot, or of an account."""
+    for name in _list_place(account):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _find_accounts(value: JsonValue) -> JsonObject:
+    accounts = _find_telegram(value).get("accounts")
+    return accounts if isinstance(accounts, dict) else {}
+
+
+def _list_place(account: str) -> tuple[str, ...]:
+    return ("channels", "telegram", *(("accounts", account) if account else ()))
 
 
 def _format_new_file(wishes: SetupChoices) -> str:
     agent: JsonObject = {"agentId": wishes.agent_id, **wishes.build_fields()}
     agent["promptLayout"] = "cached"  # what providers charge least for
-    channels = ("telegram", "console") if wishes.telegram else ("console",)
-    bindings = (_build_binding(channel, wishes.agent_id) for channel in channels)
+    bindings = (_build_binding(channel, wishes) for channel in _list_channels(wishes))
     parts = [
         '  "$schema": "./agents.schema.json"',
         f'  "agents": [\n{_format_rows([agent])}\n  ]',
         f'  "bindings": [\n{_format_rows(bindings)}\n  ]',
     ]
     text = "{\n" + ",\n".join(parts) + "\n}\n"
+    if wishes.telegram and wishes.bot_account:
+        text = replace_value(text, _list_place(wishes.bot_account), {})
     allowed = wishes.allow and wishes.allow != (PAIRING,)
     return _set_access(text, {}, wishes) if wishes.telegram and allowed else text
 
@@ -103,8 +121,13 @@ def _format_rows(items: Iterable[JsonObject]) -> str:
     )
 
 
-def _build_binding(channel: str, agent_id: str) -> JsonObject:
-    return {"channel": channel, "chatId": "*", "agentId": agent_id}
+def _list_channels(wishes: SetupChoices) -> tuple[str, ...]:
+    return ("telegram", "console") if wishes.telegram else ("console",)
+
+
+def _build_binding(channel: str, wishes: SetupChoices) -> JsonObject:
+    own = {"account": wishes.bot_account} if wishes.bot_account and channel == "telegram" else {}
+    return {"channel": channel, **own, "chatId": "*", "agentId": wishes.agent_id}
 
 
 def _set_agent(text: str, value: JsonObject, wishes: SetupChoices) -> str:
@@ -153,20 +176,19 @@ def _add_bindings(text: str, value: JsonObject, wishes: SetupChoices) -> str:
     """Add a binding for each channel that no binding or fallback routes to an agent."""
     items = value.get("bindings")
     known = items if isinstance(items, list) else []
-    bound = {item.get("channel") for item in known if isinstance(item, dict)}
+    bound = {(item.get("channel"), item.get("account")) for item in known if isinstance(item, dict)}
     place = len(known)
-    for channel in ("telegram", "console") if wishes.telegram else ("console",):
-        if channel not in bound and not value.get("fallbackAgentId"):
-            text = replace_value(
-                text, ("bindings", place), _build_binding(channel, wishes.agent_id)
-            )
+    for channel in _list_channels(wishes):
+        binding = _build_binding(channel, wishes)
+        account = binding.get("account")
+        if (channel, account) not in bound and (account or not value.get("fallbackAgentId")):
+            text = replace_value(text, ("bindings", place), binding)
             place += 1
     return text
 
 
 def _set_access(text: str, value: JsonObject, wishes: SetupChoices) -> str:
-    known = _find_telegram(value)
-    at = ("channels", "telegram")
+    known, at = _find_telegram(value, wishes.bot_account), _list_place(wishes.bot_account)
     if wishes.allow == (PAIRING,):
         usual = known.get("access", PAIRING) == PAIRING
         return text if usual else replace_value(text, (*at, "access"), PAIRING)

@@ -8,6 +8,8 @@ import typer
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 
+ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+
 
 @dataclass(frozen=True)
 class Questions:
@@ -55,13 +57,16 @@ class Questions:
         return session.prompt(f"{question}: ").strip()
 
     def ask_yes_no(self, question: str, *, default: bool = True) -> bool:
-        """Ask a yes-or-no question; without a terminal, return the default."""
+        """Ask until the answer is yes, no or Enter; without a terminal, return the default."""
         if not self.is_asking:
             return default
         offered = "Y/n" if default else "y/N"
         session: PromptSession[str] = PromptSession()
-        answer = session.prompt(f"{question} [{offered}] ").strip().lower()
-        return answer.startswith("y") if answer else default
+        while True:
+            answer = session.prompt(f"{question} [{offered}] ").strip().lower()
+            if answer in ANSWERS or not answer:
+                return ANSWERS.get(answer, default)
+            typer.echo("Type y for yes or n for no.")
 
     def ask_permission(self, question: str) -> bool:
         """Ask for permission; without a terminal that takes ``--yes``."""

@@ -17,10 +17,12 @@ from orchestrator.channel_api import (
     OutboundFile,
     OutboundPart,
     ReplyPart,
+    SendError,
+    SendOutcome,
 )
 from orchestrator.channels import formatting
 from orchestrator.channels.pacing import Rate, RateLimiter
-from orchestrator.extensions.telegram import command_menu, updates
+from orchestrator.extensions.telegram import command_menu
 from orchestrator.extensions.telegram.bot_api import BotApi, PostedMessage, Result
 from orchestrator.extensions.telegram.bot_errors import BotApiError
 from orchestrator.extensions.telegram.reception import GroupMoves, Polling, Reception, UpdateStore
@@ -40,14 +42,14 @@ BOT_RATE = Rate(30.0, 30)
 class Telegram:
     """The adapter of one bot; ``api`` must stay open while it is used.
 
-    ``menus`` are the commands that Telegram offers, with descriptions, keyed by scope.
+    ``find_api`` returns the current one, None while the channel is off. ``menus`` are the commands
+    that Telegram offers, with descriptions, keyed by scope.
     ``webhook_url`` returns the address that Telegram is to push to, None for polling;
     ``configured`` when it may have changed. ``clock`` returns seconds since the epoch,
     ``monotonic`` seconds of a clock that cannot be set (default: the same), ``chance`` a number in
     [0, 1) for jitter.
     """
 
-    name = updates.CHANNEL
     can_edit = True
     can_show_files = True
     deduplicates = False
@@ -65,8 +67,12 @@ class Telegram:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        self.name = api.channel
         self.status = ChannelStatus(self.name)
+        self.find_api: Callable[[], BotApi | None] = lambda: api
         self._api = api
+        self._is_off = False
+        self._published: BotApi | None = None  # the bot that has its menus
         self._menus = menus or {}
         self._clock = clock
         self._sleep = sleep
@@ -84,22 +90,33 @@ class Telegram:
 
     async def run(self, intake: Intake) -> None:
         """Receive messages until cancelled, whatever fails at Telegram or in the journal."""
-        store = UpdateStore(self._api, self._moves, intake)
         try:
             while True:
-                await self._receive_updates(store, self._webhook_url())
+                api = self.find_api()
+                self._is_off = api is None
+                if api is None:
+                    self._published = None  # it may have been cut off
+                    self.status.state, self.status.detail, self.status.last_ok = "off", "", None
+                    await self._configured()
+                    continue
+                if api is not self._api or self.status.state == "off":
+                    self._api, self.status.state = api, "starting"
+                store = UpdateStore(api, self._moves, intake)
+                while self.find_api() is api:
+                    await self._receive_updates(store, self._webhook_url())
         finally:
             self._webhook = None
             self.status.state = "stopped"
 
     async def _receive_updates(self, store: UpdateStore, url: str | None) -> None:
-        """Receive one way, until agents.json names the other."""
+        """Receive one way, until agents.json names the other, or another bot."""
+        api = self._api
         way: Polling | Webhook = Polling(self._api, store, self._monotonic)
         if url is not None:
             way = self._webhook = Webhook(url, self._api, store, self._reception)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._repeat_rounds, way, store, tasks)
-            while self._webhook_url() == url:
+            while self._webhook_url() == url and self.find_api() is api:
                 await self._configured()
             tasks.cancel_scope.cancel()
         self._webhook = None
@@ -115,15 +132,16 @@ class Telegram:
             except Exception as error:  # noqa: BLE001 - one failing channel must not end the others
                 await self._sleep(self._reception.record_failure(error))
                 continue
-            if self._menus:  # once, alongside the next round: messages do not wait for it
+            if self._published is not self._api:  # alongside the next round: no message waits
+                self._published = self._api
                 tasks.start_soon(command_menu.publish_commands, self._api, self._menus)
-                self._menus = {}
             if way.pause:
                 await self._sleep(way.pause)
 
     @property
     def push_secret(self) -> str | None:
-        return None if self._webhook_url() is None else self._api.push_secret
+        off = self._is_off or self._webhook_url() is None
+        return None if off else self._api.push_secret
 
     async def store_pushed_update(self, raw: bytes) -> str:
         return NOT_READY if self._webhook is None else await self._webhook.store_pushed_update(raw)
@@ -195,6 +213,8 @@ class Telegram:
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
     ) -> Result:
         """Send or edit a message, in the supergroup that replaced its group."""
+        if self._is_off:
+            raise SendError(f"channel {self.name} is off", SendOutcome.NOT_SENT)
         try:
             return await self._write_once(method, part, params, expected)
         except BotApiError as error:

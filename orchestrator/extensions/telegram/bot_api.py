@@ -15,6 +15,7 @@ import anyio
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from orchestrator.agentsfile.channel_kinds import name_secret
 from orchestrator.channel_api import OutboundFile, SendOutcome
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.telegram.bot_errors import (
@@ -23,11 +24,13 @@ from orchestrator.extensions.telegram.bot_errors import (
     Parameters,
     classify_error,
 )
+from orchestrator.settings import TOKEN
 from thinker.http.exchange import SUCCESS, BodyTooLargeError, ConnectError, HttpError, Network
 from thinker.http.origin import parse_address
 from thinker.http.web_client import WebClient
 from thinker.protocol.messages import JsonObject
 
+CHANNEL = "telegram"  # of the bot without an account
 API_URL = "https://api.telegram.org"
 POLL_WAIT = 30  # seconds that the server holds a poll open
 POLL_TIMEOUT = 50.0  # seconds after which a poll is considered hung
@@ -83,7 +86,7 @@ class BotApi:
     """The calls of one bot.
 
     Use as an async context manager. ``bot_id`` is the number that the token
-    begins with. Timeouts are in seconds and limit whole calls.
+    begins with; ``channel`` is that of its account. Timeouts are in seconds and limit whole calls.
 
     Raises:
         ConfigError: the token or the address is malformed.
@@ -95,16 +98,17 @@ class BotApi:
         base_url: str = API_URL,
         *,
         network: Network | None = None,
+        channel: str = CHANNEL,
         poll_timeout: float = POLL_TIMEOUT,
         send_timeout: float = SEND_TIMEOUT,
     ) -> None:
         match = _TOKEN.fullmatch(token.strip())
         if not match:
             raise ConfigError(
-                "TELEGRAM_BOT_TOKEN is not a bot token; copy the token from @BotFather, which looks"
-                " like 123456:ABC-DEF"
+                f"{name_secret(TOKEN, channel)} is not a bot token; copy the token from @BotFather,"
+                " which looks like 123456:ABC-DEF"
             )
-        self.bot_id = match[1]
+        self.bot_id, self.channel = match[1], channel
         self._token = match[0]
         self._poll_timeout = poll_timeout
         self._send_timeout = send_timeout

@@ -14,6 +14,7 @@ import anyio
 import structlog
 from pydantic import JsonValue
 
+from orchestrator.agentsfile.channel_kinds import name_secret
 from orchestrator.channel_api import ChannelStatus, Intake, SendError, SendOutcome
 from orchestrator.channels import formatting
 from orchestrator.extensions.telegram import updates
@@ -21,6 +22,7 @@ from orchestrator.extensions.telegram.bot_api import POLL_WAIT, BotApi, User, We
 from orchestrator.extensions.telegram.bot_errors import BotApiError
 from orchestrator.extensions.telegram.updates import Bot
 from orchestrator.failpoints import failpoint
+from orchestrator.settings import TOKEN
 from thinker.protocol.messages import JsonObject
 
 ANSWER_SECONDS = 5.0  # for answering presses, which takes no longer than a poll may wait
@@ -61,6 +63,7 @@ class UpdateStore:
 
     def __init__(self, api: BotApi, moves: GroupMoves, intake: Intake) -> None:
         self._api = api
+        self._channel = api.channel
         self._moves = moves
         self._intake = intake
         self._bot = Bot(api.bot_id, "")
@@ -73,9 +76,9 @@ class UpdateStore:
             return
         me = await self._api.call_method("getMe", {}, User)
         status.withheld = "" if me.can_read_all_group_messages else PRIVACY_MODE
-        self._moves.add_stored_moves(await self._intake.list_chat_moves(updates.CHANNEL))
-        self.offset = await self._intake.load_offset(updates.CHANNEL, self._api.bot_id)
-        self._bot = Bot(self._api.bot_id, me.username)
+        self._moves.add_stored_moves(await self._intake.list_chat_moves(self._channel))
+        self.offset = await self._intake.load_offset(self._channel, self._api.bot_id)
+        self._bot = Bot(self._api.bot_id, me.username, self._channel)
         self.ready = True
 
     async def store_updates(self, received: list[JsonValue]) -> None:
@@ -87,7 +90,7 @@ class UpdateStore:
         for old, new in filter(None, map(updates.parse_group_move, received)):
             self._moves.add_move(old, new)
         if self._moves.unrecorded:
-            await self._moves.record_moves(self._intake, updates.CHANNEL, self._api.bot_id)
+            await self._moves.record_moves(self._intake, self._channel, self._api.bot_id)
         if received:
             await self._store_messages(received)
 
@@ -137,6 +140,10 @@ QUIET = 1.0  # seconds between polls that a server does not hold open
 MAX_BACKOFF = 60.0  # seconds
 CONFLICT_BACKOFF = 10.0  # seconds; Telegram holds the poll of a stopped daemon for about 30
 LASTING_CONFLICT_SECONDS = 180.0  # a longer conflict is not caused by a restart
+RIVAL = (
+    "another program asks for the messages of this bot, and each gets only some: stop that program,"
+    " or make a bot for this one at @BotFather and put its token into {variable}"
+)
 log = structlog.get_logger()
 
 
@@ -191,17 +198,25 @@ class Reception:
         self._status = status
         self._clock = clock
         self._chance = chance
+        self._variable = name_secret(TOKEN, status.name)
         self._failures = 0
         self._conflict_since: float | None = None
+        self._rival_at: float | None = None  # last conflict that no restart explains
+        self._rival_conflicts = 0
 
     def record_answer(self, problem: str = "") -> None:
         """Note that Telegram answered; ``problem`` says why updates still do not arrive.
 
         The daemon still counts as ready: a load balancer that dropped it would keep updates away.
         """
-        self._failures, self._conflict_since = 0, None
-        self._status.last_ok = self._clock()
-        if problem or self._status.state != "ok":
+        now = self._clock()
+        self._failures, self._status.last_ok = 0, now
+        if self._rival_at is not None and now - self._rival_at < LASTING_CONFLICT_SECONDS:
+            # Two programs take turns: each is answered now and then.
+            self._set_status(*self._describe_conflict(now))
+            return
+        self._conflict_since, self._rival_at, self._rival_conflicts = None, None, 0
+        if problem or (self._status.state, self._status.detail) != ("ok", ""):
             self.report_problem(problem)
 
     def report_problem(self, problem: str) -> None:
@@ -216,26 +231,31 @@ class Reception:
         if not isinstance(error, SendError):
             detail = describe_store_failure(error)
         elif isinstance(error, BotApiError) and error.is_conflict:
-            state, detail = self._describe_conflict()
+            state, detail = self._record_conflict()
             delay *= CONFLICT_BACKOFF / 2
         elif isinstance(error, BotApiError) and error.is_token_refused:
-            detail = "token refused; copy it from @BotFather to TELEGRAM_BOT_TOKEN and restart"
+            detail = f"token refused; copy it from @BotFather to {self._variable} in keys.env"
             delay = MAX_BACKOFF
         self._set_status(state, detail)
         if isinstance(error, SendError) and error.retry_after:
             return error.retry_after
         return min(MAX_BACKOFF, delay * (1 + self._chance() / 2))
 
-    def _describe_conflict(self) -> tuple[str, str]:
-        """Return the channel's state and detail while another program polls the bot."""
+    def _record_conflict(self) -> tuple[str, str]:
         now = self._clock()
         if self._conflict_since is None:
             self._conflict_since = now
-        lasting = now - self._conflict_since >= LASTING_CONFLICT_SECONDS
-        return (
-            "degraded" if lasting else self._status.state,
-            "another program polls this bot; stop it, or use another bot on this machine",
-        )
+        if self._status.last_ok is not None:  # else it may be the poll of a daemon that has ended
+            self._rival_at = now
+            self._rival_conflicts += 1
+        return self._describe_conflict(now)
+
+    def _describe_conflict(self, now: float) -> tuple[str, str]:
+        """Return the channel's state and detail while another program polls the bot."""
+        began = now if self._conflict_since is None else self._conflict_since
+        certain = self._rival_conflicts > 1 or now - began >= LASTING_CONFLICT_SECONDS
+        state = "degraded" if certain else self._status.state
+        return state, RIVAL.format(variable=self._variable)
 
     def _set_status(self, state: str, detail: str) -> None:
         if detail and (state, detail) != (self._status.state, self._status.detail):

@@ -1,84 +1,101 @@
-"""Check the bot's token, and the address to which Telegram pushes updates."""
+"""Check the bots' tokens, and the addresses to which Telegram pushes updates."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile.channel_accounts import (
+    list_account_channels,
+    list_other_accounts,
+    release_default,
+)
+from orchestrator.agentsfile.channel_kinds import name_secret, split_account
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.missing_extensions import explain_entry_extension
 from orchestrator.agentsfile.problems import describe_key_place
 from orchestrator.extension import Finding
 from orchestrator.extensions.telegram.telegram_settings import TelegramChannel
+from orchestrator.keys_file import load_environment
 from orchestrator.settings import TOKEN, Settings
 
 API_URL = "TELEGRAM_API_URL"
 TELEGRAM = "api.telegram.org"
 PORTS = (443, 80, 88, 8443)  # Bot API, setWebhook
 CHANNEL = "telegram"
-PLACE = ("channels", CHANNEL, "webhook")
 
 
 def check_telegram(
     draft: Draft, environ: Mapping[str, str] | None, home: Path | None = None
 ) -> None:
-    """Close the channel if Telegram cannot push to its address; warn about a bot without messages.
+    """Close bots to whose address Telegram cannot push; warn about bots without messages.
 
-    ``environ`` has the token and the Bot API server; a custom server accepts any address. None
+    ``environ`` has the tokens and the Bot API server; a custom server accepts any address. None
     skips the checks that need it.
     """
-    _check_webhook(draft, environ)
-    if environ is not None and draft.channels.is_on(CHANNEL):
-        _check_token(draft, environ, home)
+    if environ is not None:
+        release_default(draft, CHANNEL, usable=bool(environ.get(TOKEN)))
+    for name in list_account_channels(draft, CHANNEL):
+        _check_webhook(draft, name, environ)
+        if environ is not None and draft.channels.is_on(name):
+            _check_token(draft, name, environ, home)
 
 
 def list_telegram_findings(settings: Settings, file: AgentsFile) -> Iterator[Finding]:
-    """Report a bot that is on but has no token, while no daemon runs."""
-    if settings.telegram_bot_token is None and file.channels.get_settings(TelegramChannel).enabled:
-        bound = any(binding.channel == CHANNEL for binding in file.bindings)
-        text = f"off: {TOKEN} is not set"
-        yield Finding(f"channel {CHANNEL}", text, "warning" if bound else "ok")
+    """Report each bot that is on but has no token, while no daemon runs."""
+    environ = load_environment(settings.home, os.environ)
+    bound = {binding.channel for binding in file.bindings}
+    for name, section in file.channels.list_chat_channels().items():
+        variable = name_secret(TOKEN, name)
+        if isinstance(section, TelegramChannel) and section.enabled and not environ.get(variable):
+            text = f"off: {variable} is not set"
+            yield Finding(f"channel {name}", text, "warning" if name in bound else "ok")
 
 
-def _check_webhook(draft: Draft, environ: Mapping[str, str] | None) -> None:
-    url = draft.channels.get_settings(TelegramChannel).webhook_url
+def _check_webhook(draft: Draft, name: str, environ: Mapping[str, str] | None) -> None:
+    section, place = draft.channels.list_chat_channels()[name], ("channels", name, "webhook")
+    url = section.webhook_url if isinstance(section, TelegramChannel) else None
     if url is None:
         return
     problem = None if environ is None or _has_own_server(environ) else _check_webhook_url(url)
     if problem is not None:
-        draft.add_error((*PLACE, "url"), f"channel 'telegram': {problem}")
-        draft.close_channel(CHANNEL)
+        draft.add_error((*place, "url"), f"channel '{name}': {problem}")
+        draft.close_channel(name)
     elif missing := explain_entry_extension("channels", "api"):
         draft.add_warning(
-            PLACE,
+            place,
             "Telegram is off: channels.api, which receives its updates,"
             f' {missing}, or remove "webhook"',
         )
     elif not draft.channels.is_on("api"):
         draft.add_warning(
-            PLACE,
+            place,
             "Telegram is off: channels.api, which receives its updates, is"
             ' off; set "enabled": true there, or remove "webhook"',
         )
 
 
-def _check_token(draft: Draft, environ: Mapping[str, str], home: Path | None) -> None:
-    """Warn about bindings without a token, and of a token without bindings."""
-    bound = [number for number, item in draft.bindings.items() if item.channel == CHANNEL]
-    if bound and not environ.get(TOKEN):
+def _check_token(draft: Draft, name: str, environ: Mapping[str, str], home: Path | None) -> None:
+    """Warn about bindings without a token, accounts without one, and a token without bindings."""
+    bound = [number for number, item in draft.bindings.items() if item.channel == name]
+    variable, (_, account) = name_secret(TOKEN, name), split_account(name)
+    title = f"Telegram ({name})" if account else "Telegram"
+    if (bound or account) and not environ.get(variable):
         draft.add_warning(
-            ("bindings", bound[0]),
-            f"Telegram is off: {TOKEN} is not set;"
-            f" {describe_key_place(TOKEN, home)} and restart the daemon",
+            ("bindings", bound[0]) if bound else ("channels", name),
+            f"{title} is off: {variable} is not set; {describe_key_place(variable, home)}"
+            f" and restart the daemon{list_other_accounts(draft, name)}",
         )
     value = draft.document.value  # a fallback that is left out has its own message
     fallback = isinstance(value, dict) and value.get("fallbackAgentId")
-    if environ.get(TOKEN) and not bound and not fallback:
+    if environ.get(variable) and not bound and not fallback:
+        named = f'"account": "{account}", ' if account else ""
         draft.add_warning(
             ("bindings",),
-            f"{TOKEN} is set, but no binding leads from Telegram to an agent, so every message is"
-            ' refused; add { "channel": "telegram", "chatId": "*", "agentId": "…" }',
+            f"{variable} is set, but no binding leads from {title} to an agent, so every message is"
+            f' refused; add {{ "channel": "telegram", {named}"chatId": "*", "agentId": "…" }}',
         )
 
 

@@ -12,6 +12,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from orchestrator.channel_api import ChannelStatus
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.web.app import RETRY, read_body
 from orchestrator.web.error_response import ApiProblem
@@ -22,6 +23,8 @@ from orchestrator.web.request_limits import WINDOW, WrongTokens
 @runtime_checkable
 class PushTarget(Protocol):
     """A channel whose platform may push its updates to the daemon, one in each request."""
+
+    status: ChannelStatus
 
     @property
     def push_secret(self) -> str | None:
@@ -34,7 +37,6 @@ class PushTarget(Protocol):
         """
 
 
-CHANNEL = "telegram"
 SECRET = "x-telegram-bot-api-secret-token"  # noqa: S105 - a header's name
 MAX_BODY = 2 * 1024 * 1024  # bytes; Telegram's own updates have some KB
 BODY_TIMEOUT = 10.0  # seconds for a body to arrive
@@ -43,7 +45,7 @@ log = structlog.get_logger()
 
 @dataclass
 class TelegramEndpoint:
-    """The endpoint to which the proxy forwards Telegram."""
+    """The endpoint to which the proxy forwards Telegram; its secret tells which bot is meant."""
 
     daemon: DaemonOperations
     _wrong: WrongTokens = field(default_factory=lambda: WrongTokens(what="secrets of Telegram"))
@@ -51,20 +53,27 @@ class TelegramEndpoint:
 
     async def receive_update(self, request: Request) -> Response:
         """Answer 200 for an update that is stored, or never can be."""
-        channel = self.daemon.adapters.get(CHANNEL)
-        if not isinstance(channel, PushTarget) or channel.push_secret is None:
+        bots = {
+            one.push_secret: one
+            for one in self.daemon.adapters.values()
+            if isinstance(one, PushTarget) and one.push_secret is not None
+        }
+        if not bots:
             message = "channels.telegram.webhook is not in use"
             return Refusal(ApiProblem(HTTPStatus.NOT_FOUND, message), close=True)
-        shown = request.headers.get(SECRET, "")
-        if not hmac.compare_digest(shown.encode(), channel.push_secret.encode()):
-            channel.status.refused += 1
+        shown = request.headers.get(SECRET, "").encode()
+        same = [hmac.compare_digest(shown, secret.encode()) for secret in bots]  # of each one
+        if not any(same):
+            for bot in bots.values():
+                bot.status.refused += 1
             return Refusal(self._refuse_secret(), close=True)  # do not wait for a stranger's body
+        channel = list(bots.values())[same.index(True)]
         try:
             raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
-        except ApiProblem as problem:
-            if problem.status is not HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        except ApiProblem as refused:
+            if refused.status is not HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 raise
-            log.warning("telegram_update_unreadable", problem=str(problem))
+            log.warning("telegram_update_unreadable", problem=str(refused))
             return JSONResponse({})  # otherwise Telegram would send nothing newer
         problem = await channel.store_pushed_update(raw)
         if problem:

@@ -23,7 +23,7 @@ class TelegramChannel(ChatChannel):
     title: ClassVar[str] = "Telegram"
 
     enabled: bool = True
-    """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN)."""
+    """Whether the channel runs (it also needs TELEGRAM_BOT_TOKEN, and each account its own)."""
     webhook: WebhookSettings | None = None
     """Lets Telegram push updates; without it the daemon asks for them, and needs no address."""
     allowlist: tuple[NumericId, ...] = ()

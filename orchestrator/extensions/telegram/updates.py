@@ -8,10 +8,9 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from orchestrator.channel_api import PRESS, InboundMessage
 from orchestrator.extensions.telegram import media
-from orchestrator.extensions.telegram.bot_api import User
+from orchestrator.extensions.telegram.bot_api import CHANNEL, User
 from orchestrator.extensions.telegram.bot_errors import BotResult
 
-CHANNEL = "telegram"
 KINDS = ("message", "edited_message", "callback_query")
 PRESSED = "press:"  # prefix of a press's message id, before Telegram's id
 MAX_TEXT = 100_000  # characters; Telegram allows 4096, other servers have no limit
@@ -99,6 +98,7 @@ class Bot:
 
     id: str
     username: str
+    channel: str = CHANNEL
 
 
 def parse_update_number(update: JsonValue) -> int | None:
@@ -126,7 +126,7 @@ def parse_group_move(update: JsonValue) -> tuple[str, str] | None:
 def parse_inbound_message(update: JsonValue, number: int, bot: Bot) -> InboundMessage:
     """Parse the message in ``update``; ``skip`` says why no agent should see it."""
     fields = update if isinstance(update, dict) else {}
-    unseen = InboundMessage(CHANNEL, bot.id, "", f"u{number}", "", update_id=number)
+    unseen = InboundMessage(bot.channel, bot.id, "", f"u{number}", "", update_id=number)
     kinds = [name for name in KINDS if name in fields]
     if not kinds:
         return replace(unseen, kind="other", skip="not a message")

@@ -17,6 +17,7 @@ from orchestrator.control.protocol import (
     ChatExchange,
     ChatOutcome,
     ChatScene,
+    name_model,
 )
 from orchestrator.extensions.terminal.answer_stream import AnswerStream
 from orchestrator.extensions.terminal.markdown_lines import MarkdownLines
@@ -73,7 +74,7 @@ class Transcript:
     def open(self, scene: ChatScene) -> None:
         """Print who answers, how to leave, and the last messages."""
         self.scene = scene
-        model = f"{scene.provider} {scene.model}".strip() or "not started"
+        model = name_model(scene.provider, scene.model) or "not started"
         head = make_printable(f"{scene.agent_id} ({model}) in {self._place}")
         self._print_part(Text(head, style="bold"))
         self._print_part(Text(HOW_TO, style=DIM))

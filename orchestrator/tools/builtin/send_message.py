@@ -1,5 +1,6 @@
 """send_message and send_telegram: send a message before the reply."""
 
+from orchestrator.agentsfile.channel_kinds import split_account
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, sessions
 from orchestrator.journal.turns.outbox import Address, OutboxPart
@@ -11,6 +12,7 @@ from orchestrator.tools.builtin.host_tool import (
 )
 from thinker.protocol.messages import JsonObject
 
+TELEGRAM = "telegram"
 MAX_MESSAGES = 5  # messages of a turn and its subagents, besides replies
 PROPERTIES = {"message": "", "chat_id": "Default: the current chat."}
 
@@ -32,7 +34,9 @@ def send_message(db: Database, context: ToolContext, arguments: JsonObject) -> s
     keywords="send, message, messages, telegram, notify, let know, text me, tell them",
 )
 def send_telegram(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    return _queue_message(db, context, arguments, "telegram")
+    here = context.address.channel
+    channel = here if split_account(here)[0] == TELEGRAM else TELEGRAM
+    return _queue_message(db, context, arguments, channel)
 
 
 def _queue_message(db: Database, context: ToolContext, arguments: JsonObject, channel: str) -> str:

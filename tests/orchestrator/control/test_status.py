@@ -10,7 +10,7 @@ from fakes.channel import FakeChannel
 from fakes.journal import store_in
 
 from orchestrator.channel_api import ChannelStatus
-from orchestrator.control import status
+from orchestrator.control import protocol, status
 from orchestrator.control.protocol import AgentReport, ToolServerReport
 from orchestrator.journal.db import liveness
 from orchestrator.outbound.flood_control import BOT, Hold
@@ -132,3 +132,10 @@ async def test_channel_that_never_polled_is_judged_by_its_state(
     chats.status = ChannelStatus("telegram", state)
     assert (await status.check_health(store, [chats], 0.0, admitting=True)).ready is ready
     store.close()
+
+
+def test_model_with_the_name_of_its_provider_is_named_once() -> None:
+    """The demo model is no "demo demo"."""
+    assert protocol.name_model("demo", "demo") == "demo"
+    assert protocol.name_model("groq", "qwen3") == "groq qwen3"
+    assert protocol.name_model("", "") == ""

@@ -2,17 +2,20 @@
 
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
 from fakes.installed_extensions import install_extensions
 from fakes.time_limit import time_limit
 
+from orchestrator.agentsfile import parse_agents_file
 from orchestrator.agentsfile.channel_kinds import ChannelKind
+from orchestrator.channel_api import Adapter
 from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.configuration import Configuration
-from orchestrator.daemon.channels import keep_processes
+from orchestrator.daemon.channels import ChannelSet, keep_processes
 from orchestrator.extension import DaemonView
 from orchestrator.installed import MANIFEST
 from orchestrator.processes.child_process import Program, SpawnedChild
@@ -89,4 +92,63 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(
                 await anyio.lowlevel.checkpoint()
         assert started == ["first", "second"]
         assert channel.status.state == "degraded"
+        tasks.cancel_scope.cancel()
+
+
+async def test_account_that_is_added_later_is_a_channel_with_secrets_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process gets them by the names that the chat system's package knows."""
+    nothing: Any = None
+    (tmp_path / MANIFEST).write_text(KIND.model_dump_json())
+    install_extensions(monkeypatch, channels={"dove": tmp_path})
+    environ = {"COO_TOKEN": "first", "COO_TOKEN_WORK": "second"}
+    current = [parse_agents_file(FILE.encode(), environ=environ).file]
+    started: dict[str, str] = {}
+
+    async def spawn(program: Program) -> SpawnedChild:
+        started[program.name] = program.env["COO_TOKEN"]
+        assert "COO_TOKEN_WORK" not in program.env
+        return MemoryProcess(program.name, serve, 1)
+
+    machine: Any = SimpleNamespace(
+        monotonic=lambda: 0.0, draw_fraction=lambda: 0.0, spawn_channel=spawn
+    )
+    sent: list[Adapter] = []
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        view = DaemonView(
+            settings=Settings(home=tmp_path),
+            environ=environ,
+            store=nothing,
+            machine=machine,
+            configuration=nothing,
+            adapters={},
+            stack=stack,
+            tasks=tasks,
+            stopping=anyio.Event(),
+        )
+        view.get_agents_file = lambda: current[0]
+        view.configuration = cast("Any", SimpleNamespace(wait_for_change=anyio.sleep_forever))
+        view.delivery = cast(
+            "Any", SimpleNamespace(add_channel=sent.append, run=lambda _: anyio.sleep_forever())
+        )
+        view.intake = nothing
+        channels = ChannelSet(view)
+        await channels.make_channels()
+        channels.keep_processes()
+        assert set(view.adapters) == {"console", "dove"}
+        file = FILE.replace("{}", '{"accounts": {"work": {}}}')
+        current[0] = parse_agents_file(file.encode(), environ=environ).file
+        channels.add_accounts()
+        channels.add_accounts()
+        assert set(view.adapters) == {"console", "dove", "dove@work"}
+        assert [adapter.name for adapter in sent] == ["dove@work"]
+        with time_limit():
+            while len(started) < 2:
+                await anyio.lowlevel.checkpoint()
+        assert started == {"channel dove": "first", "channel dove@work": "second"}
+        view.stopping.set()
+        current[0] = parse_agents_file(file.replace("work", "late").encode()).file
+        channels.add_accounts()
+        assert "dove@late" not in view.adapters
         tasks.cancel_scope.cancel()

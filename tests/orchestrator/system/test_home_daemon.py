@@ -51,6 +51,21 @@ def test_process_that_does_not_end_in_time_is_left_running() -> None:
     assert terminate_process(process.pid, 0)
 
 
+def test_process_that_cannot_be_signalled_from_here_is_told() -> None:
+    """0 is the number of one in another PID namespace, of which no kernel gives a descriptor."""
+    assert terminate_process(0, 0) is None
+
+
+def test_number_of_another_pid_namespace_is_not_taken(tmp_path: Path) -> None:
+    """Here it is that of a stranger, or of nobody."""
+    settings = Settings(home=tmp_path)
+    with hold_lock(settings):
+        settings.paths.lock.write_text("1 pid:[1]\n")
+        assert find_daemon_pid(settings) == 0
+        settings.paths.lock.write_text(f"{PID}\n")  # as an older version writes
+        assert find_daemon_pid(settings) == PID
+
+
 def systemd(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str, group: str) -> Path:
     """A systemctl that gives this answer, and processes of which one is in this group."""
     program = folder / "systemctl"

@@ -7,7 +7,7 @@ import typer
 
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import Home, load_settings
-from orchestrator.cli.output import make_printable
+from orchestrator.cli.output import format_count, make_printable
 from orchestrator.extensions.backups.restore import restore_backup
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.system.start_block import format_home_option
@@ -26,7 +26,7 @@ def restore(
 ) -> None:
     """Make a home from a backup, after checking all of it.
 
-    A backup of an older version is upgraded. The daemon must be stopped. A home that is in use is
+    A backup of an older version is upgraded. A home that is in use is
     refused unless --replace moves it aside. The exit code is 75 if a daemon runs.
     """
     settings = load_settings(home)
@@ -48,6 +48,10 @@ def restore(
         typer.echo(f"keys      taken over from the old home: {', '.join(report.keys)}")
     elif not manifest.keys:
         typer.echo("keys      not in the backup; set them again before the start")
+    if report.waiting:
+        calls = format_count(report.waiting, "call")
+        typer.echo(f"waiting   {calls} for a decision, asked again in the chat or by:")
+        typer.echo("          orchestrator approvals list")
     typer.echo("Messages received after the backup are lost; Telegram does not repeat them.")
     option = format_home_option(str(report.home))
     typer.echo(f"Next: orchestrator check{option}, then orchestrator run{option}")

@@ -1,20 +1,26 @@
 """``orchestrator api``: the token of the OpenAI-compatible endpoints."""
 
+import time
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from orchestrator.agentsfile import AgentsFileError, Channels, load_agents_file
-from orchestrator.cli.client import send_order
+from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
+from orchestrator.control.protocol import STATUS, StatusReport
 from orchestrator.errors import NotRunningError
+from orchestrator.extensions.http_api.api_service import OFF
 from orchestrator.extensions.http_api.api_settings import ApiSettings
 from orchestrator.extensions.http_api.http_api_part import API_REFRESH
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.settings import Settings
+
+OPENS_WITHIN = 5.0  # seconds
+PAUSE = 0.1  # seconds between two looks
 
 app = make_command_group("api")
 
@@ -41,9 +47,26 @@ def token(
         )
     else:
         typer.echo(file.make_token())
-        typer.echo(f"The token is not shown again. {_describe_address(settings)}", err=True)
+    place = _describe_address(settings)
     with suppress(NotRunningError):  # the daemon reads the file when it starts
         send_order(settings, API_REFRESH, None)
+        place = place if revoke else _find_address(settings) or place
+    if not revoke:
+        typer.echo(f"The token is not shown again. {place}", err=True)
+
+
+def _find_address(settings: Settings) -> str:
+    """Describe where the running daemon listens, which its own environment may decide."""
+    end = time.monotonic() + OPENS_WITHIN
+    while True:
+        channels = ask_daemon(settings, STATUS, None, StatusReport).channels
+        detail = next((channel.detail for channel in channels if channel.name == "api"), "")
+        if detail != OFF or time.monotonic() > end:
+            break
+        time.sleep(PAUSE)
+    if detail.startswith("http"):
+        return f"The endpoints are at {detail} while the daemon runs."
+    return "" if detail in ("", OFF) else f"The endpoints are not open: {detail}."
 
 
 def _describe_address(settings: Settings) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import structlog
 
+from orchestrator.extensions.page.page_checks import DEAF
 from orchestrator.extensions.page.page_wire import (
     ENTRANCE_VARIABLE,
     FD_VARIABLE,
@@ -228,7 +229,7 @@ def _bind_listener(place: int | Path) -> socket.socket:
 def _describe_bind_error(place: int | Path, error: OSError) -> str:
     if isinstance(place, int):
         return (
-            f"the page cannot listen on port {place}: {error.strerror}; end the program that has"
+            f"{DEAF} on port {place}: {error.strerror}; end the program that has"
             " it, or set channels.web.port in agents.json"
         )
-    return f"the page cannot listen on {place}: {error.strerror or error}; fix its folder"
+    return f"{DEAF} on {place}: {error.strerror or error}; fix its folder"

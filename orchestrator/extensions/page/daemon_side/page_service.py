@@ -97,6 +97,8 @@ class PageService(Part):
         return LogLines(lines=await run_off_loop(read_tail, self.daemon.settings.paths.log))
 
     def list_hints(self) -> Iterable[str]:
+        if self.process.problem:
+            yield self.process.problem
         for problem in self._screens.problems.values():
             yield f"{problem}; see: orchestrator logs"
 

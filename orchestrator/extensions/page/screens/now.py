@@ -6,7 +6,13 @@ from typing import NamedTuple
 import htpy as h
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentReport, BudgetUse, RecentTurn, StatusReport
+from orchestrator.control.protocol import (
+    AgentReport,
+    BudgetUse,
+    RecentTurn,
+    StatusReport,
+    name_model,
+)
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
@@ -189,7 +195,7 @@ def _render_agent_row(
     label = "Resume" if order == protocol.AGENT_RESUME else "Pause"
     return (
         [h.span(class_="soft")["└ "] if agent.parent else None, h.b[agent.agent_id]],
-        f"{agent.provider} {agent.model}".strip(),
+        name_model(agent.provider, agent.model),
         [
             figures.render_state(state),
             h.div(class_="soft")[reason] if reason else None,

@@ -81,7 +81,7 @@ def explain_route(
     moved = load_moved_chats(settings)
     loaded = load_agents_file(settings.find_agents_file(), load_environment(settings), moved)
     file = loaded.file
-    known = list_channel_names()
+    known = list(dict.fromkeys((*list_channel_names(), *file.channels.list_sections())))
     if chat.channel not in known:
         hint = suggest_name(chat.channel, known, f"there are {', '.join(known)}")
         raise UnknownNameError(f"unknown channel {chat.channel!r}{hint}")

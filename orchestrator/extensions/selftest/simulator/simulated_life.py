@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from orchestrator.daemon.life import Daemon
 from orchestrator.errors import JournalError
+from orchestrator.extensions.selftest.crash.world import TOKEN
 from orchestrator.extensions.selftest.simulator.history_plan import PlannedEvent
 from orchestrator.extensions.selftest.simulator.lossy_disk import LossyDisk
 from orchestrator.extensions.selftest.simulator.simulated_home import SimulatedHome
@@ -64,7 +65,9 @@ class SimulatedLife:
             tasks.start_soon(self._play_events, tasks)
             tasks.start_soon(self._stop_when_settled, store)
             tasks.start_soon(self.world.platform.deliver_late_edits)
-            daemon = Daemon(self.settings, {"TZ": "UTC"}, store, self.machine)
+            daemon = Daemon(
+                self.settings, {"TZ": "UTC", "TELEGRAM_BOT_TOKEN": TOKEN}, store, self.machine
+            )
             tasks.start_soon(self._admit_strangers, store, daemon)
             try:
                 await daemon.run()

@@ -12,7 +12,6 @@ from orchestrator.extensions.selftest.crash import evidence, invariants, recover
 from orchestrator.extensions.selftest.crash.evidence import Death, Evidence, StepRow
 from orchestrator.extensions.selftest.crash.invariants import Violation
 from orchestrator.extensions.selftest.crash.scenario import SERVER
-from orchestrator.extensions.selftest.crash.world import TOKEN
 from orchestrator.extensions.selftest.simulator.history_plan import HistoryPlan
 from orchestrator.extensions.selftest.simulator.lossy_disk import LossyDisk
 from orchestrator.extensions.selftest.simulator.simulated_home import SimulatedHome
@@ -41,7 +40,7 @@ class Simulation:
         self._course = course
         self._home = home
         self._settings = Settings.model_validate(
-            {"home": home, "TELEGRAM_BOT_TOKEN": TOKEN, "drain_seconds": 5, "fast_tasks": True}
+            {"home": home, "drain_seconds": 5, "fast_tasks": True}
         )
         self._journal = self._settings.paths.journal
         self._world = SimulatedWorld(course.build_scenario(), course.make_random("platform"))

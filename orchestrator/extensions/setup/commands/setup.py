@@ -30,10 +30,10 @@ from orchestrator.extensions.setup.first_answer import (
     reload_daemon,
 )
 from orchestrator.extensions.setup.interview import (
-    TOKEN,
     ExistingSetup,
     GivenAnswers,
     Interview,
+    find_account_of,
     parse_allowed_ids,
 )
 from orchestrator.extensions.setup.proposal import (
@@ -69,8 +69,8 @@ def setup(
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, groq, ollama, demo and others, the address of an"
-            " OpenAI-compatible API, or local (--local), a small model to download."
+            help="anthropic, openai, groq, demo and others, an OpenAI-compatible address, or"
+            " local (--local), a small model to download."
         ),
     ] = "",
     key_from: Annotated[
@@ -79,7 +79,10 @@ def setup(
     model: Annotated[str, typer.Option(help="The provider's name for the model.")] = "",
     agent: Annotated[str, typer.Option(help="Agent to set up (default: the first one).")] = "",
     telegram_token_from: Annotated[
-        str, typer.Option(help='Variable that holds the token; "-" reads stdin.')
+        str,
+        typer.Option(
+            help='Variable with the token; TELEGRAM_BOT_TOKEN_NAME adds a bot; "-" reads stdin.'
+        ),
     ] = "",
     allow: Annotated[
         list[str] | None,
@@ -92,9 +95,9 @@ def setup(
 ) -> None:
     """Set up keys, a model and a bot, and get a first answer.
 
-    Asks for what is missing and tries it immediately. Keys go to keys.env, the rest to agents.json,
-    which keeps what you wrote. Without a terminal, give options; a key is never an argument, which
-    others could read. The exit code is 1 if no answer came.
+    Asks for what is missing and tries it. Keys go to keys.env, the rest to agents.json,
+    which keeps what you wrote. Without a terminal, give options; others could
+    read a key in an argument. The exit code is 1 if no answer came.
     """
     settings = load_settings(home)
     require_owner(settings.home)
@@ -105,6 +108,7 @@ def setup(
         agent=agent,
         token=_read_secret(telegram_token_from, "--telegram-token-from"),
         allow=parse_allowed_ids(",".join(allow or ())),
+        account=find_account_of(telegram_token_from),
     )
     path = _find_agents_file(settings)
     stored = keys_file.read_keys(settings.home, {}).values
@@ -216,14 +220,11 @@ def _show_first_answer(settings: Settings, path: Path, wishes: SetupChoices) -> 
     status = anyio.run(fetch_daemon_status, settings)
     if status is None:
         typer.echo("\nStarting a daemon for a first answer …")
-    elif Path(status.config_file) != path:
-        typer.echo(f"\nThe running daemon does not use {path}, so it cannot answer now.")
+    elif not _reload_daemon(settings, path):
         return False
-    else:
-        anyio.run(reload_daemon, settings)
     typer.echo(f"\nyou: {QUESTION}\n(an answer may take up to {ANSWERS_WITHIN:g} s)")
     try:
-        outcome = anyio.run(get_first_answer, settings, wishes.agent_id)
+        outcome = anyio.run(get_first_answer, settings, wishes.agent_id, _show_problem)
     except OrchestratorError as error:
         typer.echo(make_printable(str(error)), err=True)
         return False
@@ -232,6 +233,29 @@ def _show_first_answer(settings: Settings, path: Path, wishes: SetupChoices) -> 
     if outcome.state != ANSWERED:
         typer.echo(make_printable(outcome.error or outcome.state), err=True)
     return outcome.state == ANSWERED
+
+
+def _reload_daemon(settings: Settings, path: Path) -> bool:
+    """Let the running daemon adopt the file; return whether it did."""
+    report = anyio.run(reload_daemon, settings)
+    status = anyio.run(fetch_daemon_status, settings)
+    if status is None or Path(status.config_file) != path:
+        used = "ended" if status is None else f"uses {status.config_file}, not {path}"
+        typer.echo(
+            f"\nThe running daemon {used}, so there is no first answer now. Stop it with:"
+            " orchestrator stop, then start it again without --config and ORCHESTRATOR_CONFIG."
+        )
+        return False
+    if not report.applied:
+        typer.echo(make_printable("\n".join(map(str, report.problems))), err=True)
+        typer.echo("\nThe running daemon refused the files; correct them, they are live then.")
+        return False
+    typer.echo("\nThe running daemon has taken over the files.")
+    return True
+
+
+def _show_problem(text: str) -> None:
+    typer.echo(make_printable(text))
 
 
 def _show_next_steps(
@@ -244,12 +268,10 @@ def _show_next_steps(
         lines[f"orchestrator run{option}"] = "start the daemon; Ctrl-C ends it"
     elif Path(status.config_file) != _find_agents_file(settings):
         lines["restart the daemon"] = f"it uses {status.config_file}"
-    elif TOKEN in interview.values:
-        lines["restart the daemon"] = "it reads a bot's token only at its start"
-    lines[f"orchestrator chat {wishes.agent_id}{option}"] = "talk to it, in a second terminal"
+    lines[f"orchestrator chat {wishes.agent_id}{option}"] = "talk to it, in another terminal"
     if interview.bot:
         lines[f"https://t.me/{interview.bot}"] = "write to the bot"
-    if interview.bot and find_access(text) == PAIRING:
+    if interview.bot and find_access(text, wishes.bot_account) == PAIRING:
         lines[f"orchestrator pair approve CODE{option}"] = "let a chat in, by the bot's answer"
     lines[f"orchestrator status{option}"] = "see what runs and what is wrong"
     column = max(map(len, lines)) + 2

@@ -117,8 +117,19 @@ def test_taken_port_of_the_page_is_a_problem_once_it_is_on(tmp_path: Path) -> No
         agent = {"agentId": "work", "llmProvider": "demo"}
         file = validate_file({"agents": [agent], "channels": {"web": {"port": port}}})
         settings = Settings(home=tmp_path)
-        told = [one.text for one in list_page_findings(settings, file, running=False)]
-        assert not any(text.startswith(f"port {port}: ") for text in told)
+        (off,) = list_page_findings(settings, file, running=True)
+        assert off.verdict == "warning"
+        assert off.text.startswith(f"orchestrator dashboard cannot open it: port {port}: ")
         settings.paths.page_on.touch()
         told = [one.text for one in list_page_findings(settings, file, running=False)]
         assert any(text.startswith(f"port {port}: ") for text in told)
+
+
+def test_page_of_another_daemon_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    """The running daemon says that it cannot listen."""
+    file = validate_file({"agents": [AGENT]})
+    settings = Settings(home=tmp_path)
+    settings.paths.page_on.touch()
+    hints = ("another hint", "the page cannot listen on port 8485: Address already in use; end it")
+    (found,) = list_page_findings(settings, file, running=True, hints=hints)
+    assert (found.verdict, found.text) == ("problem", hints[1])

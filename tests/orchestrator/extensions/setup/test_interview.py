@@ -14,6 +14,7 @@ from orchestrator.extensions.setup.interview import (
     ExistingSetup,
     GivenAnswers,
     Interview,
+    find_account_of,
     parse_allowed_ids,
 )
 from orchestrator.extensions.setup.proposal import SetupChoices
@@ -115,3 +116,23 @@ async def test_address_of_a_resource_is_asked_for_and_its_deployment_tried() -> 
     assert stored == {"AZURE_OPENAI_API_KEY": "azure-key"}
     assert listed.headers["api-key"] == asked.headers["api-key"] == "azure-key"
     assert asked.path == "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21"
+
+
+async def test_second_bot_is_offered_where_there_is_a_first_one() -> None:
+    """By the name of its account; its token is another variable."""
+    other = f"654321:{'d' * 35}"
+    text = '{"agents": [{"agentId": "a", "llmProvider": "demo"}]}'
+    async with BotApiServer(other, "work_bot") as bot:
+        before = ExistingSetup(text, {"TELEGRAM_BOT_TOKEN": TOKEN}, {}, bot.url)
+        typed = ("My Work", "work", other, "")
+        wishes, stored = await answered(GivenAnswers(provider="demo"), before, *typed)
+    assert (wishes.telegram, wishes.bot_account, wishes.agent_id) == (True, "work", "a")
+    assert stored == {"TELEGRAM_BOT_TOKEN_WORK": other}
+
+
+def test_variable_of_a_token_names_its_account() -> None:
+    """As in keys.env."""
+    assert find_account_of("TELEGRAM_BOT_TOKEN_MY_TEAM") == "my_team"
+    assert [find_account_of(name) for name in ("TELEGRAM_BOT_TOKEN", "MINE", "-", "")] == [""] * 4
+    with pytest.raises(OrchestratorError, match="must be 1 to 32"):
+        find_account_of("TELEGRAM_BOT_TOKEN__")

@@ -106,3 +106,29 @@ def test_file_that_is_no_object_is_refused() -> None:
     """And not overwritten."""
     with pytest.raises(ConfigError, match="correct it"):
         propose_text("[]", GROQ)
+
+
+def test_second_bot_is_an_account_with_a_binding() -> None:
+    """The first one and its allow-list stay; a second run changes nothing."""
+    wishes = SetupChoices(
+        "work", find_account("demo"), "", telegram=True, allow=("8",), bot_account="work"
+    )
+    with_fallback = MINE.replace('"channels"', '"fallbackAgentId": "home",\n    "channels"')
+    for before in (MINE, with_fallback, MINE.replace(', "allowlist": [7]', "")):
+        text = propose_text(before, wishes)
+        assert propose_text(text, wishes) == text
+        value, old = json.loads(text), json.loads(before)
+        telegram = value["channels"]["telegram"]
+        account = telegram.pop("accounts")["work"]
+        assert account == {"access": "allowlist", "allowlist": ["8"]}
+        assert telegram == old["channels"]["telegram"]
+        assert value["bindings"] == [
+            *old["bindings"],
+            {"channel": "telegram", "account": "work", "chatId": "*", "agentId": "work"},
+        ]
+        assert (find_access(text), find_access(text, "work")) == ("allowlist", "allowlist")
+    new = json.loads(
+        propose_text(None, SetupChoices("a", None, "", telegram=True, bot_account="work"))
+    )
+    assert new["channels"] == {"telegram": {"accounts": {"work": {}}}}
+    assert find_access(json.dumps({"channels": {"telegram": {"access": "open"}}}), "x") == "open"

@@ -37,10 +37,10 @@ def test_choice_is_a_number_or_a_name() -> None:
     assert found == ["demo", "groq", "3", "demo"]
 
 
-def test_consent_is_a_word_that_begins_with_y() -> None:
-    """Enter takes what is offered."""
-    with typed("YES", "no", "", "maybe") as ask:
-        assert [ask.ask_yes_no("Write?") for _ in range(4)] == [True, False, True, False]
+def test_consent_is_yes_or_no_and_anything_else_is_asked_again() -> None:
+    """Enter takes what is offered; a slip of the finger is neither."""
+    with typed("YES", "no", "", "11", "maybe", "nope", "y", "N") as ask:
+        assert [ask.ask_yes_no("Write?") for _ in range(5)] == [True, False, True, True, False]
 
 
 def test_option_is_named_where_there_is_no_terminal() -> None:

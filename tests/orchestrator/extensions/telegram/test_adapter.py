@@ -163,7 +163,7 @@ async def test_a_refused_token_says_what_to_set_and_is_tried_again() -> None:
         async with running(server, Inbox(), clock) as telegram:
             await server.called("getMe", 2)
             assert telegram.status.detail == (
-                "token refused; copy it from @BotFather to TELEGRAM_BOT_TOKEN and restart"
+                "token refused; copy it from @BotFather to TELEGRAM_BOT_TOKEN in keys.env"
             )
             assert telegram.status.state == "degraded"
             server.send_user_message(7, "hi")
@@ -192,6 +192,37 @@ async def test_a_short_conflict_is_waited_out_and_a_long_one_is_reported() -> No
             tasks.cancel_scope.cancel()
     assert clock.slept[:6] == [10, 20, 40, 60, 60, 60]
     assert states[:6] == ["starting"] * 5 + ["degraded"]
+
+
+async def test_two_programs_that_take_turns_are_told() -> None:
+    """Each is answered now and then; the channel says so until the other one has stopped."""
+    clock, said = Clock(), list[tuple[str, str]]()
+    faults = (Fault(), CONFLICT, Fault(), CONFLICT, Fault())
+    async with FakeBotApi(TOKEN) as server, BotApi(TOKEN, server.url) as api:
+        server.break_next("getUpdates", *faults)
+        telegram = adapter(api, clock)
+
+        async def sleep(seconds: float) -> None:
+            await clock.sleep(seconds)
+            said.append((telegram.status.state, telegram.status.detail))
+
+        telegram._sleep = sleep
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(telegram.run, Inbox())
+            for number in range(1, 4):
+                server.send_user_message(7, f"message {number}")
+                await server.called("getUpdates", 2 * number)
+            assert telegram.status.state == "degraded"
+            clock.now += 300
+            server.send_user_message(7, "and now alone")
+            await server.confirmed()
+            assert (telegram.status.state, telegram.status.detail) == ("ok", "")
+            tasks.cancel_scope.cancel()
+    assert [state for state, detail in said if "stop that program" in detail][:2] == [
+        "ok",
+        "degraded",
+    ]
+    assert "put its token into TELEGRAM_BOT_TOKEN" in said[-1][1]
 
 
 async def test_polling_waits_as_long_as_telegram_asks() -> None:
