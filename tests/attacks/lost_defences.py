@@ -134,6 +134,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
             "    return MemoryScope.for_whole_agent(agent_id)\n    joins = agents.joins_chats(",
         ),
     ),
+    "a workspace belongs to a person": (
+        Edit(
+            "orchestrator/turn_access.py",
+            "    return EVERY if memory.all_chats else memory.chat",
+            "    return EVERY if memory else memory.chat",
+        ),
+    ),
     "links lead to the web alone": (
         Edit(FORMATTING, "if not address.lower().startswith(_SCHEMES):", "if not address:"),
         Edit(

@@ -229,7 +229,7 @@ class AttackWorld:
             self._build_agent("hooked", allowHooks=True, hooks=["probe"]),
             self._build_agent("guarded", approvals=["hx_mail"]),
             self._build_agent("described", deniedTools=["hx_*"]),
-            self._build_agent("public"),
+            self._build_agent("public", workspace=True),
             self._build_agent("handed", deniedTools=["h*"], workspace=True, web=True),
         ]
         bindings: list[JsonObject] = [
