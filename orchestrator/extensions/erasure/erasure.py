@@ -165,6 +165,12 @@ def count_subject_rows(db: Database, subject: Subject) -> dict[str, int]:
     return {table: rows for table, rows in counts.items() if rows}
 
 
+def list_scopes(db: Database, subject: Subject) -> list[str]:
+    """List the parts of the memory that belong to a chat alone, also by its earlier id."""
+    _gather_ids(db, subject)
+    return [str(scope) for (scope,) in db.execute("SELECT id FROM gone_scope ORDER BY id")]
+
+
 def export_rows(db: Database, subject: Subject) -> Iterator[JsonObject]:
     """Yield all rows of a subject, with the names of their tables."""
     _gather_ids(db, subject)

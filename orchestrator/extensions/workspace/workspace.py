@@ -155,7 +155,8 @@ class WorkspaceTools:
     def _build_order(self, argv: Sequence[str], cwd: str, seconds: int) -> CommandOrder:
         settings, home = self._settings, self._settings.workspace
         temporary = str(workspace_folders.prepare_temporary_folder(self._home.path, time.time()))
-        workspace_folders.link_python(self._home.path)
+        programs = Path(settings.programs) if settings.programs else None
+        workspace_folders.link_python(self._home.path, programs)
         skills = self._list_skill_folders()
         workspace_folders.link_skills(self._home.path, skills)
         readable = [path for path, writable in settings.paths.items() if not writable]
