@@ -37,7 +37,8 @@ LOCK = "lock"
 class RestoreReport:
     """A finished restore; ``aside`` is the new place of the old home, ``schema`` the journal's.
 
-    ``keys`` are the files of keys that were taken over from the old home.
+    ``keys`` are the files of keys that were taken over from the old home, ``links`` those links out
+    of the home that were not made again.
     """
 
     home: Path
@@ -45,6 +46,7 @@ class RestoreReport:
     schema: int | None
     aside: Path | None
     keys: tuple[str, ...]
+    links: tuple[str, ...] = ()
 
 
 def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreReport:
@@ -69,7 +71,8 @@ def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreR
         with make_scratch_folder(home.parent, SCRATCH) as scratch:
             fresh = scratch / "home"
             fresh.mkdir(mode=0o700)
-            manifest = unpack_backup(path, fresh)  # before anything else is touched
+            manifest = unpack_backup(path, fresh, home)  # before anything else is touched
+            links = tuple(name for name in manifest.files if not os.path.lexists(fresh / name))
             schema = _check_journal(path, fresh / JOURNAL)
             kept = () if manifest.keys else _take_over_keys(home, fresh)
             _copy_owner(home, fresh)
@@ -81,7 +84,7 @@ def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreR
                     aside.rename(home)
                 raise
         sync_folder(home.parent)
-    return RestoreReport(home, manifest, schema, aside, kept)
+    return RestoreReport(home, manifest, schema, aside, kept, links)
 
 
 @contextmanager
@@ -128,8 +131,9 @@ def _take_over_keys(home: Path, fresh: Path) -> tuple[str, ...]:
     kept = []
     for name in KEYS:
         if (home / name).is_file():
-            shutil.copyfile(home / name, fresh / name)
-            (fresh / name).chmod(0o600)
+            fd = os.open(fresh / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with (home / name).open("rb") as source, os.fdopen(fd, "wb") as copy:
+                shutil.copyfileobj(source, copy)
             kept.append(name)
     return tuple(kept)
 

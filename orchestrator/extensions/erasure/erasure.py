@@ -20,8 +20,8 @@ from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.shown_texts import FORGOTTEN
 from orchestrator.journal.turns import inbox, prompt_records
+from orchestrator.journal.turns.shown_texts import FORGOTTEN
 from thinker.protocol.messages import JsonObject
 
 # Membership in a table, in SQLite's short form.

@@ -6,8 +6,8 @@ import orjson
 from pydantic import JsonValue
 
 from orchestrator.journal.db.database import Cursor, Database
-from orchestrator.journal.memory import shown_texts
 from orchestrator.journal.memory.memory_scope import EVERY
+from orchestrator.journal.turns import shown_texts
 from orchestrator.tools.builtin.memory_tools import cut_excerpt
 
 SEARCH = "search_conversations"  # shows messages of other chats

@@ -26,7 +26,7 @@ Identity = tuple[str, str]  # a channel, and the sender's id there
 
 @dataclass(frozen=True)
 class _Seen:
-    """A chat in which somebody has written."""
+    """A sender, and a chat with a message of his."""
 
     channel: str
     chat: str
@@ -62,7 +62,7 @@ class Person:
 
 
 def find_person(db: Database, words: Sequence[str]) -> Person:
-    """Return the person whom names and chats mean, all of whom are the same one.
+    """Return the one person whom all of the names and chats mean.
 
     Raises:
         UnknownNameError: a word is neither a chat nor the name of somebody.
@@ -86,8 +86,8 @@ def find_person(db: Database, words: Sequence[str]) -> Person:
             users |= {user for user in logins if user.casefold() == word.casefold()}
         if chat is None and not found and not users:
             raise UnknownNameError(
-                f"nobody is called {word!r}; write a name as the chat system shows it, or a chat"
-                " such as telegram:123"
+                f"no person has the name {word!r}; write it as the chat system shows it, or a"
+                " chat such as telegram:123"
             )
         identities |= found
     users |= {sender for channel, sender in identities if channel == PAGE and sender in logins}
@@ -172,7 +172,7 @@ def _find_by_name(seen: Iterable[_Seen], word: str) -> set[Identity]:
     if len(set(channels)) < len(channels):
         chats = sorted({str(one.own_chat) for one in named if one.own_chat is not None})
         raise OrchestratorError(
-            f"several people are called {word!r}; name the chats of one: {', '.join(chats)}"
+            f"several people have the name {word!r}; name the chats of one: {', '.join(chats)}"
         )
     return found
 

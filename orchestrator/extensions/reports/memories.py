@@ -10,8 +10,9 @@ from pydantic import JsonValue
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
-from orchestrator.journal.memory import facts, playbooks, shown_texts
+from orchestrator.journal.memory import facts, playbooks
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.turns import shown_texts
 from thinker.protocol.messages import Origin
 
 

@@ -48,6 +48,8 @@ def restore(
         typer.echo(f"keys      taken over from the old home: {', '.join(report.keys)}")
     elif not manifest.keys:
         typer.echo("keys      not in the backup; set them again before the start")
+    for link in report.links:
+        typer.echo(f"left out  {make_printable(link)}, as it leads out of the home; make it again")
     typer.echo("Messages received after the backup are lost; Telegram does not repeat them.")
     option = format_home_option(str(report.home))
     typer.echo(f"Next: orchestrator check{option}, then orchestrator run{option}")

@@ -38,7 +38,7 @@ AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="Id of an agent that is no longer in agents.json.")
 ]
 Who = Annotated[
-    list[str], typer.Argument(metavar="WHO", help="Name, or chat such as telegram:123; all of one.")
+    list[str], typer.Argument(metavar="WHO", help="Name or chat, such as telegram:123.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
 app = make_command_group("forget")

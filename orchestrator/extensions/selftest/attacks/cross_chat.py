@@ -109,7 +109,7 @@ async def _list_facts(world: AttackWorld) -> str:
     return await _read_as_stranger(world, "list_facts")
 
 
-async def _read_file(world: AttackWorld, tool: str, **arguments: object) -> str:
+async def _find_file(world: AttackWorld, tool: str, **arguments: object) -> str:
     """Let a stranger look for a file that another person's chat stored."""
     secret = f"SECRET{world.make_order_id()}"
     await world.use_tool(world.take_chat("public"), "write_file", path="note.txt", content=secret)
@@ -142,10 +142,12 @@ _RUNS: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
     "writes to another's chat": _write_to_chat,
 }
 _FILES: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
-    "reads another's file": partial(_read_file, tool="read_file", path="note.txt"),
-    "searches another's files": partial(_read_file, tool="search_files", text="SECRET"),
+    "reads another's file": partial(_find_file, tool="read_file", path="note.txt"),
+    "searches another's files": partial(_find_file, tool="search_files", text="SECRET"),
     "lets a command read another's files": partial(
-        _read_file, tool="run_command", command="cat note.txt ../*/note.txt ~/../../*/*/note.txt"
+        _find_file,
+        tool="run_command",
+        command="cat note.txt ../*/note.txt ~/../../*/*/note.txt",
     ),
     "runs another's program": _leave_program,
 }

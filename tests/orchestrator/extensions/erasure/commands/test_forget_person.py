@@ -112,7 +112,10 @@ def test_name_of_two_people_is_not_guessed(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("who", "problem"),
-    [("nobody", "nobody is called 'nobody'"), ("telegram:31", "nobody is called 'telegram:31'")],
+    [
+        ("nobody", "no person has the name 'nobody'"),
+        ("telegram:31", "no person has the name 'telegram:31'"),
+    ],
 )
 def test_unknown_person_is_told(home: Path, who: str, problem: str) -> None:
     """Nothing is deleted."""

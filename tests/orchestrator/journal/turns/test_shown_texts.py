@@ -8,9 +8,9 @@ from fakes.journal import job, opened
 from fakes.lived import Life
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory.shown_texts import blank_shown_texts
 from orchestrator.journal.turns import prompt_records, turns
 from orchestrator.journal.turns.prompt_records import SentPrompt
+from orchestrator.journal.turns.shown_texts import blank_shown_texts
 from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
