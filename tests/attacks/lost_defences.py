@@ -207,6 +207,16 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
         Edit(HTTP_SERVER, "if len(idle) > MAX_IDLE:", "if not idle:"),
     ),
+    "requests that have arrived are read": (
+        Edit(HTTP_SERVER, "return late and not _count_unread_bytes(self.transport)", "return True"),
+    ),
+    "a signed text counts once": (
+        Edit(
+            "orchestrator/extensions/webhooks/deliveries.py",
+            "    if new.once_ms and not",
+            "    if not new.hook and not",
+        ),
+    ),
     "guesses are counted apart": (
         Edit(
             GUARD,

@@ -62,7 +62,7 @@ class Person:
 
 
 def find_person(db: Database, words: Sequence[str]) -> Person:
-    """Return the one person whom all of the names and chats mean.
+    """Return the person with these names and chats.
 
     Raises:
         UnknownNameError: a word is neither a chat nor the name of somebody.

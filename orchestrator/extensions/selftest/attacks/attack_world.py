@@ -38,6 +38,7 @@ from thinker.protocol.messages import JsonObject
 
 TOKEN = "1000:ATTACKED-BOT-TOKEN"  # noqa: S105 - this bot exists in this process only
 PROXIED, PERSON = "page.example", "ann@example.org"  # whom a proxy may name
+BELL_SECRET = "attacked-hook"  # noqa: S105 - of a webhook of this process
 KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that is never called
 BOT = "attacked_bot"
 SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
@@ -258,7 +259,11 @@ class AttackWorld:
             "identity": {"header": "X-Forwarded-Email", "users": {PERSON: "operator"}},
         }
         return {
-            "channels": {"telegram": {"access": "open"}, "web": web},
+            "channels": {
+                "telegram": {"access": "open"},
+                "web": web,
+                "hook": {"incoming": {"bell": {"agentId": "native", "secret": BELL_SECRET}}},
+            },
             "agents": [*agents],
             "bindings": [*bindings],
             "mcpServers": {
