@@ -207,6 +207,30 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
         Edit(HTTP_SERVER, "if len(idle) > MAX_IDLE:", "if not idle:"),
     ),
+    "links of an archive": (
+        Edit(
+            "orchestrator/extensions/backups/archive.py",
+            "    _require_honest_links(path, links, manifest)\n",
+            "",
+        ),
+        Edit(
+            "orchestrator/extensions/backups/archive.py",
+            "if home is None or stays_in_home(name, leads_to, home):",
+            "if folder:",
+        ),
+        Edit(
+            "orchestrator/extensions/backups/restore.py",
+            "os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW",
+            "os.O_WRONLY | os.O_TRUNC | os.O_CREAT",
+        ),
+    ),
+    "open files are named": (
+        Edit(
+            "orchestrator/extensions/advice/open_files.py",
+            "    if facts.st_mode & stat.S_IWOTH:",
+            "    if not facts.st_mode:",
+        ),
+    ),
     "requests that have arrived are read": (
         Edit(HTTP_SERVER, "return late and not _count_unread_bytes(self.transport)", "return True"),
     ),
@@ -234,6 +258,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the jail of a worker": NOTHING_CLOSED,
     "the jail of the page": NO_JAIL,
+    "a worker's skills": (
+        Edit(
+            "thinker/protocol/env.py",
+            "whole = self.skills_dirs if EVERY_SKILL in self.skills else ()",
+            "whole = self.skills_dirs",
+        ),
+    ),
     "the jail of an MCP server": NOTHING_CLOSED,
     "the broker never waits for a worker": (
         Edit(

@@ -227,7 +227,7 @@ class AttackWorld:
         agents = [
             self._build_agent("native"),
             self._build_agent("text", toolCalls="text"),
-            self._build_agent("hooked", allowHooks=True, hooks=["probe"]),
+            self._build_agent("hooked", allowHooks=True, hooks=["probe"], skills=[]),
             self._build_agent("guarded", approvals=["hx_mail"]),
             self._build_agent("described", deniedTools=["hx_*"]),
             self._build_agent("public", workspace=True),

@@ -44,6 +44,7 @@ _FILES = (
     "agents/public/instructions.md",
     "agents/public/skills/other/SKILL.md",
 )
+_SKILL = "skills/closed/SKILL.md"  # that the agent of the worker may not use
 _SHARED = ("skills", "prompts")  # folders that every worker reads
 _FOLDERS = (".", "agent-prompts", "agents", "agents/public", "hooks", *_SHARED)
 _KERNEL = ("io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "keyctl")
@@ -78,11 +79,11 @@ _LIST = re.compile(rf"{MARK}(\[[^\[\]]*\])")
 def _build_target(world: AttackWorld) -> str:
     """Return the targets to try; all exist, so that only a jail can refuse them."""
     home = world.home
-    for name in ("agents/public/instructions.md", "agents/public/skills/other/SKILL.md"):
+    for name in ("agents/public/instructions.md", "agents/public/skills/other/SKILL.md", _SKILL):
         path = home / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text("---\nname: other\ndescription: d\n---\nSecret.\n", "utf-8")
-    paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS)}
+    paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS, _SKILL)}
     paths |= {name: str(world.folder / "user" / name) for name in STARTING}
     missing = [name for name, path in paths.items() if not (home / path).exists()]
     if missing:
@@ -156,6 +157,11 @@ ATTACKS = (
         Attack(f"{place} tries {what}", f"the jail of {place}", partial(_try_in_place, place, what))
         for place, attempts in _ATTEMPTS.items()
         for what in attempts
+    ),
+    Attack(
+        "a worker reads a skill that its agent may not use",
+        "a worker's skills",
+        partial(_try_in_place, "a worker", f"{_SKILL}: read"),
     ),
     Attack("a worker makes the broker wait", "the broker never waits for a worker", _wedge_broker),
 )
