@@ -65,7 +65,7 @@ def find_person(db: Database, words: Sequence[str]) -> Person:
     """Return the person with these names and chats.
 
     Raises:
-        UnknownNameError: a word is neither a chat nor the name of somebody.
+        UnknownNameError: a word is neither a chat nor a name.
         OrchestratorError: several people have a name, or a chat is a group.
     """
     seen = [

@@ -1,4 +1,4 @@
-"""Attacks by files: an archive that somebody else made, and files that every user can change."""
+"""Attacks by files: a forged archive, and files that every user can change."""
 
 import hashlib
 import json
