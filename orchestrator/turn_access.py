@@ -21,9 +21,11 @@ TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outc
 def find_folder_scope(memory: MemoryScope) -> str:
     """Return the scope in whose folder a turn works; `EVERY` is the folder of the operator.
 
-    Chats that share their memory share one, and the operator's own chats are one person's.
+    Chats that share their memory share one, and the operator's own chats are one person's, those on
+    the page too.
     """
-    return EVERY if memory.all_chats else memory.chat
+    page = memory.chat.startswith(f"web:{OPERATED_CHATS[1]}")
+    return EVERY if memory.all_chats or page else memory.chat
 
 
 def build_memory_scope(agents: AgentsFile, db: Database, agent_id: str, scope: str) -> MemoryScope:

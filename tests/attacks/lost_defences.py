@@ -137,8 +137,8 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "a workspace belongs to a person": (
         Edit(
             "orchestrator/turn_access.py",
-            "    return EVERY if memory.all_chats else memory.chat",
-            "    return EVERY if memory else memory.chat",
+            "    return EVERY if memory.all_chats or page else memory.chat",
+            "    return EVERY if memory or page else memory.chat",
         ),
     ),
     "links lead to the web alone": (

@@ -194,6 +194,8 @@ def test_shared_memory_lets_a_turn_write_to_every_known_chat(db: Database) -> No
         (file(NAMED, CONSOLE), "telegram:42", ""),
         (file(ANY, channels=OPEN), "console:kitchen", ""),
         (file(ANY, channels=OPEN), "mcp:operator/desk", ""),
+        (file({**ANY, "channel": "web"}), "web:operator/tea", ""),
+        (file({**ANY, "channel": "web"}), "web:ann/tea", "web:ann/tea"),
         (file(ANY, channels=OPEN), "", ""),
         (file(ANY, channels=OPEN, work={"memory": "agent"}), "telegram:5", ""),
         (file(NAMED, CONSOLE), "api:", ""),
