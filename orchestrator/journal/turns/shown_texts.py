@@ -21,8 +21,8 @@ OF_AGENT = "(agent_id = :agent OR agent_id LIKE :agent || '-sub-%')"  # with its
 OF_TURNS = f"turn_id IN(SELECT id FROM turn WHERE {OF_AGENT})"
 # The place of each text, the columns that name its row, and which rows are an agent's.
 PLACES = (
-    ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
     ("step", "result", ("turn_id", "seq"), f"kind = 'tool' AND :tool IN('', name) AND {OF_TURNS}"),
+    ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
     ("session", "summary", ("id",), OF_AGENT),
 )
 MESSAGES = (
@@ -50,18 +50,25 @@ def blank_shown_texts(db: Database, agent_id: str, texts: Collection[str], tool:
     found = re.compile("|".join(map(re.escape, written)))
     blank = partial(_blank_text, written, found)
     named = {"agent": agent_id, "tool": tool}
-    for table, column, keys, rows in PLACES:
-        if tool and table != "step":
-            continue
+    for table, column, keys, rows in PLACES if not tool else PLACES[:1]:
         selected = f"SELECT {column}, {', '.join(keys)} FROM {table} WHERE {rows}"
-        changed = f"UPDATE {table} SET {column} = ? WHERE {' AND '.join(f'{k} = ?' for k in keys)}"
-        for text, *key in db.execute(selected, named).fetchall():
-            if text is not None and (new := blank(str(text))) != text:
-                db.execute(changed, (new, *key))
-    for number, body in db.execute(MESSAGES, named).fetchall():
-        if blank(str(body)) != body and (new := _blank_message(str(body), blank)) != body:
-            db.execute("UPDATE message SET body = ? WHERE id = ?", (new, number))
-    for digest, body in () if tool else db.execute(PARTS, named).fetchall():
+        places = " AND ".join(f"{key} = ?" for key in keys)
+        changed = [
+            (new, *key)
+            for text, *key in db.execute(selected, named)
+            if text is not None and (new := blank(str(text))) != text
+        ]
+        for values in changed:
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {places}", values)
+    messages = [
+        (new, number)
+        for number, body in db.execute(MESSAGES, named)
+        if blank(str(body)) != body and (new := _blank_message(str(body), blank)) != body
+    ]
+    for values in messages:
+        db.execute("UPDATE message SET body = ? WHERE id = ?", values)
+    shared = [] if tool else db.execute(PARTS, named).fetchall()  # few, as prompts share them
+    for digest, body in shared:
         if (new := blank(str(body))) != body:
             prompt_records.replace_part(db, str(digest), new)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.extensions.advice import open_files
+from orchestrator.extensions.advice.extension import AdviceExtension
 from orchestrator.extensions.advice.open_files import list_open_files
 from orchestrator.settings import Settings
 
@@ -90,3 +91,12 @@ def test_link_counts_as_what_it_leads_to(home: Path) -> None:
     (home / "agents.json").unlink()
     (home / "agents.json").symlink_to(other)
     assert [*told(home)] == ["home/agents.json"]
+
+
+def test_doctor_names_what_the_check_names(home: Path) -> None:
+    """As warnings, with the whole path."""
+    (home / "hooks").chmod(0o777)
+    findings = AdviceExtension().list_findings(Settings(home=home), None, None)
+    (found,) = [one for one in findings if str(home) in one.text]
+    assert (found.subject, found.verdict) == ("files", "warning")
+    assert found.text.startswith(f"{home}/hooks can be changed by every user")
