@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes.journal import job, opened
-from fakes.lived import Life
+from fakes.journal import job, open_turn, opened
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import prompt_records, turns
@@ -23,7 +22,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
     with opened(tmp_path) as connection:
         with job(connection):
             turns.boot(connection, 0)
-        Life(connection, "work", "1", "otter").live()
+        open_turn(connection)
         yield connection
 
 
