@@ -1,5 +1,8 @@
 """The paths of the program's data, and of a daemon's files below its home."""
 
+import hashlib
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -11,6 +14,8 @@ MAX_SOCKET_PATH = 107  # bytes in sockaddr_un.sun_path without the final NUL, un
 PACKAGE = Path(__file__).parent
 BY_PEOPLE = ("agents.json", "keys.env", "prompts", "skills", "agents", "hooks")  # written by people
 KEYS = ("keys.env", "http-token", ".env")  # `api-token` is a digest that opens nothing
+CHATS = "@chats"  # behind an agent's id, in which no "@" can be
+FOLDER_VARIABLE = "ORCHESTRATOR_FOLDER"  # of each call: the name of its chat's workspace
 CACHES = ("__pycache__", ".cache", ".tmp")  # folders at any depth of a home
 
 
@@ -54,7 +59,7 @@ class Paths:
     prompts = _InHome("prompts")
     """The user's own prompt definitions."""
     workspaces = _InHome("workspaces")
-    """Directory of a folder for each agent that has a workspace."""
+    """Directory of the operator's folder for each agent that has a workspace, and of its chats'."""
     last_selftest = _InHome("selftest.json")
     """The result of the last crash self-test that ran to its end."""
     page_on = _InHome("page-on")
@@ -86,6 +91,15 @@ class Paths:
         """Return the directories of an agent's skills; later ones win over earlier ones."""
         return (find_bundled_path("skills"), self.skills, self.personas / agent_id / "skills")
 
+    def find_chat_workspaces(self, agent_id: str) -> Path:
+        """Return the directory of an agent's workspaces that are not the operator's."""
+        return self.workspaces / f"{agent_id}{CHATS}"
+
+    def list_scope_workspaces(self, scopes: Collection[str]) -> list[Path]:
+        """List the existing workspaces of scopes, of all agents."""
+        names = sorted(map(name_scope_folder, scopes))
+        return [path for name in names for path in self.workspaces.glob(f"*{CHATS}/{name}")]
+
     def create_directories(self) -> None:
         """Create the directories, accessible only to this user.
 
@@ -103,6 +117,17 @@ class Paths:
                 f"{HOME_VARIABLE}: {error.filename or self.home} cannot be prepared "
                 f"({error.strerror}); choose a directory that you own"
             ) from error
+
+
+def name_scope_folder(scope: str) -> str:
+    """Return the name of the folder of a part of the memory: readable, and of no other part.
+
+    The operator's part has no name of its own.
+    """
+    if not scope:
+        return ""
+    digest = hashlib.sha256(scope.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{re.sub('[^A-Za-z0-9_]+', '-', scope).strip('-')[:40]}-{digest[:16]}"
 
 
 @cache

@@ -18,6 +18,16 @@ CLIENT = "api:"  # the scope of the HTTP API's client itself, without a user
 TASK_CHAT = f"{inbox.TASK}-"  # begins the names of console chats that keep outcomes of tasks
 
 
+def find_folder_scope(memory: MemoryScope) -> str:
+    """Return the scope in whose folder a turn works; `EVERY` is the folder of the operator.
+
+    Chats that share their memory share one, and the operator's own chats are one person's, those on
+    the page too.
+    """
+    page = memory.chat.startswith(f"web:{OPERATED_CHATS[1]}")
+    return EVERY if memory.all_chats or page else memory.chat
+
+
 def build_memory_scope(agents: AgentsFile, db: Database, agent_id: str, scope: str) -> MemoryScope:
     """Return the memory that an agent's turn in a scope may read and change.
 

@@ -75,7 +75,8 @@ class Preparation:
         self._model = model
         self.tool_vectors = ToolVectors()
         named = (path for _, path in base_prompt.list_candidate_files(settings))
-        self.files = OwnFiles((*settings.list_own_paths(), *named))
+        chosen = (folder.path for folder in settings.list_chosen_folders())
+        self.files = OwnFiles((*settings.list_own_paths(), *chosen, *named))
         self._base = BasePrompt(base_prompt.BUILT_IN, "built-in")
         self._skills = SkillCatalog(settings.skills_dirs, settings.skills)
         self._matcher = Matcher(())

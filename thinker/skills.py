@@ -1,12 +1,12 @@
 """The skills of an agent, for its prompt."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.skill_file import SkillFile, SkillProblem, scan_skills
+from thinker.protocol.chosen_folder import admits_name
 
 
 class SkillCatalog:
@@ -26,24 +26,20 @@ class SkillCatalog:
     def read(self, files: OwnFiles) -> None:
         """Read the skills of each directory in which the last check found a change."""
         found = [
-            _scan_directory(directory, files.list_seen_below(directory))
+            _scan_directory(directory, files.list_seen_below(directory), self._globs)
             for directory in self._directories
         ]
         named = {skill.name: skill for skills, _ in found for skill in skills}  # later ones replace
         self.problems = tuple(str(problem) for _, problems in found for problem in problems)
-        selected = [
-            named[name]
-            for name in sorted(named)
-            if any(fnmatchcase(name, glob) for glob in self._globs)
-        ]
+        selected = [named[name] for name in sorted(named) if admits_name(self._globs, name)]
         self.playbooks = tuple(skill for skill in selected if skill.keywords)
         self.listed = tuple(skill for skill in selected if not skill.keywords)
 
 
 @lru_cache(maxsize=4)  # an agent has three directories
 def _scan_directory(
-    directory: Path, seen: frozenset[object]
+    directory: Path, seen: frozenset[object], globs: tuple[str, ...]
 ) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
     """Return `scan_skills` of a directory; cached, so that workers inherit the zygote's result."""
     del seen  # part of the cache key
-    return scan_skills((directory,))
+    return scan_skills((directory,), globs)

@@ -78,7 +78,8 @@ def confine_worker(settings: ThinkerSettings, prepared: PreparedJail | None) -> 
         harden_process()
         return WorkerJail(SandboxReport("off", 'agents.json has "sandbox": "off"'))
     prepared = prepared or prepare_jail(network=settings.sandbox == "hook-network")
-    return prepared.close_jail(settings.list_own_paths(), Path.cwd())
+    chosen = settings.list_chosen_folders()
+    return prepared.close_jail(settings.list_own_paths(), Path.cwd(), chosen)
 
 
 async def serve_worker(

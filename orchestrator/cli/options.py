@@ -34,7 +34,7 @@ Home = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="agents.json to use (default: the home's, or the bundled one)."),
+    typer.Option("--config", help="Another agents.json than the home's."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -7,7 +7,7 @@ Where: does a tool call run, once even after a crash?
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
@@ -306,7 +306,7 @@ class ToolExecutor(LoopBound):
         log.info("tool_call", tool=call.name, seq=call.seq)
         failpoint("effect:before")
         if isinstance(tool, RemoteTool):
-            result = await self._call_server(tool, call, pending)
+            result = await self._call_server(tool, call, caller.context, pending)
         else:
             await self.store.ensure_held()
             if isinstance(tool, ExtensionTool):
@@ -320,10 +320,11 @@ class ToolExecutor(LoopBound):
         return await self.store.transact(steps.finish, call, unknown, self.clock(), "unknown")
 
     async def _call_server(
-        self, tool: RemoteTool, call: Call, pending: _RunningCall
+        self, tool: RemoteTool, call: Call, context: ToolContext, pending: _RunningCall
     ) -> ToolResult | None:
         if not self.servers.is_ended_with_turn(tool):
             return await self.servers.run_call(tool, call, pending.show_waiting)
+        tool = replace(tool, env={**tool.env, **context.call_env})
         with anyio.CancelScope() as pending.scope:
             return await self.servers.run_call(tool, call, pending.show_waiting)
         return build_error_result(

@@ -24,7 +24,7 @@ class ToolServer(NamedTuple):
 
     ``tools`` are the names that it may offer, only to this agent; ``origin`` is that of results.
     ``command_tool`` is the one that runs whatever the model writes: its results count as private.
-    The ``folder`` is made before the server starts, for this user only.
+    The ``folder`` and the ``chats`` folder are made before the server starts, for this user only.
     """
 
     agent_id: str
@@ -34,14 +34,15 @@ class ToolServer(NamedTuple):
     origin: Origin = "tool"
     command_tool: str = ""
     folder: Path | None = None
+    chats: Path | None = None
 
 
 def prepare_tool_servers(file: AgentsFile, paths: Paths) -> dict[str, ToolServer]:
     """Return the servers of all extensions by name, after making their folders."""
     found = collect_tool_servers(file, paths)
     for server in found.values():
-        if server.folder is not None:
-            make_folder(server.folder)
+        for folder in filter(None, (server.folder, server.chats)):
+            make_folder(folder)
     return found
 
 

@@ -54,6 +54,7 @@ class TurnContext:
     rules: SpendingRules
     memory: MemoryScope
     address: Address
+    folder_scope: str
 
     @property
     def agents(self) -> AgentsFile:

@@ -101,7 +101,12 @@ def gather_inputs(
     memory = turn_access.build_memory_scope(facts.rules.agents, db, turn.agent_id, turn.scope)
     known = load_prompt_memory(db, memory, text, definition.skills, turn.started_at, embedding)
     address = stored.messages[0].build_address()
-    context = TurnContext(turn, definition, facts.rules, memory, address)
+    # A subagent remembers by itself, and works in the folder of the agent that it copies.
+    copied, owner = definition.configured_id, memory
+    if copied != turn.agent_id:
+        owner = turn_access.build_memory_scope(facts.rules.agents, db, copied, turn.scope)
+    folder = turn_access.find_folder_scope(owner)
+    context = TurnContext(turn, definition, facts.rules, memory, address, folder)
     marked = mark_other_senders(stored)
     tainted = _record_what_is_read(db, context, marked, known, facts)
     vector = b"" if embedding is None else embedding.vector

@@ -6,6 +6,7 @@ from functools import partial
 
 from orchestrator import turn_access
 from orchestrator.files import OffLoop, run_off_loop
+from orchestrator.home_paths import FOLDER_VARIABLE, name_scope_folder
 from orchestrator.journal.db.store import Store
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
@@ -66,4 +67,5 @@ class TurnServices:
             command_tool=inputs.tools.servers.find_command_tool(definition.configured_id),
             fast_tasks=self.settings.fast_tasks,
             offered=offered,
+            call_env={FOLDER_VARIABLE: name_scope_folder(context.folder_scope)},
         )

@@ -135,6 +135,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
             "    return MemoryScope.for_whole_agent(agent_id)\n    joins = agents.joins_chats(",
         ),
     ),
+    "a workspace belongs to a person": (
+        Edit(
+            "orchestrator/turn_access.py",
+            "    return EVERY if memory.all_chats or page else memory.chat",
+            "    return EVERY if memory or page else memory.chat",
+        ),
+    ),
     "links lead to the web alone": (
         Edit(FORMATTING, "if not address.lower().startswith(_SCHEMES):", "if not address:"),
         Edit(
@@ -201,6 +208,40 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
         Edit(HTTP_SERVER, "if len(idle) > MAX_IDLE:", "if not idle:"),
     ),
+    "links of an archive": (
+        Edit(
+            "orchestrator/extensions/backups/archive.py",
+            "    _require_honest_links(path, links, manifest)\n",
+            "",
+        ),
+        Edit(
+            "orchestrator/extensions/backups/archive.py",
+            "if home is None or stays_in_home(name, leads_to, home):",
+            "if folder:",
+        ),
+        Edit(
+            "orchestrator/extensions/backups/restore.py",
+            "os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW",
+            "os.O_WRONLY | os.O_TRUNC | os.O_CREAT",
+        ),
+    ),
+    "open files are named": (
+        Edit(
+            "orchestrator/extensions/advice/open_files.py",
+            "    if facts.st_mode & stat.S_IWOTH:",
+            "    if not facts.st_mode:",
+        ),
+    ),
+    "requests that have arrived are read": (
+        Edit(HTTP_SERVER, "return late and not _count_unread_bytes(self.transport)", "return True"),
+    ),
+    "a signed text counts once": (
+        Edit(
+            "orchestrator/extensions/webhooks/deliveries.py",
+            "    if new.once_ms and not",
+            "    if not new.hook and not",
+        ),
+    ),
     "guesses are counted apart": (
         Edit(
             GUARD,
@@ -218,6 +259,13 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the jail of a worker": NOTHING_CLOSED,
     "the jail of the page": NO_JAIL,
+    "a worker's skills": (
+        Edit(
+            "thinker/protocol/env.py",
+            "whole = self.skills_dirs if EVERY_SKILL in self.skills else ()",
+            "whole = self.skills_dirs",
+        ),
+    ),
     "the jail of an MCP server": NOTHING_CLOSED,
     "a server writes its own folder alone": (
         Edit(

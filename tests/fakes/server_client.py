@@ -57,6 +57,18 @@ class ServerClient:
     def call(self, tool: str, **arguments: Any) -> str:
         """The text of a call's result."""
         self.send(tool, **arguments)
+        return self.text()
+
+    def call_in(self, chat: str, tool: str, **arguments: Any) -> str:
+        """The text of a call's result in the folder of a chat."""
+        self._number += 1
+        meta = {"orchestrator/env": {"ORCHESTRATOR_FOLDER": chat}}
+        params = {"name": tool, "arguments": arguments, "_meta": meta}
+        self._write({"id": self._number, "method": "tools/call", "params": params})
+        return self.text()
+
+    def text(self) -> str:
+        """The text of the next result."""
         (block,) = self.receive()["result"]["content"]
         return str(block.get("text", block))
 

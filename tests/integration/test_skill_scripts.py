@@ -11,6 +11,7 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 
 from orchestrator.extensions.workspace import system_folders
+from orchestrator.home_paths import Paths, name_scope_folder
 from thinker.jail import landlock
 
 pytestmark = [
@@ -63,6 +64,11 @@ FILES = {
 }
 
 
+def workspace_of_chat(home: Path) -> Path:
+    """The folder of the agent work in a stranger's Telegram chat 1."""
+    return Paths(home).find_chat_workspaces("work") / name_scope_folder("telegram:1")
+
+
 def copy_skills(home: Path) -> Path:
     """Skills as someone copies them, with a script that is not executable; their folder."""
     folder = home / "skills"
@@ -79,7 +85,7 @@ def copy_skills(home: Path) -> Path:
 
 async def test_scripts_run_from_their_folder_and_from_the_workspace(tmp_path: Path) -> None:
     """By every path that a SKILL.md may mean; what they write is in the workspace."""
-    skills, home = copy_skills(tmp_path), tmp_path / "workspaces" / "work"
+    skills, home = copy_skills(tmp_path), workspace_of_chat(tmp_path)
     before = sorted(skills.rglob("*"))
     async with (
         FakeBotApi(TOKEN) as bot,
@@ -126,7 +132,7 @@ async def test_scripts_run_from_their_folder_and_from_the_workspace(tmp_path: Pa
 
 async def test_python_of_commands_is_not_the_daemons(tmp_path: Path) -> None:
     """Both names are one program, with the packages that the operator gave the workspace."""
-    home = tmp_path / "workspaces" / "work"
+    home = workspace_of_chat(tmp_path)
     async with (
         FakeBotApi(TOKEN) as bot,
         CallingModel() as model,

@@ -12,6 +12,7 @@ from fakes.held_model import agent
 from fakes.web_pages import web_pages
 
 from orchestrator.control.protocol import StatusReport
+from orchestrator.home_paths import Paths, name_scope_folder
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="tools")]
 
@@ -24,6 +25,31 @@ def connected(*names: str) -> Callable[[StatusReport], bool]:
         return states == dict.fromkeys(names, "connected")
 
     return holds
+
+
+def workspace_of_chat(home: Path) -> Path:
+    """The folder of the agent work in a stranger's Telegram chat 1."""
+    return Paths(home).find_chat_workspaces("work") / name_scope_folder("telegram:1")
+
+
+async def test_strangers_find_no_file_of_another(tmp_path: Path) -> None:
+    """Each works in a folder of its own, and the operator's stays as it was."""
+    own = tmp_path / "workspaces" / "work" / "own.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("the operator's", "utf-8")
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        CallingModel() as model,
+        running_daemon(tmp_path, one_agent(model, {}, workspace=True), bot) as daemon,
+    ):
+        await daemon.until(connected("workspace@work"))
+        bot.send_user_message(1, '!write_file {"path": "n.txt", "content": "of 1"}')
+        assert "Wrote 4 bytes" in await bot.reply_in(1)
+        for name in ("n.txt", "own.txt"):
+            bot.send_user_message(2, f'!read_file {{"path": "{name}"}}')
+            assert "does not exist" in await bot.reply_in(2)
+    assert (workspace_of_chat(tmp_path) / "n.txt").read_text("utf-8") == "of 1"
+    assert own.read_text("utf-8") == "the operator's"
 
 
 async def test_each_agent_has_files_and_commands_of_its_own(tmp_path: Path) -> None:
@@ -72,7 +98,7 @@ async def test_subagent_works_in_its_parents_workspace(tmp_path: Path) -> None:
         task = '!write_file {\\"path\\": \\"sub.txt\\", \\"content\\": \\"x\\"}'
         bot.send_user_message(1, f'!spawn_subagent {{"task": "{task}"}}')
         assert "Wrote 1 bytes" in await bot.reply_in(1)
-        assert (tmp_path / "workspaces" / "work" / "sub.txt").exists()
+        assert (workspace_of_chat(tmp_path) / "sub.txt").exists()
 
 
 async def test_command_ends_when_its_turn_is_stopped(tmp_path: Path) -> None:
@@ -83,7 +109,7 @@ async def test_command_ends_when_its_turn_is_stopped(tmp_path: Path) -> None:
         running_daemon(tmp_path, one_agent(model, {}, workspace=True), bot) as daemon,
     ):
         await daemon.until(connected("workspace@work"))
-        begun = tmp_path / "workspaces" / "work" / "pids"
+        begun = workspace_of_chat(tmp_path) / "pids"
         command = "setsid sleep 631 & echo $$ $! > new; mv new pids; sleep 632"
         bot.send_user_message(1, f'!run_command {{"command": "{command}"}}')
         await daemon.until(lambda _: begun.exists())

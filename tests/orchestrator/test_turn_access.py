@@ -17,7 +17,12 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.turn_access import build_memory_scope, can_write_to_chat, is_operator_scope
+from orchestrator.turn_access import (
+    build_memory_scope,
+    can_write_to_chat,
+    find_folder_scope,
+    is_operator_scope,
+)
 
 ANY = {"channel": "telegram", "chatId": "*", "agentId": "work"}
 NAMED = {"channel": "telegram", "chatId": "42", "agentId": "work"}
@@ -176,3 +181,28 @@ def test_shared_memory_lets_a_turn_write_to_every_known_chat(db: Database) -> No
     agents = file(NAMED)
     memory = build_memory_scope(agents, db, "work", "telegram:42")
     assert can_write_to_chat(agents, memory, db, "telegram", "43")
+
+
+@pytest.mark.parametrize(
+    ("agents", "scope", "folder"),
+    [
+        (file(ANY, channels=OPEN), "telegram:5", "telegram:5"),
+        (file(ANY, channels=OPEN), "telegram:-100", "telegram:-100"),
+        (file({**ANY, "channel": "api"}), "api:ann", "api:ann"),
+        (file({**ANY, "channel": "api"}), "api:", "api:"),
+        (file(NAMED, GROUP), "telegram:-100", "telegram:-100"),
+        (file(NAMED, CONSOLE), "telegram:42", ""),
+        (file(ANY, channels=OPEN), "console:kitchen", ""),
+        (file(ANY, channels=OPEN), "mcp:operator/desk", ""),
+        (file({**ANY, "channel": "web"}), "web:operator/tea", ""),
+        (file({**ANY, "channel": "web"}), "web:ann/tea", "web:ann/tea"),
+        (file(ANY, channels=OPEN), "", ""),
+        (file(ANY, channels=OPEN, work={"memory": "agent"}), "telegram:5", ""),
+        (file(NAMED, CONSOLE), "api:", ""),
+    ],
+)
+def test_chats_share_a_folder_as_they_share_memory(
+    db: Database, agents: AgentsFile, scope: str, folder: str
+) -> None:
+    """A stranger and a group have their own; the operator's stays the folder of the agent."""
+    assert find_folder_scope(build_memory_scope(agents, db, "work", scope)) == folder

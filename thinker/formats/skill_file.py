@@ -18,6 +18,7 @@ from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
 from thinker.formats.regular_file import FileError, FileMissingError, Folder
 from thinker.formats.word_lists import parse_words
+from thinker.protocol.chosen_folder import EVERY_SKILL, admits_name
 from thinker.protocol.messages import Effort, Frozen, JsonObject
 
 FILE_NAME = "SKILL.md"
@@ -119,16 +120,17 @@ def parse_skill(text: str, directory_name: str, path: Path | None = None) -> Ski
 
 
 def scan_skills(
-    directories: Sequence[Path],
+    directories: Sequence[Path], globs: tuple[str, ...] = (EVERY_SKILL,)
 ) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
     """Return the valid skills in the directories, sorted by name, and all problems.
 
     A skill of a later directory replaces one of the same name. Missing directories count as empty.
+    Files of folders that no glob admits are not read: a worker may not.
     """
     found: dict[str, SkillFile] = {}
     problems: list[SkillProblem] = []
     for directory in directories:
-        for skill in _iter_skills(directory):
+        for skill in _iter_skills(directory, globs):
             if isinstance(skill, SkillFile):
                 found[skill.name] = skill
             else:
@@ -136,7 +138,7 @@ def scan_skills(
     return tuple(found[name] for name in sorted(found)), tuple(problems)
 
 
-def _iter_skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
+def _iter_skills(directory: Path, globs: tuple[str, ...]) -> Iterator[SkillFile | SkillProblem]:
     """Yield the valid skills in a directory, and the problems of the others."""
     folder = Folder(directory)
     try:
@@ -144,7 +146,7 @@ def _iter_skills(directory: Path) -> Iterator[SkillFile | SkillProblem]:
     except FileError as error:
         yield SkillProblem(str(directory), 0, str(error))
         return
-    for path in (directory / name / FILE_NAME for name in names):
+    for path in (directory / name / FILE_NAME for name in names if admits_name(globs, name)):
         try:
             yield parse_skill(_read_skill_text(path, folder), path.parent.name, path)
         except FileMissingError:  # another file, or a folder of something else

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from thinker.protocol.chosen_folder import ChosenFolder
+
 SKILL = "SKILL.md"
 Place = tuple[str, int, int]  # path, device, inode
 
@@ -16,16 +18,27 @@ class OwnPaths:
     worker's own.
     """
 
-    def __init__(self, paths: Sequence[Path], home: Path) -> None:
-        self._paths = tuple(map(str, paths))
+    def __init__(
+        self, paths: Sequence[Path], home: Path, chosen: Sequence[ChosenFolder] = ()
+    ) -> None:
+        self._single = tuple(map(str, paths))
+        self._chosen = tuple(chosen)
+        self._paths: tuple[str, ...] = ()
         self._home = os.path.realpath(home)
         self._remembered: set[Place] | None = None
 
     def list_paths(self) -> Iterator[str]:
-        """Yield the paths, and the targets of links in them."""
+        """Yield the paths, what is chosen of folders now, and the targets of links in them."""
+        chosen = [path for folder in self._chosen for path in folder.list_admitted()]
+        followed = [path for path in chosen if not os.path.islink(path) or self._may_follow(path)]  # noqa: PTH114 - faster
+        self._paths = (*self._single, *followed)
         for path in self._paths:
             yield path
             yield from filter(self._may_follow, _list_links(path))
+
+    def list_folders(self) -> Iterator[str]:
+        """Yield the folders of which only the names may be listed."""
+        return (str(folder.path) for folder in self._chosen)
 
     def _may_follow(self, link: str) -> bool:
         real = os.path.realpath(link)

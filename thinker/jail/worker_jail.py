@@ -24,6 +24,7 @@ from thinker.jail.granted import OwnPaths
 from thinker.jail.hardening import harden_process, is_hardened
 from thinker.jail.landlock import Grants, Ruleset
 from thinker.jail.limits import limit_resources
+from thinker.protocol.chosen_folder import ChosenFolder
 from thinker.protocol.sandbox import SandboxReport
 
 MEMORY = 1024**3  # bytes of the process's own data
@@ -100,9 +101,11 @@ class PreparedJail:
     ruleset: Ruleset | None
     network: bool
 
-    def close_jail(self, own: Sequence[Path], home: Path) -> WorkerJail:
+    def close_jail(
+        self, own: Sequence[Path], home: Path, chosen: Sequence[ChosenFolder] = ()
+    ) -> WorkerJail:
         """Grant the worker's own paths, apply Landlock, and probe the jail."""
-        paths = OwnPaths(own, home)
+        paths = OwnPaths(own, home, chosen)
         if self.ruleset is not None:
             self.grant_paths(paths)
             with suppress(OSError):  # the probe notices
@@ -116,6 +119,8 @@ class PreparedJail:
         if self.ruleset is not None:
             for path in paths.list_paths():
                 self.ruleset.grant_path(path, landlock.READ)
+            for path in paths.list_folders():
+                self.ruleset.grant_path(path, landlock.READ_DIR)
 
 
 def prepare_jail(

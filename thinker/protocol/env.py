@@ -13,6 +13,7 @@ from typing import Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
+from thinker.protocol.chosen_folder import EVERY_SKILL, ChosenFolder
 from thinker.protocol.messages import Effort
 from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
@@ -166,7 +167,14 @@ class ThinkerSettings(BaseModel):
             self.compaction_prompt_path,
             self.fact_extraction_prompt_path,
         )
-        return [*(path for path in single if path is not None), *self.skills_dirs]
+        whole = self.skills_dirs if EVERY_SKILL in self.skills else ()
+        return [*(path for path in single if path is not None), *whole]
+
+    def list_chosen_folders(self) -> list[ChosenFolder]:
+        """Return the folders of which this worker reads only the skills that its globs admit."""
+        if EVERY_SKILL in self.skills or not self.skills:
+            return []
+        return [ChosenFolder(path, self.skills) for path in self.skills_dirs]
 
     def to_env(self) -> dict[str, str]:
         """Return the variables from which `read` builds equal settings."""

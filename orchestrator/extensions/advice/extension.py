@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.extension import Extension
+from orchestrator.findings import Finding
 
 if TYPE_CHECKING:
     from orchestrator.agentsfile import AgentsFile, Problem
     from orchestrator.agentsfile.draft import Draft
+    from orchestrator.control.protocol import StatusReport
     from orchestrator.inbound.skill_tasks import SkillSet
     from orchestrator.prompts.prompt_set import PromptSet
     from orchestrator.settings import Settings
@@ -32,3 +34,14 @@ class AdviceExtension(Extension):
         from orchestrator.extensions.advice.home_checks import check_home
 
         return check_home(settings, file, found)
+
+    def list_findings(
+        self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
+    ) -> Iterable[Finding]:
+        del file, status
+        from orchestrator.extensions.advice.open_files import list_open_files
+
+        return [
+            Finding("files", f"{path} {text}", "warning")
+            for path, text in list_open_files(settings)
+        ]

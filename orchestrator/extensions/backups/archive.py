@@ -12,7 +12,7 @@ import stat
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.backups.home_contents import HomeEntry
+from orchestrator.extensions.backups.home_contents import JOURNAL, HomeEntry, stays_in_home
+from orchestrator.home_paths import KEYS
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 
@@ -107,10 +108,11 @@ class ArchiveWriter:
         self._manifest.files[entry.name] = digest.hexdigest()
 
 
-def unpack_backup(path: Path, folder: Path | None) -> Manifest:
-    """Check every byte of a backup; write its files to ``target``, an empty folder, if given.
+def unpack_backup(path: Path, folder: Path | None, home: Path | None = None) -> Manifest:
+    """Check every byte of a backup; write its files to ``folder``, an empty one, if given.
 
-    Links are made last, so that nothing is written through one.
+    Links are made last, so that nothing is written through one. Those that lead out of ``home``,
+    where the folder will be, are left out: the daemon would write through them.
 
     Raises:
         BackupDamagedError: the file is not a backup, is cut off, was changed, or has a newer
@@ -143,9 +145,23 @@ def unpack_backup(path: Path, folder: Path | None) -> Manifest:
     wrong = sorted(name for name, _ in found.items() ^ manifest.files.items())
     if wrong:
         raise _make_damage_error(path, f"the checksum of {wrong[0]} does not match")
-    for name, leads_to in links.items() if folder is not None else ():
-        (folder or path).joinpath(name).symlink_to(leads_to)
+    _require_honest_links(path, links, manifest)
+    if folder is not None:
+        _make_links(folder, links, home)
     return manifest
+
+
+def _require_honest_links(path: Path, links: Mapping[str, str], manifest: Manifest) -> None:
+    """Raise `BackupDamagedError` for a link in place of what a restore itself writes or opens."""
+    forged = links.keys() & ({JOURNAL} if manifest.keys else {JOURNAL, *KEYS})
+    if forged:
+        raise _make_damage_error(path, f"{min(forged)} is a link in it, which no backup has")
+
+
+def _make_links(folder: Path, links: Mapping[str, str], home: Path | None) -> None:
+    for name, leads_to in links.items():
+        if home is None or stays_in_home(name, leads_to, home):
+            (folder / name).symlink_to(leads_to)
 
 
 def _extract_member(source: IO[bytes] | None, target: Path | None, mode: int) -> str:

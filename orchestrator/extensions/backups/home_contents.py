@@ -8,12 +8,14 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.home_paths import CACHES, KEYS
+from orchestrator.home_paths import CACHES, CHATS, KEYS
 
 JOURNAL = "journal.db"
+JAILED = ("workspaces", "servers")  # what is in them was written behind walls
 LEFT_OUT = (
     JOURNAL,
     "journal.db-wal",
@@ -49,6 +51,32 @@ def list_home_entries(home: Path, *, keys: bool) -> Iterator[HomeEntry]:
     for entry in _walk_folder(home, ""):
         if entry.name.partition("/")[0] not in skipped:
             yield entry
+
+
+def stays_in_home(name: str, leads_to: str, home: Path) -> bool:
+    """Return whether a restore makes a link again: only one that leads to a place in the home.
+
+    Links in a folder of an agent or a server may lead anywhere, as virtual environments have them:
+    agents and servers follow them in their jails.
+    """
+    if _is_in_jailed_folder(name):
+        return True
+    target = Path(leads_to)
+    if target.is_absolute():
+        if not target.is_relative_to(home):
+            return False
+        name, target = ".", target.relative_to(home)
+    found = os.path.normpath(Path(name).parent / target)
+    # Behind another link, ".." leads elsewhere, and a link of an agent leads anywhere.
+    plain = ".." not in list(dropwhile(lambda part: part == "..", target.parts))
+    return plain and found.split("/")[0] not in ("..", *JAILED)
+
+
+def _is_in_jailed_folder(name: str) -> bool:
+    """Return whether a path is below the folder of one agent, chat or server."""
+    parts = name.split("/")
+    depth = 3 if len(parts) > 1 and parts[1].endswith(CHATS) else 2
+    return parts[0] in JAILED and len(parts) > depth
 
 
 def _walk_folder(folder: Path, prefix: str) -> Iterator[HomeEntry]:

@@ -40,7 +40,8 @@ class RestoreReport:
     """A finished restore; ``aside`` is the new place of the old home, ``schema`` the journal's.
 
     ``keys`` are the files of keys that were taken over from the old home. ``waiting`` calls
-    need a person's decision, for which their chats are asked again at the next start.
+    need a person's decision, for which their chats are asked again at the next start. ``links`` out
+    of the home were not made again.
     """
 
     home: Path
@@ -49,6 +50,7 @@ class RestoreReport:
     aside: Path | None
     keys: tuple[str, ...]
     waiting: int = 0
+    links: tuple[str, ...] = ()
 
 
 def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreReport:
@@ -73,7 +75,8 @@ def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreR
         with make_scratch_folder(home.parent, SCRATCH) as scratch:
             fresh = scratch / "home"
             fresh.mkdir(mode=0o700)
-            manifest = unpack_backup(path, fresh)  # before anything else is touched
+            manifest = unpack_backup(path, fresh, home)  # before anything else is touched
+            links = tuple(name for name in manifest.files if not os.path.lexists(fresh / name))
             schema = _check_journal(path, fresh / JOURNAL)
             now = time.time_ns() // 1_000_000
             waiting = repeat_open_questions(fresh / JOURNAL, manifest.made, now) if schema else 0
@@ -87,7 +90,7 @@ def restore_backup(settings: Settings, path: Path, *, replace: bool) -> RestoreR
                     aside.rename(home)
                 raise
         sync_folder(home.parent)
-    return RestoreReport(home, manifest, schema, aside, kept, waiting)
+    return RestoreReport(home, manifest, schema, aside, kept, waiting, links)
 
 
 @contextmanager
@@ -134,8 +137,9 @@ def _take_over_keys(home: Path, fresh: Path) -> tuple[str, ...]:
     kept = []
     for name in KEYS:
         if (home / name).is_file():
-            shutil.copyfile(home / name, fresh / name)
-            (fresh / name).chmod(0o600)
+            fd = os.open(fresh / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with (home / name).open("rb") as source, os.fdopen(fd, "wb") as copy:
+                shutil.copyfileobj(source, copy)
             kept.append(name)
     return tuple(kept)
 

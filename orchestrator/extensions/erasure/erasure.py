@@ -2,8 +2,8 @@
 
 The ids of all rows are gathered in temporary tables first; then the rows are counted, exported, or
 removed in one transaction, so that a crash leaves all or none of them. Erasing a chat also erases
-the facts and playbooks learned in it; its token counts are kept without their turns. Erasing an
-agent erases all its data.
+the facts and playbooks learned in it, and these from what other chats were shown; its token counts
+are kept without their turns. Erasing an agent erases all its data.
 
 Where: is all data of a chat deleted?
 """
@@ -11,17 +11,19 @@ Where: is all data of a chat deleted?
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.erasure import learned_texts
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import inbox, prompt_records
+from orchestrator.journal.turns.shown_texts import FORGOTTEN
 from thinker.protocol.messages import JsonObject
 
-FORGOTTEN = "(forgotten)"
 # Membership in a table, in SQLite's short form.
 MEMBERS = re.compile(r"\bIN (gone_\w+)")
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message or a result
@@ -163,6 +165,12 @@ def count_subject_rows(db: Database, subject: Subject) -> dict[str, int]:
     return {table: rows for table, rows in counts.items() if rows}
 
 
+def list_scopes(db: Database, subject: Subject) -> list[str]:
+    """List the parts of the memory that belong to a chat alone, also by its earlier id."""
+    _gather_ids(db, subject)
+    return [str(scope) for (scope,) in db.execute("SELECT id FROM gone_scope ORDER BY id")]
+
+
 def export_rows(db: Database, subject: Subject) -> Iterator[JsonObject]:
     """Yield all rows of a subject, with the names of their tables."""
     _gather_ids(db, subject)
@@ -190,11 +198,14 @@ def forget(db: Database, subject: Subject, now: int) -> None:
         raise OrchestratorError(f"the journal has no data of {subject}")
     pictures = _list_pictures(db)
     names = _list_audit_names(db, subject)
+    told = learned_texts.collect_learned_texts(partial(_execute_on_ids, db), LEARNED)
     with get_dialect(db).wipe_deleted_rows(db):
         _unlearn_profile_values(db)
         _execute_on_ids(db, "UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")
         for table, where in TABLES:
             _execute_on_ids(db, f"DELETE FROM {table} WHERE {where}", subject)
+        if subject.chat:  # an agent's memory was shown to its own chats alone
+            told.blank_elsewhere(db)
         prompt_records.delete_unused_parts(db)
         for picture in pictures - _list_pictures(db, "NOT"):
             db.execute("DELETE FROM media WHERE id = ?", (picture,))

@@ -21,7 +21,7 @@ class ErasureExtension(Extension):
             ),
             "forget": Command(
                 "Data",
-                "Delete everything that is stored about a chat or an agent.",
+                "Delete everything that is stored about a person, a chat or an agent.",
                 f"{COMMANDS}.forget",
             ),
         }

@@ -12,6 +12,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory import facts, playbooks
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.turns import shown_texts
 from thinker.protocol.messages import Origin
 
 
@@ -119,9 +120,12 @@ def forget_fact(db: Database, number: int, now: int) -> None:
     Raises:
         UnknownNameError: the number is unknown.
     """
-    db.execute("DELETE FROM fact WHERE id = ?", (number,))
-    if db.changes() != 1:
+    found = db.execute(
+        "DELETE FROM fact WHERE id = ? RETURNING agent_id, fact", (number,)
+    ).fetchone()
+    if found is None:
         raise UnknownNameError(f"unknown fact {number}; see: orchestrator memory list")
+    shown_texts.blank_shown_texts(db, str(found[0]), [str(found[1])])
     audit.record_decision(db, "operator", "forgot a fact", f"fact {number}", now)
 
 

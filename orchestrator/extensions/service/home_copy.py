@@ -37,10 +37,16 @@ def copy_home(source: Path, target: Path, account: str) -> Iterator[str]:
     for name in BY_PEOPLE:
         for path in _iter_files(source / name):
             written = target / path.relative_to(source)
-            if path.is_symlink():
+            if path.is_symlink() or _is_foreign_link(path, source):
                 yield f"skipped  {path}, which is a link; copy what it points to by hand"
             elif not _copy_file(path, written, account):
                 yield f"kept     {written}, which differs from {path}"
+
+
+def _is_foreign_link(path: Path, source: Path) -> bool:
+    """Return whether a file of another user has a second name in the home."""
+    facts = path.lstat()
+    return facts.st_nlink > 1 and facts.st_uid != source.stat().st_uid
 
 
 def _iter_files(path: Path) -> Iterator[Path]:

@@ -22,7 +22,7 @@ from orchestrator.extensions.webhooks.deliveries import NewDelivery
 from orchestrator.extensions.webhooks.hook_body import PayloadError, read_payload
 from orchestrator.extensions.webhooks.hook_settings import HookChannel, IncomingHook
 from orchestrator.extensions.webhooks.hook_template import HookEvent, MissingValueError
-from orchestrator.extensions.webhooks.signatures import check_signature
+from orchestrator.extensions.webhooks.signatures import check_signature, read_signed_text
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns.outbox import HOOKS, Address
 from orchestrator.web.app import RETRY, read_body, run_on_body
@@ -79,7 +79,16 @@ class HookEndpoint:
         except MissingValueError as error:
             message = f"{error}, which the template of webhook {name!r} needs"
             raise ApiProblem(HTTPStatus.UNPROCESSABLE_ENTITY, message) from error
-        new = NewDelivery(name, delivery, hook.agent_id, text, self._find_notified_chat(name, hook))
+        signed = read_signed_text(hook.signature, raw, request.headers[hook.signature.header])
+        new = NewDelivery(
+            name,
+            delivery,
+            hook.agent_id,
+            text,
+            notify=self._find_notified_chat(name, hook),
+            signed=signed,
+            once_ms=1000 * _find_once_seconds(hook),
+        )
         fresh = await self._store_delivery(new)
         log.info("webhook", hook=name, delivery=delivery, agent_id=hook.agent_id, new=fresh)
         status = HTTPStatus.ACCEPTED if fresh else HTTPStatus.OK
@@ -145,6 +154,13 @@ def _parse_payload(raw: bytes, request: Request) -> HookEvent:
     except PayloadError as error:
         raise make_invalid_problem(None, str(error)) from error
     return HookEvent(body, {name.lower(): value for name, value in request.headers.items()})
+
+
+def _find_once_seconds(hook: IncomingHook) -> int:
+    """Return for how long a signed text counts once; with a time, a sender signs it once."""
+    if hook.signature.style == "timestamp":
+        return max(hook.same_body_seconds, 2 * hook.signature.tolerance_seconds)
+    return hook.same_body_seconds
 
 
 def _find_delivery_id(hook: IncomingHook, raw: bytes, request: Request) -> str:

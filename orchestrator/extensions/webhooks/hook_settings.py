@@ -92,6 +92,8 @@ class IncomingHook(RoutedEntry):
     """How requests are signed."""
     id_header: FreeHeader = "X-GitHub-Delivery"
     """Header that identifies a delivery, so that it counts once; by default the body does."""
+    same_body_seconds: int = Field(86_400, ge=0)
+    """Seconds in which a signed body counts once, whatever its id; 0: equal bodies are events."""
     only: dict[HookPath, tuple[Text, ...]] = Field(default_factory=dict)
     """Values that a request must have to count, by path, such as "action": ["opened"]."""
     notify_chat: NamedChat | None = None

@@ -32,14 +32,12 @@ def check_signature(
     """Return the reason why a request's signature is invalid, or None if it is valid."""
     if header is None:
         return f"the request has no header {settings.header}"
+    signed = read_signed_text(settings, body, header)
     if settings.style == "body":
         given = [header.removeprefix(settings.prefix)] if header.startswith(settings.prefix) else []
-        signed = body
     else:
-        items = [item.strip().partition("=") for item in header.split(",")]
-        seconds = next((value for name, _, value in items if name == "t"), "")
-        given = [value for name, _, value in items if name == SCHEME][:MAX_TRIED]
-        signed = _prefix_timestamp(seconds, body)
+        seconds = _read_items(header, "t")[0]
+        given = _read_items(header, SCHEME)[:MAX_TRIED]
         if not (seconds.isascii() and seconds.isdecimal()):
             return f"{settings.header} lacks a time, as in t=1700000000,{SCHEME}=…"
         if abs(now - int(seconds[:15])) > settings.tolerance_seconds:
@@ -48,6 +46,19 @@ def check_signature(
     # All are compared, in the same time whatever they are.
     right = [hmac.compare_digest(own, value.strip().encode()) for value in given]
     return None if any(right) else f"the signature in {settings.header} is wrong"
+
+
+def read_signed_text(settings: HookSignature, body: bytes, header: str) -> bytes:
+    """Return what a request's signature is of: its body, of the style "timestamp" its time too."""
+    if settings.style == "body":
+        return body
+    return _prefix_timestamp(_read_items(header, "t")[0], body)
+
+
+def _read_items(header: str, wanted: str) -> list[str]:
+    """Return the values of one name in a header; one empty value if the header has none."""
+    items = [item.strip().partition("=") for item in header.split(",")]
+    return [value for name, _, value in items if name == wanted] or [""]
 
 
 def _prefix_timestamp(seconds: str, body: bytes) -> bytes:

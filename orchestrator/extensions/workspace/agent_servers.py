@@ -26,6 +26,7 @@ KIB = 1024
 SPARE_SECONDS = 30  # of a call beyond the time limit of its command or page
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "take_file", "list_dir", "search_files")
 COMMAND_TOOL = "run_command"
+PROGRAMS = "programs"  # among the chats' folders, whose names are longer
 WORKSPACE_TOOLS = (*FILE_TOOLS, COMMAND_TOOL)
 WEB_TOOLS = ("fetch", "search")
 log = structlog.get_logger()
@@ -59,6 +60,7 @@ def _build_workspace_server(
     agent: AgentDefinition, settings: Workspace, paths: Paths
 ) -> ToolServer:
     limits, folder = settings.limits, paths.workspaces / agent.agent_id
+    chats = paths.find_chat_workspaces(agent.agent_id)
     wanted = WorkspaceSettings(
         workspace=os.path.realpath(folder),
         paths=dict(_list_folders(agent, settings, paths.home)),
@@ -74,10 +76,16 @@ def _build_workspace_server(
             file_size=limits.file_megabytes * MIB,
         ),
         output=limits.output_kilobytes * KIB,
+        chats=os.path.realpath(chats),
+        programs=os.path.realpath(chats / PROGRAMS),
     )
     jail = ServerSandbox(
         read=(*wanted.skills, *(path for path, changed in wanted.paths.items() if not changed)),
-        write=(wanted.workspace, *(path for path, changed in wanted.paths.items() if changed)),
+        write=(
+            wanted.workspace,
+            wanted.chats,
+            *(path for path, changed in wanted.paths.items() if changed),
+        ),
         network=bool(settings.network),  # the server's proxy reaches the hosts of a list
     )
     server = _build_server("workspace", wanted.to_json(), limits.seconds, jail)
@@ -88,6 +96,7 @@ def _build_workspace_server(
         network=bool(settings.network),
         command_tool=COMMAND_TOOL,
         folder=folder,
+        chats=chats,
     )
 
 

@@ -30,10 +30,14 @@ class NamedFile:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of a call, and the event that is set when the call is cancelled."""
+    """The arguments of a call, the event that is set when the call is cancelled, and its variables.
+
+    The daemon alone sets the variables: no model sees or writes them.
+    """
 
     values: Mapping[str, Any]
     cancelled: threading.Event = field(default_factory=threading.Event)
+    env: Mapping[str, str] = field(default_factory=dict)
 
     def get_text(self, key: str, default: str | None = None) -> str:
         """Return an argument that is text.

@@ -25,6 +25,7 @@ MAX_MESSAGE = 4 * 1024 * 1024  # bytes of a request
 MAX_CALLS = 16  # at a time
 LAST_WAIT = 5.0  # seconds for calls to end after standard input
 NO_METHOD, BAD_PARAMETERS = -32601, -32602  # JSON-RPC 2.0
+ENV = "orchestrator/env"  # in the _meta of a call: its variables, as the tool host sends them
 VERSION = "2025-06-18"  # of the protocol, for a client that names none
 
 
@@ -101,7 +102,9 @@ class StdioLoop:
             )
             return
         thread = threading.Thread(
-            target=self._run_tool, args=(number, tool, Arguments(values, cancelled)), daemon=True
+            target=self._run_tool,
+            args=(number, tool, Arguments(values, cancelled, _read_variables(params))),
+            daemon=True,
         )
         self._threads.add(thread)
         thread.start()
@@ -131,6 +134,12 @@ class StdioLoop:
         with self._lock:
             self.sink.write(data)
             self.sink.flush()
+
+
+def _read_variables(params: Json) -> dict[str, str]:
+    meta = params.get("_meta")
+    found = meta.get(ENV) if isinstance(meta, dict) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
 def _build_result(answer: str | Picture | NamedFile) -> Json:

@@ -50,10 +50,14 @@ def list_configuration_files() -> list[str]:
     )
 
 
-def build_search_path(home: str) -> str:
-    """Return the PATH of commands: programs of the agent, of the system and of this Python."""
+def build_search_path(home: str, programs: str = "") -> str:
+    """Return the PATH of commands: programs of the agent, of the system and of this Python.
+
+    ``programs`` is where the operator installed some for all chats of the agent.
+    """
     own = os.path.join(home, ".local", "bin")  # noqa: PTH118 - text for the environment
-    return ":".join([own, *SEARCH_PATH, f"{sys.base_prefix}/bin"])
+    shared = [f"{programs}/bin"] if programs else []
+    return ":".join([own, *shared, *SEARCH_PATH, f"{sys.base_prefix}/bin"])
 
 
 def find_shell() -> str:

@@ -1,18 +1,20 @@
-"""The MCP server of one agent's workspace (argument: SETTINGS).
+"""The MCP server of one agent's workspaces (argument: SETTINGS).
 
-The server jails itself before it reads anything: it can reach the workspace, the folders of its
-settings, the agent's skills and the programs of the machine. Each command gets a narrower jail in
-addition.
+The server jails itself before it reads anything: it can reach the workspaces, the folders of its
+settings, the agent's skills and the programs of the machine. Each call works in the folder of its
+chat alone; each command gets a narrower jail in addition.
 """
 
 import json
 import os
+import re
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 from orchestrator.extensions.workspace import refusals, roots, system_folders, workspace_folders
@@ -24,11 +26,14 @@ from orchestrator.extensions.workspace.roots import Root, Roots
 from orchestrator.extensions.workspace.served_tool import (
     Arguments,
     CallFailure,
+    NamedFile,
+    Picture,
     ServedTool,
     build_integer_schema,
 )
 from orchestrator.extensions.workspace.stdio_loop import StdioLoop
 from orchestrator.extensions.workspace.workspace_settings import WorkspaceSettings
+from orchestrator.home_paths import FOLDER_VARIABLE
 from orchestrator.jail_broker.host_proxy import HostProxy
 from thinker.jail import argument_checks, calls, hardening, landlock, seccomp
 from thinker.jail.landlock import Grants
@@ -36,6 +41,8 @@ from thinker.jail.landlock import Grants
 LAST_RESORT = "500"  # commands inherit it: without memory, they end before the daemon
 SEARCH_SECONDS = 20
 MAX_COMMAND = 100_000  # characters
+MAX_KEPT = 64  # chats whose tools are kept
+FOLDER_NAME = re.compile(r"[A-Za-z0-9_-]{16,64}")
 DENIED = calls.list_group_calls(
     "io_uring", "namespaces", "mounts", "kernel", "machine", "shared_memory"
 )
@@ -49,7 +56,9 @@ COMMAND = (
 class WorkspaceTools:
     """The tools of one workspace."""
 
-    def __init__(self, settings: WorkspaceSettings) -> None:
+    def __init__(
+        self, settings: WorkspaceSettings, runner: CommandRunner, proxy: HostProxy | None
+    ) -> None:
         self._settings = settings
         self._home = Root(Path(settings.workspace), writable=True)
         folders = [Root(Path(path), writable=yes) for path, yes in settings.paths.items()]
@@ -58,8 +67,8 @@ class WorkspaceTools:
         ]
         self._roots = Roots(self._home, (*folders, *skills))
         self._skills = skills
-        self._runner = CommandRunner(settings.output)
-        self._proxy = HostProxy(settings.hosts) if settings.hosts else None
+        self._runner = runner
+        self._proxy = proxy
         workspace_folders.link_skills(self._home.path, self._list_skill_folders())
 
     def list_tools(self) -> tuple[ServedTool, ...]:
@@ -149,7 +158,8 @@ class WorkspaceTools:
     def _build_order(self, argv: Sequence[str], cwd: str, seconds: int) -> CommandOrder:
         settings, home = self._settings, self._settings.workspace
         temporary = str(workspace_folders.prepare_temporary_folder(self._home.path, time.time()))
-        workspace_folders.link_python(self._home.path)
+        programs = Path(settings.programs) if settings.programs else None
+        workspace_folders.link_python(self._home.path, programs)
         skills = self._list_skill_folders()
         workspace_folders.link_skills(self._home.path, skills)
         readable = [path for path, writable in settings.paths.items() if not writable]
@@ -158,7 +168,7 @@ class WorkspaceTools:
             cwd=cwd,
             env={
                 **_build_locale_variables(),
-                "PATH": system_folders.build_search_path(home),
+                "PATH": system_folders.build_search_path(home, settings.programs),
                 "HOME": home,
                 "PWD": cwd,
                 "SHELL": argv[0],
@@ -168,7 +178,12 @@ class WorkspaceTools:
                 "GIT_CONFIG_NOSYSTEM": "1",  # which git may not read
             },
             read=system_folders.list_configuration_files(),
-            run=[*system_folders.list_program_folders(), *readable, *map(str, skills)],
+            run=[
+                *system_folders.list_program_folders(),
+                *filter(None, (settings.programs,)),
+                *readable,
+                *map(str, skills),
+            ],
             write=[home, *(path for path, writable in settings.paths.items() if writable)],
             network=settings.network or self._proxy is not None,
             proxy=0 if self._proxy is None else self._proxy.port,
@@ -179,6 +194,41 @@ class WorkspaceTools:
     def _list_skill_folders(self) -> list[Path]:
         """Return the folders of the skills that the agent may use, as they are now."""
         return [root.path / name for root in self._skills for name in _list_admitted_names(root)]
+
+
+class ChatWorkspaces:
+    """The tools of all workspaces of an agent: a call works in the folder of its chat."""
+
+    def __init__(self, settings: WorkspaceSettings) -> None:
+        self._settings = settings
+        self._runner = CommandRunner(settings.output)
+        self._proxy = HostProxy(settings.hosts) if settings.hosts else None
+        self._find_tools = lru_cache(MAX_KEPT)(self._build_tools)
+        if settings.programs:
+            Path(settings.programs).mkdir(mode=0o700, exist_ok=True)
+
+    def list_tools(self) -> tuple[ServedTool, ...]:
+        """Return the tools; each one finds out by its call in which folder it works."""
+        known = self._find_tools("").values()
+        return tuple(replace(tool, run=partial(self._run_tool, tool.name)) for tool in known)
+
+    def _run_tool(self, name: str, arguments: Arguments) -> str | Picture | NamedFile:
+        folder = arguments.env.get(FOLDER_VARIABLE, "")
+        if folder:
+            Path(self._find_folder(folder)).mkdir(mode=0o700, exist_ok=True)
+        return self._find_tools(folder)[name].run(arguments)
+
+    def _build_tools(self, folder: str) -> Mapping[str, ServedTool]:
+        settings = self._settings
+        if folder:
+            settings = replace(settings, workspace=self._find_folder(folder))
+        tools = WorkspaceTools(settings, self._runner, self._proxy).list_tools()
+        return {tool.name: tool for tool in tools}
+
+    def _find_folder(self, name: str) -> str:
+        if not self._settings.chats or not FOLDER_NAME.fullmatch(name):
+            raise CallFailure("this chat's workspace cannot be found; tell the operator")
+        return f"{self._settings.chats}/{name}"
 
 
 def _list_admitted_names(root: Root) -> tuple[str, ...]:
@@ -230,7 +280,10 @@ def enter_jail(settings: WorkspaceSettings) -> tuple[str, ...]:
             *(path for path, writable in settings.paths.items() if not writable),
         ),
         write=("/dev/null", "/dev/zero", "/dev/full"),
-        all=(settings.workspace, *(path for path, yes in settings.paths.items() if yes)),
+        all=(
+            *filter(None, (settings.workspace, settings.chats)),
+            *(path for path, yes in settings.paths.items() if yes),
+        ),
         connect=None if open_network else (),
         bind=None if open_network else (),
     )
@@ -252,7 +305,7 @@ def main(text: str) -> None:
     lacking = enter_jail(settings)
     if lacking:
         sys.stderr.write(f"the workspace's jail lacks: {', '.join(lacking)}\n")
-    StdioLoop("workspace", WorkspaceTools(settings).list_tools()).serve()
+    StdioLoop("workspace", ChatWorkspaces(settings).list_tools()).serve()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.agentsfile.agents_file import list_openings
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.extensions.workspace.agent_settings import (
     DDGS,
@@ -12,6 +14,7 @@ from orchestrator.extensions.workspace.agent_settings import (
     WorkspaceFields,
 )
 from orchestrator.extras import explain_missing
+from orchestrator.turn_access import OPERATED
 
 HOME = "ORCHESTRATOR_HOME"
 PROGRAM = Path(__file__).resolve().parents[3]
@@ -28,6 +31,7 @@ def check_workspaces(draft: Draft, environ: Mapping[str, str] | None, home: Path
         at = ("agents", number)
         name, own = agent.agent_id, agent.get_fields(WorkspaceFields)
         if own.workspace is not None:
+            _check_sharing(draft, at, agent)
             _check_paths(draft, (*at, "workspace", "paths"), name, own.workspace, home)
             for field, text in _list_openings(own.workspace):
                 draft.add_warning((*at, "workspace", field), f"agent '{name}': {text}", name)
@@ -73,6 +77,24 @@ def _check_paths(
             if (path / ".git").exists():
                 said += ", with the hooks of its Git repository, which git runs outside of the jail"
             draft.add_warning((*at, text), said, name)
+
+
+def _check_sharing(draft: Draft, at: tuple[str | int, ...], agent: AgentDefinition) -> None:
+    """Warn where several people work in one folder, as they share one memory."""
+    name = agent.agent_id
+    bindings, fallback = draft.bindings.values(), draft.fallback_agent_id
+    open_to = list_openings(agent, bindings, fallback, draft.channels)
+    if agent.memory != "agent" and (agent.memory == "person" or open_to):
+        return
+    own = [item for item in bindings if item.agent_id == name and item.chat_id != "*"]
+    places = [*open_to, *(item.place for item in own if item.channel not in OPERATED)]
+    if open_to or len(places) > 1:
+        text = (
+            f"agent '{name}' has one workspace for all chats, as they share its memory"
+            f" ({', '.join(places)}): each reads, changes and runs the files of the others; set"
+            ' "memory" to "person" to keep people apart'
+        )
+        draft.add_warning((*at, "workspace"), text, name)
 
 
 def _list_openings(settings: Workspace) -> Iterator[tuple[str, str]]:

@@ -35,16 +35,21 @@ def _remove_entry(entry: "os.DirEntry[str]") -> None:
         Path(entry.path).unlink()
 
 
-def link_python(home: Path) -> None:
+def link_python(home: Path, programs: Path | None = None) -> None:
     """Let ``python`` be the program ``python3`` where the system has no ``python``.
 
-    Scripts of skills are called by either name, and need the same packages.
+    Scripts of skills are called by either name, and need the same packages, also those that the
+    operator installed among the ``programs`` of all chats.
     """
     system = ":".join(system_folders.SEARCH_PATH)
     named, found = (shutil.which(name, path=system) for name in ("python", "python3"))
     link = home.joinpath(*PROGRAMS, "python")
-    if named is None and found is not None and not link.exists():
-        _replace_link(link, Path(found))
+    if named is not None or found is None:
+        return
+    own = programs / "bin" / "python3" if programs else Path(found)
+    with suppress(OSError):
+        if not link.exists() or link.readlink() == Path(found):
+            _replace_link(link, own if own.exists() else Path(found))
 
 
 def link_skills(home: Path, skills: Iterable[Path]) -> None:

@@ -10,7 +10,11 @@ from orchestrator.extensions.workspace.command_order import CommandLimits
 
 @dataclass(frozen=True)
 class WorkspaceSettings:
-    """Settings of one server. ``paths`` may be written to where the value is True."""
+    """Settings of one server. ``paths`` may be written to where the value is True.
+
+    ``workspace`` is the operator's folder, ``chats`` that of the folders of other chats;
+    ``programs`` is what the operator installed for the commands of all of them.
+    """
 
     workspace: str
     paths: Mapping[str, bool]
@@ -21,6 +25,8 @@ class WorkspaceSettings:
     jailed: bool
     limits: CommandLimits
     output: int
+    chats: str = ""
+    programs: str = ""
 
     @classmethod
     def from_json(cls, text: str) -> "WorkspaceSettings":

@@ -146,6 +146,14 @@ def list_prompts_of_turn(db: Database, turn_id: str) -> list[tuple[int, PromptRe
     return [(at, _parse_record(*parts)) for at, *parts in db.execute(sql, (turn_id,))]
 
 
+def replace_part(db: Database, digest: str, body: str) -> None:
+    """Replace a part that prompts share by another text."""
+    part = _build_part(body.encode())
+    db.execute("INSERT INTO prompt_part VALUES(?,?) ON CONFLICT DO NOTHING", (part.digest, body))
+    db.execute("UPDATE turn_prompt SET common = ? WHERE common = ?", (part.digest, digest))
+    delete_unused_parts(db)
+
+
 def delete_unused_parts(db: Database) -> None:
     """Delete the shared parts that no record refers to any more."""
     db.execute(UNUSED_PARTS)

@@ -59,7 +59,8 @@ class ToolContext:
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
     outside the prompt; ``off_loop`` reads files; ``command_tool``: the agent runs commands by
     it; ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
-    what the turn writes; ``offered`` are the tools that the agent has, None where that is unknown.
+    what the turn writes; ``offered`` are the tools that the agent has, None where that is unknown;
+    ``call_env`` goes along with each call of the agent's own servers.
     """
 
     agent_id: str
@@ -85,6 +86,7 @@ class ToolContext:
     fast_tasks: bool = False
     origin: Origin = "user"
     offered: tuple[ToolSpec, ...] | None = None
+    call_env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> str:

@@ -150,7 +150,7 @@ def search_conversations(db: Database, context: ToolContext, arguments: JsonObje
     zone = ZoneInfo(context.timezone)
     lines = (
         f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
-        f" {hit.role}: {_cut_excerpt(hit.text)}"
+        f" {hit.role}: {cut_excerpt(hit.text)}"
         for hit in found
     )
     return mark_quoted_text("\n".join(lines) or "No messages match.", (hit.origin for hit in found))
@@ -190,6 +190,7 @@ def _format_fact(fact: Fact) -> str:
     return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id})"
 
 
-def _cut_excerpt(message: str) -> str:
+def cut_excerpt(message: str) -> str:
+    """Return what a search shows of a message."""
     line = " ".join(message.split())
     return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"

@@ -39,6 +39,7 @@ UNKNOWN_TO_THE_JOURNAL = (
     ("export", "agent", "nope"),
     ("forget", "chat", "telegram:5", "--yes"),
     ("forget", "agent", "nope", "--yes"),
+    ("forget", "person", "nope", "--yes"),
     ("prompt", "diff", "98", "99"),
 )
 UNKNOWN_TO_THE_FILES = (

@@ -94,3 +94,43 @@ async def test_client_that_offers_another_protocol_is_answered_in_this_one() -> 
             assert received.startswith(b"HTTP/1.1 200 OK\r\n")
             assert received.endswith(b"\r\n\r\nhello")
             await stream.send(UPGRADE)
+
+
+async def test_as_many_requests_as_come_at_once_are_answered() -> None:
+    """Whose heads are in their sockets before the server has looked at any of them."""
+    answers = []
+
+    async def ask(port: int) -> None:
+        async with AsyncExitStack() as stack:
+            stream = await connected(stack, port, WHOLE)
+            answers.append(await stream.receive())
+
+    async with server() as port, anyio.create_task_group() as tasks:
+        for _ in range(MAX_IDLE * 3):
+            tasks.start_soon(ask, port)
+    assert len(answers) == MAX_IDLE * 3
+    assert all(b"200 OK" in answer for answer in answers)
+
+
+async def test_silent_connections_do_not_push_out_a_request_that_is_on_its_way() -> None:
+    """A client has a moment between its connection and its head."""
+    async with server() as port, AsyncExitStack() as stack:
+        first = await connected(stack, port, b"")
+        others = [await connected(stack, port, b"") for _ in range(MAX_IDLE + 50)]
+        await first.send(WHOLE)
+        assert b"200 OK" in await first.receive()
+        assert len(others) > MAX_IDLE
+
+
+async def test_client_beyond_all_others_is_answered_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it has sent its request or not; silent ones go when their moment is over."""
+    monkeypatch.setattr("orchestrator.web.http_server.MAX_FRESH", MAX_IDLE)
+    monkeypatch.setattr("orchestrator.web.http_server.PATIENCE", 1000.0)
+    async with server() as port, AsyncExitStack() as stack:
+        for _ in range(MAX_IDLE):
+            await connected(stack, port, b"")
+        late = await connected(stack, port, WHOLE)
+        assert (await late.receive()).startswith(b"HTTP/1.1 503 Service Unavailable")
+        monkeypatch.setattr("orchestrator.web.http_server.PATIENCE", 0.0)
+        newest = await connected(stack, port, WHOLE)
+        assert b"200 OK" in await newest.receive()

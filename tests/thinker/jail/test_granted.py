@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from thinker.jail.granted import OwnPaths
+from thinker.protocol.chosen_folder import ChosenFolder
 
 
 def own(home: Path) -> OwnPaths:
@@ -77,3 +78,18 @@ def test_link_opens_nothing_else_of_the_home(tmp_path: Path, target: str) -> Non
     found = set(paths.list_paths())
     assert str(home / "skills" / "bad") not in found
     assert str(home / "skills" / "good") in found
+
+
+def test_skill_that_a_worker_may_use_from_now_on_needs_one(tmp_path: Path) -> None:
+    """One that no glob admits changes nothing, and is not granted."""
+    skills = tmp_path / "skills"
+    (skills / "tea").mkdir(parents=True)
+    (skills / "secret").mkdir()
+    paths = OwnPaths((), tmp_path, [ChosenFolder(skills, ("tea*",))])
+    assert [*paths.list_paths()] == [str(skills / "tea")]
+    assert [*paths.list_folders()] == [str(skills)]
+    paths.remember_places()
+    (skills / "other").mkdir()
+    assert not paths.has_moved()
+    (skills / "tea-green").mkdir()
+    assert paths.has_moved()

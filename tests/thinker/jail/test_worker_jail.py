@@ -128,3 +128,33 @@ def test_code_never_holds_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     package = Path(worker_jail.__file__).parents[1]
     assert str(package) in list_code_paths(inside)
     assert str(package.parent) not in list_code_paths(inside)
+
+
+CHOSEN = """
+from thinker.protocol.chosen_folder import ChosenFolder
+(home / 'skills/tea').mkdir()
+(home / 'skills/secret').mkdir()
+for name in ('tea', 'secret'):
+    (home / 'skills' / name / 'SKILL.md').write_text('text')
+(home / 'skills/linked').symlink_to(home / 'agents/other')
+chosen = [ChosenFolder(home / 'skills', {globs!r})]
+jail = worker_jail.prepare_jail().close_jail([home / 'prompt'], home, chosen)
+"""
+
+
+@needs_landlock
+def test_jailed_worker_reads_the_skills_that_it_may_use_and_no_other(home: Path) -> None:
+    """It lists the names, to notice a new one, which makes its jail stale."""
+    whole = JAIL.format(home=str(home), network=False).rpartition("prepared =")[0]
+    skills = home / "skills"
+    tries = {
+        "chosen": f"open('{skills}/tea/SKILL.md').read()",
+        "names": f"assert 'secret' in os.listdir('{skills}')",
+        "other": f"open('{skills}/secret/SKILL.md').read()",
+        "beside": f"open('{skills}/file').read()",
+        "linked": f"open('{skills}/linked/instructions.md').read()",
+        "fresh": "assert not jail.is_stale()",
+    }
+    found = outcomes(whole + CHOSEN.format(globs=("te*", "linked")), tries)
+    refused = {name for name, outcome in found.items() if outcome != "done"}
+    assert refused == {"other", "beside", "linked"}

@@ -52,6 +52,8 @@ def restore(
         calls = format_count(report.waiting, "call")
         typer.echo(f"waiting   {calls} for a decision, asked again in the chat or by:")
         typer.echo("          orchestrator approvals list")
+    for link in report.links:
+        typer.echo(f"left out  {make_printable(link)}, as it leads out of the home; make it again")
     typer.echo("Messages received after the backup are lost; Telegram does not repeat them.")
     option = format_home_option(str(report.home))
     typer.echo(f"Next: orchestrator check{option}, then orchestrator run{option}")

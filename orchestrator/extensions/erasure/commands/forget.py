@@ -1,16 +1,19 @@
-"""``orchestrator forget``: delete all stored data of a chat or an agent."""
+"""``orchestrator forget``: delete all stored data of a person, a chat or an agent."""
 
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import orjson
 import typer
 
 from orchestrator.cli import typed_messages
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import change_journal
 from orchestrator.cli.options import (
+    AsJson,
     ChatWords,
     Home,
     load_agents,
@@ -19,13 +22,23 @@ from orchestrator.cli.options import (
 )
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.erasure import erasure
+from orchestrator.extensions.erasure import person as people
 from orchestrator.extensions.erasure.erasure import Subject
-from orchestrator.extensions.erasure.erasure_part import FORGET, ErasureTarget
+from orchestrator.extensions.erasure.erasure_part import (
+    FORGET,
+    FORGET_PERSON,
+    ErasureTarget,
+    PersonTarget,
+)
+from orchestrator.extensions.erasure.person import Person
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
 
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", help="Id of an agent that is no longer in agents.json.")
+]
+Who = Annotated[
+    list[str], typer.Argument(metavar="WHO", help="Name or chat, such as telegram:123.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
 app = make_command_group("forget")
@@ -37,9 +50,56 @@ def chat(name: ChatWords, *, yes: Yes = False, home: Home = None) -> None:
     settings, subject = load_settings(home), parse_subject(name)
     typed, chat_id = settings.paths.chat_history, subject.chat or ""
     found = subject.channel == "console" and typed_messages.count_messages(typed, chat_id)
-    _forget_subject(settings, subject, [f"{typed}: {found} typed here"] if found else [], yes=yes)
+    with open_for_reading(settings.journal) as db:
+        scopes = erasure.list_scopes(db, subject)
+    folders = settings.paths.list_scope_workspaces(scopes)
+    files: list[Path | str] = [*folders, *([f"{typed}: {found} typed here"] if found else [])]
+    _forget_subject(settings, subject, files, yes=yes)
     if found:
         typed_messages.delete_messages(typed, chat_id)
+    _delete_files(folders)
+
+
+@app.command()
+def person(
+    who: Who,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show it.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Delete a person's private chats on all channels, and what belongs to them."""
+    settings = load_settings(home)
+    with open_for_reading(settings.journal) as db:
+        found = people.find_person(db, who)
+        rows = people.count_person_rows(db, found)
+        scopes = people.list_person_scopes(db, found)
+    folders = settings.paths.list_scope_workspaces(scopes)
+    console = [chat.chat_id for chat in found.chats if chat.channel == "console"]
+    report = {
+        "chats": list(map(str, found.chats)),
+        "logins": found.users,
+        "rows": rows,
+        "folders": list(map(str, folders)),
+        "groups": found.groups,
+        "configured": list(_list_configured_lines(settings, found)),
+    }
+    if not as_json:
+        typer.echo("\n".join(_describe_person(report)))
+    if not dry_run:
+        if not yes:
+            typer.confirm("Delete all of it permanently?", abort=True, err=as_json)
+        if rows:
+            target = PersonTarget(chats=tuple(map(str, found.chats)), users=found.users)
+            change_journal(settings, FORGET_PERSON, target, people.forget_person, found)
+        for chat_id in console:
+            typed_messages.delete_messages(settings.paths.chat_history, chat_id)
+        _delete_files(folders, quiet=as_json)
+    if as_json:
+        typer.echo(orjson.dumps({**report, "deleted": not dry_run}))
+    elif not dry_run:
+        typer.echo("deleted; see the manual for what remains in backups and at providers")
 
 
 @app.command()
@@ -52,12 +112,7 @@ def agent(name: AgentName, *, yes: Yes = False, home: Home = None) -> None:
         raise OrchestratorError(f"{subject} is in agents.json; remove it there first")
     files = [path for path in _list_agent_files(settings, name) if path.exists()]
     _forget_subject(settings, subject, files, yes=yes)
-    for path in files:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-        typer.echo(f"deleted {path}")
+    _delete_files(files)
 
 
 def parse_subject(words: Sequence[str]) -> Subject:
@@ -75,7 +130,45 @@ def _list_agent_files(settings: Settings, agent_id: str) -> list[Path]:
     if Path(agent_id).name != agent_id or agent_id in (".", ".."):
         return []
     paths = settings.paths
-    return [paths.agent_prompts / f"{agent_id}.txt", paths.personas / agent_id]
+    return [
+        paths.agent_prompts / f"{agent_id}.txt",
+        paths.personas / agent_id,
+        paths.workspaces / agent_id,
+        paths.find_chat_workspaces(agent_id),
+    ]
+
+
+def _delete_files(files: Iterable[Path], *, quiet: bool = False) -> None:
+    for path in files:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+        if not quiet:
+            typer.echo(f"deleted {path}")
+
+
+def _describe_person(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what goes, and then what stays and has to be edited by hand."""
+    yield f"chats: {', '.join(report['chats']) or 'none'}"
+    if report["logins"]:
+        yield f"logins to the page: {', '.join(report['logins'])}"
+    yield from (f"  {table} {rows}" for table, rows in report["rows"].items())
+    yield from report["folders"]
+    for chat, rows in report["groups"].items():
+        yield f"stays: {rows} messages in the group {chat}; 'forget chat {chat}' deletes all of it"
+    yield from (f"stays, edit it: {line}" for line in report["configured"])
+
+
+def _list_configured_lines(settings: Settings, found: Person) -> Iterator[str]:
+    """Yield the lines of agents.json that name one of a person's chats, ids or names."""
+    path = settings.find_agents_file()
+    named = "|".join(map(re.escape, sorted({*found.ids, *found.users, *found.names} - {"", "*"})))
+    token = re.compile(rf'"(?:[a-z]+:)?(?:{named})(?:/[^"]*)?"|[\s\[:,](?:{named})(?=[\s\],}}]|$)')
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, 1):
+        if named and token.search(line):
+            yield f"{path}:{number}: {line.strip()}"
 
 
 def _forget_subject(

@@ -126,9 +126,7 @@ def invite(
     ] = "chat",
     agent: Annotated[
         list[str] | None,
-        typer.Option(
-            "--agent", help="Agent that the person may write to; repeat for more (default: all)."
-        ),
+        typer.Option("--agent", help="Agent to write to; repeat for more (default: all)."),
     ] = None,
     home: Home = None,
 ) -> None:

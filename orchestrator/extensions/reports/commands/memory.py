@@ -35,9 +35,7 @@ from thinker.protocol.names import format_turn_name
 FOUND = 20  # facts that a search shows of each memory
 EVERY = "all chats"  # shown for facts and fields that belong to no chat
 Agent = Annotated[str | None, typer.Option(help="Show only this agent.")]
-Chat = Annotated[
-    str | None, typer.Option(help="Show only what was learned in this chat, such as telegram:123.")
-]
+Chat = Annotated[str | None, typer.Option(help="Only of this chat, such as telegram:123.")]
 
 app = make_command_group("memory")
 

@@ -56,8 +56,8 @@ class MessageFact(StrEnum):
 
 
 FACTS = (
-    "A fact about the message: it is in a group (if the id does not show that), mentions the bot,"
-    " replies to it, or is from another bot. Repeat for more."
+    "A fact about the message: in a group, mentions the bot, replies to it, or is from a bot."
+    " Repeat for more."
 )
 
 

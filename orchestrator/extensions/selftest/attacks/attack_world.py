@@ -39,6 +39,7 @@ from thinker.protocol.messages import JsonObject
 
 TOKEN = "1000:ATTACKED-BOT-TOKEN"  # noqa: S105 - this bot exists in this process only
 PROXIED, PERSON = "page.example", "ann@example.org"  # whom a proxy may name
+BELL_SECRET = "attacked-hook"  # noqa: S105 - of a webhook of this process
 KEY = "sk-ATTACKED-PROVIDER-KEY"  # of a provider that is never called
 BOT = "attacked_bot"
 SETTLED_WITHIN = 60.0  # seconds; an idle machine needs a hundredth
@@ -237,10 +238,10 @@ class AttackWorld:
         agents = [
             self._build_agent("native"),
             self._build_agent("text", toolCalls="text"),
-            self._build_agent("hooked", allowHooks=True, hooks=["probe"]),
+            self._build_agent("hooked", allowHooks=True, hooks=["probe"], skills=[]),
             self._build_agent("guarded", approvals=["hx_mail"]),
             self._build_agent("described", deniedTools=["hx_*"]),
-            self._build_agent("public"),
+            self._build_agent("public", workspace=True),
             self._build_agent("handed", deniedTools=["h*"], workspace=True, web=True),
         ]
         bindings: list[JsonObject] = [
@@ -271,7 +272,11 @@ class AttackWorld:
             "identity": {"header": "X-Forwarded-Email", "users": {PERSON: "operator"}},
         }
         return {
-            "channels": {"telegram": {"access": "open"}, "web": web},
+            "channels": {
+                "telegram": {"access": "open"},
+                "web": web,
+                "hook": {"incoming": {"bell": {"agentId": "native", "secret": BELL_SECRET}}},
+            },
             "agents": [*agents],
             "bindings": [*bindings],
             "mcpServers": {

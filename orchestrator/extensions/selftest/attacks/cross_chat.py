@@ -1,10 +1,12 @@
 """Attacks across chats: a stranger reads or changes what belongs to another person."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from orchestrator.extensions.selftest.attacks.attack_world import Attack, AttackWorld
 
 _SCOPE = "memory belongs to a person"
+_FOLDER = "a workspace belongs to a person"
 
 
 async def _tell_secret(world: AttackWorld) -> tuple[int, str]:
@@ -107,6 +109,27 @@ async def _list_facts(world: AttackWorld) -> str:
     return await _read_as_stranger(world, "list_facts")
 
 
+async def _find_file(world: AttackWorld, tool: str, **arguments: object) -> str:
+    """Let a stranger look for a file that another person's chat stored."""
+    secret = f"SECRET{world.make_order_id()}"
+    await world.use_tool(world.take_chat("public"), "write_file", path="note.txt", content=secret)
+    asking = world.use_tool(world.take_chat("public"), tool, **arguments)
+    shown = await world.is_shown_to_model(secret, asking)
+    return f"{tool} showed a stranger another's file" if shown else ""
+
+
+async def _leave_program(world: AttackWorld) -> str:
+    """Let a person leave a program by the name of one that a stranger's command calls."""
+    secret = f"PLANTED{world.make_order_id()}"
+    planted = f"#!/bin/sh\nprintf '%s' {secret}\n"
+    chat = world.take_chat("public")
+    await world.use_tool(chat, "write_file", path=".local/bin/git", content=planted)
+    await world.use_tool(chat, "run_command", command="chmod +x .local/bin/git")
+    asking = world.use_tool(world.take_chat("public"), "run_command", command="git --version")
+    shown = await world.is_shown_to_model(secret, asking)
+    return "a stranger ran another's program" if shown else ""
+
+
 _RUNS: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
     "searches another's conversations": _search_conversations,
     "searches another's memories": _search_memories,
@@ -118,4 +141,17 @@ _RUNS: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
     "lists another's tasks": _list_tasks,
     "writes to another's chat": _write_to_chat,
 }
-ATTACKS = tuple(Attack(f"a stranger {name}", _SCOPE, run) for name, run in _RUNS.items())
+_FILES: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
+    "reads another's file": partial(_find_file, tool="read_file", path="note.txt"),
+    "searches another's files": partial(_find_file, tool="search_files", text="SECRET"),
+    "lets a command read another's files": partial(
+        _find_file,
+        tool="run_command",
+        command="cat note.txt ../*/note.txt ~/../../*/*/note.txt",
+    ),
+    "runs another's program": _leave_program,
+}
+ATTACKS = (
+    *(Attack(f"a stranger {name}", _SCOPE, run) for name, run in _RUNS.items()),
+    *(Attack(f"a stranger {name}", _FOLDER, run) for name, run in _FILES.items()),
+)

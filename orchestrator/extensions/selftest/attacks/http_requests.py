@@ -1,5 +1,7 @@
 """Attacks on the HTTP endpoints: other sites, other users, requests that hold shared resources."""
 
+import hashlib
+import hmac
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
@@ -8,7 +10,11 @@ from http import HTTPStatus
 
 import anyio
 
-from orchestrator.extensions.selftest.attacks.attack_world import Attack, AttackWorld
+from orchestrator.extensions.selftest.attacks.attack_world import (
+    BELL_SECRET,
+    Attack,
+    AttackWorld,
+)
 from orchestrator.extensions.selftest.attacks.obedient_model import make_answer_order
 from orchestrator.testing.loopback import ForeignJson
 
@@ -17,6 +23,7 @@ _ORIGIN = "pages of other sites have no access"
 _HEADS = "heads have a time limit and no slot"
 _ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
 _HALF_SENT = 300
+_SILENT, _AT_ONCE = 100, 150  # connections
 _GUESSES = 40
 _HOSTS = (
     "evil.example",
@@ -102,6 +109,42 @@ async def _lock_out_owner(world: AttackWorld) -> str:
     return "" if status == HTTPStatus.OK else f"the owner was answered {status}"
 
 
+async def _send_many_at_once(world: AttackWorld) -> str:
+    """Hold silent connections, and send more requests at once than may wait."""
+    port, statuses = await _find_port(world), list[int]()
+    request = _build_request("/v1/models", _build_auth_header(world))
+
+    async def ask() -> None:
+        with suppress(OSError, anyio.BrokenResourceError):
+            statuses.append(_parse_status(await _send_request(port, request)))
+
+    async with AsyncExitStack() as stack:
+        for _ in range(_SILENT):
+            await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
+        async with anyio.create_task_group() as tasks:
+            for _ in range(_AT_ONCE):
+                tasks.start_soon(ask)
+    answered = sum(status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) for status in statuses)
+    return "" if answered == _AT_ONCE else f"{_AT_ONCE - answered} requests had no answer"
+
+
+async def _repeat_signed_hook(world: AttackWorld) -> str:
+    """Send a signed request again under other ids, as they are not signed."""
+    body = {"ring": world.make_order_id()}
+    raw = json.dumps(body).encode()
+    signed = hmac.new(BELL_SECRET.encode(), raw, hashlib.sha256).hexdigest()
+    port = await _find_port(world)
+    for number in range(3):
+        headers = {
+            "Content-Type": "application/json",
+            "X-Hub-Signature-256": f"sha256={signed}",
+            "X-GitHub-Delivery": f"{body['ring']}-{number}",
+        }
+        await _send_request(port, _build_request("/hooks/bell", headers, body))
+    rows = world.query_rows("SELECT 1 FROM inbox WHERE message_id LIKE ?", f"bell/{body['ring']}-%")
+    return "" if len(rows) == 1 else f"one signed request made {len(rows)} messages"
+
+
 async def _send_two_lengths(world: AttackWorld) -> str:
     """Send a request whose end depends on which of two lengths the reader believes."""
     hidden = _build_request("/v1/models", _build_auth_header(world)).decode()
@@ -145,6 +188,8 @@ _OTHERS: dict[str, tuple[str, Callable[[AttackWorld], Awaitable[str]]]] = {
     "no token": ("the token", partial(_try_headers, Authorization="")),
     "half-sent heads, for a program": (_HEADS, partial(_hold_half_heads, path="/v1/models")),
     "half-sent heads, for a probe": (_HEADS, partial(_hold_half_heads, path="/healthz")),
+    "many requests at once": ("requests that have arrived are read", _send_many_at_once),
+    "a signed webhook under other ids": ("a signed text counts once", _repeat_signed_hook),
     "many guesses": ("guesses are counted apart", _lock_out_owner),
     "another user's response": ("responses belong to a user", _continue_conversation),
 }

@@ -46,6 +46,7 @@ _FILES = (
     "agents/public/instructions.md",
     "agents/public/skills/other/SKILL.md",
 )
+_SKILL = "skills/closed/SKILL.md"  # that the agent of the worker may not use
 _SHARED = ("skills", "prompts")  # folders that every worker reads
 _FOLDERS = (".", "agent-prompts", "agents", "agents/public", "hooks", *_SHARED)
 _KERNEL = ("io_uring_setup", "bpf", "perf_event_open", "userfaultfd", "keyctl")
@@ -90,11 +91,11 @@ _LIST = re.compile(rf"{MARK}(\[[^\[\]]*\])")
 def _build_target(world: AttackWorld) -> str:
     """Return the targets to try; all exist, so that only a jail can refuse them."""
     home = world.home
-    for name in ("agents/public/instructions.md", "agents/public/skills/other/SKILL.md"):
+    for name in ("agents/public/instructions.md", "agents/public/skills/other/SKILL.md", _SKILL):
         path = home / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text("---\nname: other\ndescription: d\n---\nSecret.\n", "utf-8")
-    paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS)}
+    paths = {name: str(home / name) for name in (*_FILES, *_FOLDERS, _SKILL)}
     user = (*STARTING, *DOCUMENTS, *KEYS)
     paths |= {name: str(world.folder / "user" / name) for name in user}
     paths[_PROGRAM] = world.find_program()
@@ -188,6 +189,11 @@ ATTACKS = (
     ),
     Attack(
         "a PDF starts a thread", "threads of the PDF library begin in its jail", _start_pdf_thread
+    ),
+    Attack(
+        "a worker reads a skill that its agent may not use",
+        "a worker's skills",
+        partial(_try_in_place, "a worker", f"{_SKILL}: read"),
     ),
     Attack("a worker makes the broker wait", "the broker never waits for a worker", _wedge_broker),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orchestrator.extensions.selftest.attacks import (
     cross_chat,
+    foreign_files,
     hands,
     http_requests,
     injection,
@@ -35,6 +36,7 @@ AREAS: Mapping[str, tuple[Attack, ...]] = {
     "http": http_requests.ATTACKS,
     "jails": jails.ATTACKS,
     "hands": hands.ATTACKS,
+    "files": foreign_files.ATTACKS,
     "page": (
         *(*page_forms.ATTACKS, *page_roles.ATTACKS, *page_logins.ATTACKS),
         *(*page_limits.ATTACKS, *page_texts.ATTACKS),

@@ -33,7 +33,7 @@ def attacks(
     *,
     only: Annotated[
         str,
-        typer.Option(help="Run the attacks whose area or name matches this regular expression."),
+        typer.Option(help="Only attacks whose area or name matches this pattern."),
     ] = "",
     as_json: AsJson = False,
 ) -> None:

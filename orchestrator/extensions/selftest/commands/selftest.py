@@ -98,15 +98,12 @@ def crash(
     random_histories: Annotated[
         int, typer.Option("--random", min=0, help="Random histories of two to five kills.")
     ] = RANDOM,
-    pairs: Annotated[
-        int, typer.Option(min=0, help="Histories in which the restart is killed as well.")
-    ] = PAIRS,
+    pairs: Annotated[int, typer.Option(min=0, help="Histories with a killed restart.")] = PAIRS,
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
     history: Annotated[
         str | None,
         typer.Option(
-            help="Run only this, such as supervisor@plan:before#2;worker@300ms, or with --nodes a"
-            " fault and its messages, such as kill#500."
+            help="Only this, such as supervisor@plan:before#2;worker@300ms; with --nodes, kill#500."
         ),
     ] = None,
     nodes: Annotated[

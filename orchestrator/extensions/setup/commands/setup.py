@@ -69,8 +69,8 @@ def setup(
     provider: Annotated[
         str,
         typer.Option(
-            help="anthropic, openai, groq, demo and others, an OpenAI-compatible address, or"
-            " local (--local), a small model to download."
+            help="anthropic, openai, ollama, demo and others, the address of an"
+            " OpenAI-compatible API, or local, a small model."
         ),
     ] = "",
     key_from: Annotated[

@@ -1,7 +1,11 @@
 """Making a home from a backup."""
 
+import hashlib
+import json
 import sqlite3
+import tarfile
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -123,3 +127,80 @@ def test_link_to_a_home_stays_a_link(settings: Settings, backup: Path, tmp_path:
     restore_backup(Settings(home=link), backup, replace=True)
     assert link.is_symlink()
     assert (link / "agents.json").read_text() == "old"
+
+
+def forge(path: Path, links: dict[str, str]) -> Path:
+    """A backup with these links, as somebody else may have made it."""
+    digests = {name: hashlib.sha256(to.encode()).hexdigest() for name, to in links.items()}
+    text = json.dumps({"version": "1", "made": "now", "format": 1, "files": digests}).encode()
+    with tarfile.open(path, "w:gz") as tar:
+        for name, to in links.items():
+            link = tarfile.TarInfo(f"home/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, to
+            tar.addfile(link)
+        manifest = tarfile.TarInfo("manifest.json")
+        manifest.size = len(text)
+        tar.addfile(manifest, BytesIO(text))
+    return path
+
+
+@pytest.mark.parametrize("name", ["keys.env", "http-token", ".env", "journal.db"])
+def test_nothing_is_written_through_a_link_of_a_backup(
+    name: str, settings: Settings, tmp_path: Path
+) -> None:
+    """The file that it leads to stays as it is, and so does the home."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (settings.home / name).write_bytes(
+        (settings.home / name).read_bytes() if name[0] == "j" else b"K=1"
+    )
+    with pytest.raises(OrchestratorError, match=f"{name} is a link in it"):
+        restore_backup(settings, forge(tmp_path / "b", {name: str(victim)}), replace=True)
+    assert victim.read_text() == "mine"
+    assert (settings.home / "agents.json").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [
+        ("chat-history", "{out}"),
+        ("chat-history", "../victim"),
+        ("skills", "{out}"),
+        ("workspaces", "/etc"),
+        ("workspaces/work", "{out}"),
+        ("workspaces/work@chats/telegram-1-0123456789abcdef", "{out}"),
+        ("servers/files", "../../.ssh"),
+        ("chat-history", "workspaces/work/out"),
+        ("prompts", "x/../.."),
+        ("prompts", "{home}/../victim"),
+    ],
+)
+def test_link_out_of_the_home_is_left_out_and_told(
+    name: str, to: str, settings: Settings, tmp_path: Path
+) -> None:
+    """The daemon writes to such names, or gives them to an agent."""
+    to = to.format(out=tmp_path / "victim", home=settings.home)
+    report = restore_backup(settings, forge(tmp_path / "b", {name: to}), replace=True)
+    assert report.links == (name,)
+    assert not (settings.home / name).is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [
+        ("workspaces/work/.local/bin/python3", "/usr/bin/python3"),
+        ("workspaces/work@chats/telegram-1-0123456789abcdef/data", "/srv/data"),
+        ("prompts/tea.md", "../skills/tea/SKILL.md"),
+        ("skills/tea", "{home}/agents/tea"),
+    ],
+)
+def test_link_that_a_home_has_stays(name: str, to: str, settings: Settings, tmp_path: Path) -> None:
+    """One that leads to the home itself, or one in the folder of an agent, which is walled."""
+    to = to.format(home=settings.home)
+    folder = tmp_path / "b"
+    (settings.home / name).parent.mkdir(parents=True, exist_ok=True)
+    (settings.home / name).symlink_to(to)
+    path = write_backup(settings, folder, keys=False).path
+    report = restore_backup(settings, path, replace=True)
+    assert report.links == ()
+    assert str((settings.home / name).readlink()) == to

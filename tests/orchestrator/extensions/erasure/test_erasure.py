@@ -18,8 +18,11 @@ from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import turns
+from orchestrator.journal.turns import prompt_records, turns
+from orchestrator.journal.turns.prompt_records import SentPrompt
 from orchestrator.schedules.specs import TaskSpec
+from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
+from thinker.protocol.prompt_record import PromptRecord
 
 ZEBRA, OTTER = "zebra", "otter"
 CHAT, OTHER = "471147114711", "581258125812"
@@ -201,3 +204,51 @@ def test_memory_of_a_forgotten_chat_goes_whoever_wrote_it(db: Database) -> None:
     assert mentions(db, "telegram:8", "api:ann") == set()
     assert profile.load_profile(db, own_of("telegram:9")) == {"name": "Name of telegram:9"}
     assert len(tasks.list_tasks(db)) == 1
+
+
+CAT = 'The cat\'s name is "Zora" & she is nine.'
+
+
+def show_fact(db: Database) -> None:
+    """Let a chat be shown the fact in a layer, with its message, and by a tool; and cite it."""
+    line = f"- {CAT} (background)"
+    layers = (LayerRecord(name="memories", text=line, volatile=True),)
+    told = ToolResult(call_id="c", name="search_memories", content=f"- {CAT} (background, id 1)")
+    record = PromptRecord(layers=layers, layout="cached")
+    (session,) = db.execute("SELECT max(id) FROM session").fetchone()
+    (turn,) = db.execute("SELECT id FROM turn WHERE session_id = ? LIMIT 1", (session,)).fetchone()
+    prompt_records.record_prompt(db, SentPrompt(turn, 77, session, 1), record)
+    for message in (UserMessage(content="and the cat?", context=layers), told):
+        db.execute(
+            "INSERT INTO message(session_id, turn_id, body, at) VALUES(?, ?, ?, 1)",
+            (session, turn, message.model_dump_json()),
+        )
+    db.execute("UPDATE session SET summary = ? WHERE id = ?", (f"They said: {CAT}", session))
+
+
+def test_fact_of_a_forgotten_chat_leaves_what_other_chats_were_shown(db: Database) -> None:
+    """Their prompts, what goes along with each message, results of tools and summaries."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    with job(db):
+        (turn,) = db.execute("SELECT id FROM turn WHERE chat_key LIKE ?", (f"%{CHAT}%",)).fetchone()
+        facts.store_fact(db, WORK, CAT, "background", f"turn {turn}", 1)
+        show_fact(db)
+        assert {table for table, _ in mentions(db, "Zora")} >= {"turn_prompt", "message", "session"}
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
+    assert mentions(db, "Zora") == set()
+    (body,) = db.execute("SELECT body FROM message WHERE body LIKE '%and the cat%'").fetchone()
+    assert UserMessage.model_validate_json(body).context[0].text == "- (forgotten) (background)"
+
+
+def test_fact_that_the_agent_knows_from_elsewhere_stays(db: Database) -> None:
+    """Another chat has told the same."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    with job(db):
+        (turn,) = db.execute("SELECT id FROM turn WHERE chat_key LIKE ?", (f"%{CHAT}%",)).fetchone()
+        facts.store_fact(db, WORK, CAT, "background", f"turn {turn}", 1)
+        facts.store_fact(db, own_of(f"telegram:{OTHER}"), CAT, "background", "turn other", 1)
+        show_fact(db)
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
+    assert {table for table, _ in mentions(db, "Zora")} >= {"turn_prompt", "message", "session"}

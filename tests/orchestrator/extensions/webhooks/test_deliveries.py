@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.journal import booted, job, open_turn, planned, receive, update
@@ -112,3 +113,44 @@ def test_question_for_an_approval_is_not_sent_to_a_webhook(db: Database) -> None
     (row,) = outbox.OUTBOX.select(db, "approval_id IS NOT NULL")
     assert row.state == "delivered"
     assert outbox.list_waiting_chats(db, "hook") == []
+
+
+def told(db: Database, number: str, now: int, **fields: Any) -> bool:
+    """T1 of a delivery with a signed text, which counts once in 100 ms."""
+    new = NEW._replace(id=number, signed=b"body", once_ms=100)._replace(**fields)
+    with job(db):
+        return deliveries.store_delivery(db, new, now)
+
+
+def test_signed_text_counts_once_under_any_id(db: Database) -> None:
+    """Ids are not signed; another text is another event, and so is that of another webhook."""
+    assert told(db, "a", 1)
+    assert [told(db, name, 50) for name in ("b", "c")] == [False, False]
+    assert told(db, "d", 50, signed=b"other")
+    assert told(db, "e", 50, hook="gl")
+    assert db.execute("SELECT count(*) FROM inbox").get == 3
+
+
+def test_signed_text_counts_anew_after_its_time(db: Database) -> None:
+    """It begins when the text came first, so that regular events are not held back for ever."""
+    assert told(db, "a", 1)
+    assert not told(db, "b", 100)
+    assert told(db, "c", 102)
+
+
+def test_equal_bodies_are_events_where_the_operator_says_so(db: Database) -> None:
+    """Each has an id of its own."""
+    assert all(told(db, name, 1, once_ms=0) for name in "abc")
+    assert db.execute("SELECT count(*) FROM meta WHERE k LIKE 'hook-signed/%'").get == 0
+
+
+def test_known_texts_are_bounded(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest are kept, without those whose time is over."""
+    monkeypatch.setattr(deliveries, "MAX_SIGNED", 3)
+    for number in range(6):
+        assert told(db, str(number), number, signed=bytes([number]))
+    count = "SELECT count(*) FROM meta WHERE k LIKE 'hook-signed/%'"
+    assert db.execute(count).get == 3
+    assert not told(db, "again", 7, signed=bytes([5]))
+    assert told(db, "later", 500, signed=b"x")
+    assert db.execute(count).get == 1

@@ -6,7 +6,11 @@ import hmac
 import pytest
 
 from orchestrator.extensions.webhooks.hook_settings import HookSignature
-from orchestrator.extensions.webhooks.signatures import build_signature, check_signature
+from orchestrator.extensions.webhooks.signatures import (
+    build_signature,
+    check_signature,
+    read_signed_text,
+)
 
 BODY, SECRET, NOW = b"Hello, World!", "It's a Secret to Everybody", 1_700_000_000.0
 GITHUB = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
@@ -68,3 +72,11 @@ def test_one_of_several_signatures_is_enough_while_a_secret_changes() -> None:
     """As Stripe sends them."""
     right = mac(b"1700000000." + BODY)
     assert why(TIMED, f"t=1700000000, v1={'0' * 64}, v1={right}") is None
+
+
+def test_signed_text_is_what_the_signature_is_of() -> None:
+    """With the time where the time is signed, so that an equal body at another time is another."""
+    timed = HookSignature(style="timestamp")
+    assert read_signed_text(HookSignature(), b"body", "sha256=00") == b"body"
+    assert read_signed_text(timed, b"body", "t=17,v1=00") == b"17.body"
+    assert read_signed_text(timed, b"body", "v1=00") == b".body"

@@ -110,3 +110,29 @@ def test_wrong_settings_of_the_web_are_errors(web: object) -> None:
     """Patterns and addresses are no hosts."""
     data = json.dumps({"agents": [WORK, {**WORK, "agentId": "bad", "web": web}]})
     assert [error.agent_id for error in parse_agents_file(data.encode()).errors] == ["bad"]
+
+
+NAMED = [{"channel": "telegram", "chatId": str(chat), "agentId": "work"} for chat in (1, 2)]
+ANYBODY = [{"channel": "api", "chatId": "*", "agentId": "work"}]
+
+
+@pytest.mark.parametrize(
+    ("bindings", "memory", "places"),
+    [
+        (NAMED, None, "telegram:1, telegram:2"),
+        (ANYBODY, "agent", "the binding api:*"),
+        (NAMED[:1], None, ""),
+        (NAMED, "person", ""),
+        (ANYBODY, None, ""),
+    ],
+)
+def test_people_who_share_a_workspace_are_named(
+    tmp_path: Path, bindings: list[dict[str, str]], memory: str | None, places: str
+) -> None:
+    """One line an agent, where chats of more than one person share its memory."""
+    agent = {**WORK, "workspace": True, "memory": memory}
+    data = json.dumps({"agents": [agent], "bindings": bindings}).encode()
+    environ = {"ORCHESTRATOR_HOME": str(tmp_path), "GROQ_API_KEY": "k"}
+    problems = parse_agents_file(data, environ=environ).problems
+    shared = [item.message for item in problems if "one workspace for all chats" in item.message]
+    assert [f"({places})" in line for line in shared] == ([True] if places else [])

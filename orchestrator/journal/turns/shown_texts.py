@@ -1,0 +1,102 @@
+"""Remove forgotten texts from what other chats of an agent were shown of its memory.
+
+Prompts, the layers that the cached layout repeats with each message, results of tools and summaries
+have facts word by word. What a person or an agent has said in another chat stays as it was said.
+"""
+
+import html
+import json
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+
+import orjson
+
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import prompt_records
+
+FORGOTTEN = "(forgotten)"
+SHORT = 12  # characters; a shorter text is removed only where it is an entry of a list
+OF_AGENT = "(agent_id = :agent OR agent_id LIKE :agent || '-sub-%')"  # with its subagents
+OF_TURNS = f"turn_id IN(SELECT id FROM turn WHERE {OF_AGENT})"
+# The place of each text, the columns that name its row, and which rows are an agent's.
+PLACES = (
+    ("step", "result", ("turn_id", "seq"), f"kind = 'tool' AND :tool IN('', name) AND {OF_TURNS}"),
+    ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
+    ("session", "summary", ("id",), OF_AGENT),
+)
+MESSAGES = (
+    "SELECT id, body FROM message WHERE session_id IN(SELECT id FROM session"
+    f" WHERE {OF_AGENT}) AND (instr(body, :tool) > 0 OR :tool = '')"
+)
+KNOWN = "SELECT fact FROM fact WHERE agent_id = :agent"
+PARTS = (
+    "SELECT digest, body FROM prompt_part WHERE digest IN(SELECT common FROM turn_prompt"
+    f" WHERE {OF_TURNS})"
+)
+Blank = Callable[[str], str]
+
+
+def blank_shown_texts(db: Database, agent_id: str, texts: Collection[str], tool: str = "") -> None:
+    """Replace texts wherever an agent's chats were shown them; with ``tool`` in its results alone.
+
+    What the agent still knows from elsewhere stays.
+    """
+    kept = {str(fact) for (fact,) in db.execute(KNOWN, {"agent": agent_id})}
+    texts = set(texts) - kept
+    written = sorted({form for text in texts for form in _list_forms(text)}, key=len, reverse=True)
+    if not written:
+        return
+    found = re.compile("|".join(map(re.escape, written)))
+    blank = partial(_blank_text, written, found)
+    named = {"agent": agent_id, "tool": tool}
+    for table, column, keys, rows in PLACES if not tool else PLACES[:1]:
+        selected = f"SELECT {column}, {', '.join(keys)} FROM {table} WHERE {rows}"
+        places = " AND ".join(f"{key} = ?" for key in keys)
+        changed = [
+            (new, *key)
+            for text, *key in db.execute(selected, named)
+            if text is not None and (new := blank(str(text))) != text
+        ]
+        for values in changed:
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {places}", values)
+    messages = [
+        (new, number)
+        for number, body in db.execute(MESSAGES, named)
+        if blank(str(body)) != body and (new := _blank_message(str(body), blank)) != body
+    ]
+    for values in messages:
+        db.execute("UPDATE message SET body = ? WHERE id = ?", values)
+    shared = [] if tool else db.execute(PARTS, named).fetchall()  # few, as prompts share them
+    for digest, body in shared:
+        if (new := blank(str(body))) != body:
+            prompt_records.replace_part(db, str(digest), new)
+
+
+def _list_forms(text: str) -> Iterable[str]:
+    """Yield how a text stands in the journal: as it is, in markup, and inside of JSON."""
+    for line in {text, " ".join(text.split())} - {""}:
+        shown = line if len(line) >= SHORT else f"- {line} ("
+        for form in (shown, html.escape(shown, quote=False)):
+            once = json.dumps(form, ensure_ascii=False)[1:-1]
+            yield from (form, once, json.dumps(once, ensure_ascii=False)[1:-1])
+
+
+def _blank_text(written: Iterable[str], found: re.Pattern[str], text: str) -> str:
+    if not any(form in text for form in written):  # much faster than the pattern
+        return text
+    return found.sub(lambda hit: f"- {FORGOTTEN} (" if _is_entry(hit[0]) else FORGOTTEN, text)
+
+
+def _is_entry(form: str) -> bool:
+    return form.startswith("- ") and form.endswith(" (")
+
+
+def _blank_message(body: str, blank: Blank) -> str:
+    """Return a message without forgotten texts in what was shown to the model beside its words."""
+    message = orjson.loads(body)
+    names = ("content",) if message.get("role") == "tool" else ("context",)
+    parts = {
+        n: orjson.loads(blank(orjson.dumps(message[n]).decode())) for n in names if n in message
+    }
+    return orjson.dumps({**message, **parts}).decode()
