@@ -142,7 +142,7 @@ def _describe_silence(channel: ChannelStatus) -> str:
 def list_troubles(
     agents: Iterable[protocol.AgentReport], servers: Iterable[KnownServer]
 ) -> Iterator[str]:
-    """Yield each agent that takes no messages and each failed MCP server, with the reason."""
+    """Yield each agent that takes no messages and each fault of an MCP server, with the reason."""
     for agent in agents:
         if agent.paused:
             yield f"agent '{agent.agent_id}' is paused: {agent.paused}"
@@ -151,6 +151,7 @@ def list_troubles(
     for server in servers:
         if server.state == "failed":
             yield f"MCP server '{server.name}' has failed: {server.error}"
+        yield from (f"MCP server '{server.name}': {note}" for note in server.notes)
 
 
 def list_unheard_groups(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:

@@ -104,6 +104,8 @@ def _list_hints(
     yield from status.list_hints(daemon.configuration, daemon.supervisor)
     channels = (adapter.status for adapter in daemon.adapters.values())
     yield from status.list_unheard_groups(daemon.configuration.file, channels)
+    odd = (server for server in daemon.servers.list_states() if server.notes)
+    yield from (f"MCP server '{server.name}': {note}" for server in odd for note in server.notes)
     for tool, name in daemon.servers.list_withheld_tools().items():
         yield CHANGED.format(tool=tool, name=name)
     for one in handed:
