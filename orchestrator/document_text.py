@@ -1,17 +1,18 @@
 """The text of files: plain text is decoded here, and an extension reads documents."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from orchestrator.files import run_off_loop
-from thinker.formats.documents import ENDINGS
+from thinker.formats.documents import ENDINGS, UNREAD, correct_media_type
+from thinker.formats.text_encoding import decode_bytes
 
 NO_READER = (
     "PDF and office files are not read on this machine; an operator may run:"
     " pip install 'orchestrator-daemon[documents]'"
 )
+NOT_READ = "such {ending} files are not read here; save it as PDF and send that"
 ReadDocument: TypeAlias = Callable[[bytes, str], Awaitable[str]]  # given a file and its media type
 
 
@@ -45,8 +46,15 @@ class FileReader:
         Raises:
             UnreadableError: the file has no text, or could not be read.
         """
+        ending = {**UNREAD, **ENDINGS}.get(media_type)
+        media_type = correct_media_type(media_type, data)
         if media_type not in ENDINGS:
-            return await run_off_loop(decode_plain_text, data)
+            try:
+                return await run_off_loop(decode_plain_text, data)
+            except UnreadableError:
+                if ending is None:
+                    raise
+                raise UnreadableError(NOT_READ.format(ending=ending)) from None
         if self.documents is None:
             raise UnreadableError(NO_READER)
         return await self.documents.read_document(data, media_type)
@@ -58,8 +66,7 @@ class FileReader:
 
 def decode_plain_text(data: bytes) -> str:
     """Return the text of a plain text file; raise `UnreadableError` for any other."""
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    with suppress(UnicodeDecodeError):
-        if wide or b"\0" not in data:
-            return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
-    raise UnreadableError("it has no text to read")
+    text = decode_bytes(data)
+    if text is None:
+        raise UnreadableError("it has no text to read")
+    return text.replace("\r\n", "\n")
