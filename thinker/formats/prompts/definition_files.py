@@ -46,7 +46,7 @@ class DefinitionFile:
 def scan_definitions(
     directories: Sequence[Path],
 ) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
-    """Return the definition files in the directories, keyed by name, and the unusable directories.
+    """Return the definition files in the directories, keyed by name, and what is not used.
 
     A file of a later directory replaces one of the same name. Missing directories count as empty.
     """
@@ -60,6 +60,8 @@ def scan_definitions(
         except FileError as error:
             unusable[directory] = error
             continue
+        if folder.left_out:
+            unusable[directory] = FileError(folder.left_out)
         for path in paths:
             first = here.get(path.stem)
             if first is None:
