@@ -186,7 +186,9 @@ def test_prompts_beyond_the_limit_are_left_out_by_name(tmp_path: Path) -> None:
     prompts.mkdir()
     for number in range(MAX_ENTRIES + 1):
         (prompts / f"p{number:05}.txt").touch()
-    (prompts / "a.md").write_text("---\ntoolDescription: d\n---\nhello")
+    (prompts / "a.md").write_text(
+        "---\ntoolDescription: d\nmodel: inherit\nincludeChat: true\n---\nhello"
+    )
     found = library(tmp_path, agents())
     assert "a" in found.current_set.definitions
     (told,) = [str(one) for one in found.current_set.problems if "left out" in str(one)]
