@@ -13,6 +13,7 @@ from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import HealthReport, StatusReport
+from orchestrator.control.tool_advice import describe_missing_tool
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
@@ -29,10 +30,6 @@ from thinker.protocol.names import format_chat_name
 MAX_RECENT = 5  # turns shown
 READ_TIMEOUT = 15.0  # seconds for reading the journal; a database may be away
 MAX_CHECKED = 50  # newest turns whose missing tools are reported
-MISSING = (
-    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
-    " server, allow the tool, or change the playbook"
-)
 CHANGED = (
     "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
     " orchestrator tools approve {name}"
@@ -111,8 +108,10 @@ def _list_hints(
     for one in handed:
         chat = format_chat_name(one.chat_key)
         yield HANDED_OVER.format(chat=chat, new=one.agent_id, old=one.routed_id)
+    file = daemon.configuration.file
     for agent, playbook, tool in missing:
-        yield MISSING.format(agent=agent, playbook=playbook, tool=tool)
+        known = daemon.configuration.prompts.current_set.host_tools
+        yield describe_missing_tool(file.find_agent(agent), agent, playbook, tool, known)
 
 
 async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> HealthReport:

@@ -161,11 +161,11 @@ def test_variable_that_is_not_declared_is_named_with_its_line(tmp_path: Path) ->
     file.write_text(f"{front}In ${{CITY}}.\nCall ${{NAME}}.\nCall ${{NAME}}.\n", "utf-8")
     (told,) = problems(library(tmp_path))
     assert told == (
-        "p.md:9: warning: prompt 'p': prompt: '${NAME}' is text for the model, as no \"variables\" declare"
-        " 'NAME'; declare it, or write the text otherwise"
+        "p.md:9: warning: prompt 'p': prompt: '${NAME}' is text for the model, as no"
+        " \"variables\" declare 'NAME'; declare it, or write the text otherwise"
     )
     file.write_text(f"{front}In ${{CITY}}.\n\nKey ${{KEY}}.\n", "utf-8")
-    (refused,) = problems(library(tmp_path))
+    refused, *_ = problems(library(tmp_path))
     assert refused.startswith("p.md:10: prompt 'p': prompt: '${KEY}' may be used in the text only")
 
 
