@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from orchestrator.files import run_off_loop
-from thinker.formats.documents import ENDINGS, UNREAD, correct_media_type
+from thinker.formats.documents import ENDINGS, UNREAD
 from thinker.formats.text_encoding import decode_bytes
 
 NO_READER = (
     "PDF and office files are not read on this machine; an operator may run:"
     " pip install 'orchestrator-daemon[documents]'"
 )
+NO_TEXT = "it has no text to read"
 NOT_READ = "such {ending} files are not read here; save it as PDF and send that"
 ReadDocument: TypeAlias = Callable[[bytes, str], Awaitable[str]]  # given a file and its media type
 
@@ -46,15 +47,8 @@ class FileReader:
         Raises:
             UnreadableError: the file has no text, or could not be read.
         """
-        ending = {**UNREAD, **ENDINGS}.get(media_type)
-        media_type = correct_media_type(media_type, data)
         if media_type not in ENDINGS:
-            try:
-                return await run_off_loop(decode_plain_text, data)
-            except UnreadableError:
-                if ending is None:
-                    raise
-                raise UnreadableError(NOT_READ.format(ending=ending)) from None
+            return await run_off_loop(decode_plain_text, data, UNREAD.get(media_type, ""))
         if self.documents is None:
             raise UnreadableError(NO_READER)
         return await self.documents.read_document(data, media_type)
@@ -64,9 +58,12 @@ class FileReader:
         return self.documents is not None and self.documents.owns_child(pid)
 
 
-def decode_plain_text(data: bytes) -> str:
-    """Return the text of a plain text file; raise `UnreadableError` for any other."""
+def decode_plain_text(data: bytes, ending: str = "") -> str:
+    """Return the text of a plain text file; raise `UnreadableError` for any other.
+
+    The ``ending`` of a format that nothing reads is named in the error.
+    """
     text = decode_bytes(data)
     if text is None:
-        raise UnreadableError("it has no text to read")
+        raise UnreadableError(NOT_READ.format(ending=ending) if ending else NO_TEXT)
     return text.replace("\r\n", "\n")

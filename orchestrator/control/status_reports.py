@@ -13,7 +13,7 @@ from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import HealthReport, StatusReport
-from orchestrator.control.tool_advice import describe_missing_tool
+from orchestrator.control.tool_advice import MISSING, advise_on_tool
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
@@ -101,8 +101,8 @@ def _list_hints(
     yield from status.list_hints(daemon.configuration, daemon.supervisor)
     channels = (adapter.status for adapter in daemon.adapters.values())
     yield from status.list_unheard_groups(daemon.configuration.file, channels)
-    odd = (server for server in daemon.servers.list_states() if server.notes)
-    yield from (f"MCP server '{server.name}': {note}" for server in odd for note in server.notes)
+    for server in daemon.servers.list_states():
+        yield from (f"MCP server '{server.name}': {note}" for note in server.notes)
     for tool, name in daemon.servers.list_withheld_tools().items():
         yield CHANGED.format(tool=tool, name=name)
     for one in handed:
@@ -111,7 +111,8 @@ def _list_hints(
     file = daemon.configuration.file
     for agent, playbook, tool in missing:
         known = daemon.configuration.prompts.current_set.host_tools
-        yield describe_missing_tool(file.find_agent(agent), agent, playbook, tool, known)
+        advice = advise_on_tool(file.find_agent(agent), tool, known)
+        yield MISSING.format(agent=agent, playbook=playbook, tool=tool, advice=advice)
 
 
 async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> HealthReport:

@@ -6,7 +6,6 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.tools.policy import SENDING, decide_tool, matches_pattern
 
 MISSING = "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; {advice}"
-REFUSED = "allow it in agents.json ({reason}), or change the playbook"
 SENT = (
     "a task does without, as its answer goes to its notify chat by itself: remove it from"
     ' "required_tools", or name the chat in "notify_chat_id"'
@@ -14,18 +13,13 @@ SENT = (
 UNUSED = (
     "it is built in, but what it needs is not set up for this agent; change that or the playbook"
 )
-UNKNOWN = "add its MCP server, or change the playbook"
 
 
-def describe_missing_tool(
-    agent: AgentDefinition | None, name: str, playbook: str, tool: str, known: Collection[str]
-) -> str:
-    """Return the hint about a tool that was missing; ``known`` are the supervisor's tools."""
+def advise_on_tool(agent: AgentDefinition | None, tool: str, known: Collection[str]) -> str:
+    """Return what to do; ``known`` are the supervisor's tools."""
     decision = decide_tool(tool, agent.allowed_tools, agent.denied_tools) if agent else None
     if decision is not None and not decision.allowed:
-        advice = REFUSED.format(reason=decision.reason)
-    elif any(matches_pattern(pattern, tool) for pattern in SENDING):
-        advice = SENT
-    else:
-        advice = UNUSED if tool in known else UNKNOWN
-    return MISSING.format(agent=name, playbook=playbook, tool=tool, advice=advice)
+        return f"allow it in agents.json ({decision.reason}), or change the playbook"
+    if any(matches_pattern(pattern, tool) for pattern in SENDING):
+        return SENT
+    return UNUSED if tool in known else "add its MCP server, or change the playbook"

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.document_text import FileReader, UnreadableError
-from thinker.formats.documents import ENDINGS, OLD_START
+from thinker.formats.documents import ENDINGS
 
 
 async def test_plain_text_needs_no_extension() -> None:
@@ -17,7 +17,6 @@ async def test_plain_text_needs_no_extension() -> None:
     ("kind", "problem"),
     [
         ("application/vnd.apple.pages", "such .pages files are not read here; save it as PDF"),
-        ("application/vnd.ms-excel", "such .xls files are not read here; save it as PDF"),
         ("application/zip", "it has no text to read"),
     ],
 )
@@ -32,5 +31,5 @@ async def test_document_without_its_extension_is_answered_with_what_to_type(kind
     """Whatever its format is; no process is started, so none is taken for the reader's."""
     reader = FileReader()
     with pytest.raises(UnreadableError, match=r"run: pip install 'orchestrator-daemon\[documents"):
-        await reader.read_text(OLD_START, kind)
+        await reader.read_text(b"%PDF-", kind)
     assert not reader.owns_child(1)

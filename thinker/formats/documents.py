@@ -18,13 +18,6 @@ ENDINGS = {
     "application/epub+zip": ".epub",
     RTF: ".rtf",
 }
-# Formats of Word, Excel and PowerPoint until 2003, with those that followed.
-OLD = {
-    "application/msword": WORD,
-    "application/vnd.ms-excel": f"{OFFICE}.spreadsheetml.sheet",
-    "application/vnd.ms-powerpoint": f"{OFFICE}.presentationml.presentation",
-}
-OLD_START = b"\xd0\xcf\x11\xe0"
 UNREAD = {  # formats that nothing here reads
     f"{OPEN}.presentation": ".odp",
     "application/vnd.apple.pages": ".pages",
@@ -33,15 +26,3 @@ UNREAD = {  # formats that nothing here reads
     "application/vnd.wordperfect": ".wpd",
     "application/vnd.ms-works": ".wps",
 }
-
-
-def correct_media_type(media_type: str, data: bytes) -> str:
-    """Return the media type of a document whose name says that it is of an old format.
-
-    Programs write text, web pages, RTF and new documents under the names of old ones.
-    """
-    if media_type not in OLD or data.startswith(OLD_START):
-        return media_type
-    if data.startswith(b"PK"):
-        return OLD[media_type]
-    return RTF if data.startswith(b"{\\rtf") else "text/plain"

@@ -112,10 +112,8 @@ class Folder:
         rest = names[MAX_ENTRIES:]
         if rest:
             more = f" and {len(rest) - MAX_NAMED} more" if len(rest) > MAX_NAMED else ""
-            self.left_out = (
-                f"more than {MAX_ENTRIES} entries, so these are left out:"
-                f" {', '.join(rest[:MAX_NAMED])}{more}; move some elsewhere"
-            )
+            named = f"these are left out: {', '.join(rest[:MAX_NAMED])}{more}"
+            self.left_out = f"more than {MAX_ENTRIES} entries, so {named}; move some elsewhere"
         return names[:MAX_ENTRIES]
 
 

@@ -241,31 +241,22 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
         "unread": unread,
         "silent": fields.get(SILENT) in (True, "true"),
     }
-    try:
-        return SkillFile.model_validate(
-            {**_drop_illegal_fields(read, notes), "notes": notes.items()}
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        place = ("metadata", *first["loc"]) if first["loc"][0] in KNOWN_METADATA else first["loc"]
-        if first["input"] is None:
-            raise _Refusal(f"the field {field!r} is missing; add it", *place) from error
-        raise _Refusal(f"field {field!r}: {first['msg']}; correct or remove it", *place) from error
-
-
-def _drop_illegal_fields(read: dict[str, object], notes: dict[str, str]) -> dict[str, object]:
-    """Return the fields without those that are illegal and can be done without."""
-    try:
-        SkillFile.model_validate(read)
-    except ValidationError as error:
-        problems = {str(one["loc"][0]): one["msg"] for one in error.errors()}
-        for field in problems.keys() & IGNORABLE:
-            notes[field] = f"'{field}' is ignored: {problems[field]}; correct or remove it"
-        return {
-            field: value for field, value in read.items() if field not in notes.keys() & IGNORABLE
-        }
-    return read
+    while True:
+        try:
+            return SkillFile.model_validate({**read, "notes": notes.items()})
+        except ValidationError as error:
+            first = error.errors()[0]
+            top = str(first["loc"][0])
+            if top in IGNORABLE:
+                notes[top] = f"'{top}' is ignored: {first['msg']}; correct or remove it"
+                del read[top]
+                continue
+            field = ".".join(str(part) for part in first["loc"])
+            place = ("metadata", *first["loc"]) if top in KNOWN_METADATA else first["loc"]
+            problem = f"field {field!r}: {first['msg']}; correct or remove it"
+            if first["input"] is None:
+                problem = f"the field {field!r} is missing; add it"
+            raise _Refusal(problem, *place) from error
 
 
 def _choose_name(name: JsonValue, directory_name: str, notes: dict[str, str]) -> str:
@@ -274,38 +265,33 @@ def _choose_name(name: JsonValue, directory_name: str, notes: dict[str, str]) ->
     if not usable:
         rule = "'name' must be lower case letters, digits and single hyphens"
         raise _Refusal(f"{rule}; give the directory such a name", "name")
-    if name != usable:
-        notes["name"] = (
-            f"it is called {usable!r} after its directory; set name: {usable}"
-            if usable == directory_name
-            else f"it is called {usable!r}; give its directory this name, and set name: {usable}"
-        )
+    if usable != directory_name:
+        advice = f"give its directory this name, and set name: {usable}"
+        notes["name"] = f"it is called {usable!r}; {advice}"
+    elif name != usable:
+        notes["name"] = f"it is called {usable!r} after its directory; set name: {usable}"
     return usable
 
 
 def _choose_description(written: JsonValue, body: str, notes: dict[str, str]) -> str | None:
     """Return the description, the beginning of the text without one, or None without either."""
-    if isinstance(written, int | float) or (isinstance(written, str) and written.strip()):
-        text = str(written)
-        if len(text) > MAX_DESCRIPTION:
-            notes["description"] = f"only the first {MAX_DESCRIPTION} characters of it are shown"
+    text = str(written).strip() if isinstance(written, str | int | float) else ""
+    if len(text) > MAX_DESCRIPTION:
+        notes["description"] = f"only the first {MAX_DESCRIPTION} characters of it are shown"
+    if text:
         return text[:MAX_DESCRIPTION]
-    lines = (line.strip(" #*>-\t") for line in body.split("\n"))
-    first = next(filter(None, lines), None)
-    if first is not None:
+    lines = filter(None, (line.strip(" #*>-\t") for line in body.split("\n")))
+    if first := next(lines, "")[:MAX_DERIVED]:
         notes["description"] = "it has none, so its first line is shown; add one"
-    return first and first[:MAX_DERIVED]
+    return first or None
 
 
 def _choose_keywords(written: JsonValue, notes: dict[str, str]) -> list[str]:
     words = [word.lower() for word in parse_words(written)]
     kept = [word for word in words if len(word) <= MAX_KEYWORD][:MAX_KEYWORDS]
-    if len(kept) < len(words):
-        left = len(words) - len(kept)
-        notes["keywords"] = (
-            f"{left} of its keywords are left out; write at most {MAX_KEYWORDS}, each of at most"
-            f" {MAX_KEYWORD} characters"
-        )
+    if left := len(words) - len(kept):
+        most = f"write at most {MAX_KEYWORDS}, each of at most {MAX_KEYWORD} characters"
+        notes["keywords"] = f"{left} of its keywords are left out; {most}"
     return kept
 
 

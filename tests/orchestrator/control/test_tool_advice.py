@@ -3,7 +3,7 @@
 import pytest
 from fakes.agents_file import WORK, parsed
 
-from orchestrator.control.tool_advice import describe_missing_tool
+from orchestrator.control.tool_advice import advise_on_tool
 
 KNOWN = {"send_telegram", "remember"}
 
@@ -28,7 +28,6 @@ def test_advice_depends_on_why_the_tool_is_missing(
 ) -> None:
     """No server has a tool that is built in, or that a task withholds."""
     (agent,) = parsed({**WORK, **fields}).file.agents
-    hint = describe_missing_tool(agent, "work", "daily", tool, KNOWN)
-    assert hint.startswith(f"agent 'work': 'daily' needs the tool '{tool}', which is not offered; ")
+    hint = advise_on_tool(agent, tool, KNOWN)
     assert advice in hint
     assert ("MCP server" in hint) == (not fields and tool == "files_read")

@@ -70,9 +70,10 @@ async def test_forty_pages_are_read_in_order() -> None:
         (made.pdf(""), PDF, "no text; its pages may be pictures"),
         (made.packed({"a": "b"}), made.DOCX, "damaged"),
         (b"a\0b", "application/zip", "it has no text to read"),
+        (b"\x09\0\x04\0\0\0", made.XLS, "such .xls files are not read here; save it as PDF"),
         (b"\xff\xf0", "text/plain", "it has no text to read"),
     ],
-    ids=["encrypted", "broken", "scanned", "another archive", "binary", "bytes"],
+    ids=["encrypted", "broken", "scanned", "another archive", "binary", "Excel 2", "bytes"],
 )
 @pytest.mark.process
 async def test_what_cannot_be_read_is_answered_with_a_sentence(
