@@ -13,7 +13,6 @@ from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import HealthReport, StatusReport
-from orchestrator.control.tool_advice import MISSING, advise_on_tool
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
@@ -108,11 +107,7 @@ def _list_hints(
     for one in handed:
         chat = format_chat_name(one.chat_key)
         yield HANDED_OVER.format(chat=chat, new=one.agent_id, old=one.routed_id)
-    file = daemon.configuration.file
-    for agent, playbook, tool in missing:
-        known = daemon.configuration.prompts.current_set.host_tools
-        advice = advise_on_tool(file.find_agent(agent), tool, known)
-        yield MISSING.format(agent=agent, playbook=playbook, tool=tool, advice=advice)
+    yield from status.list_missing_tools(daemon.configuration, missing)
 
 
 async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> HealthReport:

@@ -43,7 +43,7 @@ OWN_FIELDS = frozenset(
 )
 TRIGGER_FIELDS = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
 KNOWN_METADATA = OWN_FIELDS | {"priority", "agent"}
-# Fields without which a skill is what it was. A plan is none: without it, a model would decide.
+# A skill is useful without these fields. Without its plan, a model would decide what runs.
 IGNORABLE = frozenset({"license", "compatibility", "max_steps", "effort", "trigger_config"})
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -94,7 +94,7 @@ class SkillFile(Frozen):
     ``agent`` runs the schedule. ``unread`` are unknown fields of the metadata, and fields outside
     that belong there: ``metadata.keywordz``, ``keywords``. ``notes`` say what is read otherwise
     than written, each with its field. A ``silent`` skill is in no prompt: it runs by schedule, or
-    when somebody names it.
+    when a person names it.
     """
 
     name: str = Field(max_length=MAX_NAME)
@@ -186,17 +186,17 @@ def _load_skill(
     """Return a skill or its problem; a file that has not changed is not read again."""
     folder.take_room(0 if identity is None else identity[SIZE])
     if identity is None or identity[CHANGED] > now - SETTLED_NS:
-        return _read_file(path, folder.path)
-    return _read_settled_file(path, folder.path, identity)
+        return _read_skill_file(path, folder.path)
+    return _read_settled_skill(path, folder.path, identity)
 
 
 @lru_cache(maxsize=4 * regular_file.MAX_ENTRIES)
-def _read_settled_file(path: Path, folder: Path, identity: Identity) -> SkillFile | SkillProblem:
+def _read_settled_skill(path: Path, folder: Path, identity: Identity) -> SkillFile | SkillProblem:
     del identity  # part of the cache key
-    return _read_file(path, folder)
+    return _read_skill_file(path, folder)
 
 
-def _read_file(path: Path, folder: Path) -> SkillFile | SkillProblem:
+def _read_skill_file(path: Path, folder: Path) -> SkillFile | SkillProblem:
     if regular_file.resolve_inside(folder, path) is None:
         raise FileError(f"links to a file outside {folder}; copy the file into it")
     text = regular_file.read_text(path, regular_file.SKILL)

@@ -62,7 +62,7 @@ def _guess_encoding(data: bytes) -> str:
     detector = EncodingDetector()
     detector.feed(data[first : first + SAMPLE], last=False)  # which may end within a letter
     found = find_encoding(detector.guess(tld=None, allow_utf8=False)) or "cp1252"
-    # The euro sign is where Latin-1 had a currency sign that nobody used.
+    # The euro sign took the place of a sign for any currency, which is hardly ever written.
     return "iso8859-15" if found == "cp1252" and b"\xa4" in data else found
 
 

@@ -1,7 +1,7 @@
-"""Mend the lists of tools that servers send: one odd tool costs itself, not its server.
+"""Repair the lists of tools that servers send: one odd tool costs itself, not its server.
 
 The SDK refuses a whole list for one illegal field in it. Here each tool is looked at by itself
-before, what is optional and illegal is removed, and what cannot be mended is left out by name.
+before, what is optional and illegal is removed, and what cannot be repaired is left out by name.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -51,14 +51,14 @@ class ListNotes:
 
 
 @asynccontextmanager
-async def mend_lists(transport: Transport, notes: ListNotes) -> AsyncIterator[TransportStreams]:
-    """Open a transport whose lists of tools are mended on their way in."""
+async def repair_lists(transport: Transport, notes: ListNotes) -> AsyncIterator[TransportStreams]:
+    """Open a transport whose lists of tools are repaired on their way in."""
     async with transport as (incoming, outgoing):
-        yield _MendedStream(incoming, notes), outgoing
+        yield _RepairedStream(incoming, notes), outgoing
 
 
-class _MendedStream:
-    """The messages of a server, with their lists of tools mended."""
+class _RepairedStream:
+    """The messages of a server, with their lists of tools repaired."""
 
     def __init__(self, inner: ReadStream[Received], notes: ListNotes) -> None:
         self._inner = inner
@@ -69,7 +69,7 @@ class _MendedStream:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Received:
-        return self._mend(await self._inner.receive())
+        return self._repair(await self._inner.receive())
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -78,7 +78,7 @@ class _MendedStream:
         return self
 
     async def __anext__(self) -> Received:
-        return self._mend(await anext(self._inner))
+        return self._repair(await anext(self._inner))
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -92,11 +92,11 @@ class _MendedStream:
     ) -> bool | None:
         return await self._inner.__aexit__(kind, error, trace)
 
-    def _mend(self, received: Received) -> Received:
+    def _repair(self, received: Received) -> Received:
         if isinstance(received, SessionMessage):
             message = received.message
             if isinstance(message, types.JSONRPCResponse) and _is_tool_list(message.result):
-                message.result = mend_tool_list(message.result, self._notes)
+                message.result = repair_tool_list(message.result, self._notes)
         return received
 
 
@@ -104,7 +104,7 @@ def _is_tool_list(result: object) -> bool:
     return isinstance(result, dict) and "tools" in result and "content" not in result
 
 
-def mend_tool_list(result: Json, notes: ListNotes) -> Json:
+def repair_tool_list(result: Json, notes: ListNotes) -> Json:
     """Return an answer to `METHOD` that is legal; ``notes`` tell what was changed or left out."""
     cursor = result.get("nextCursor")
     if cursor is not None and not isinstance(cursor, str):
@@ -113,12 +113,12 @@ def mend_tool_list(result: Json, notes: ListNotes) -> Json:
     if not isinstance(listed, list):
         notes.add("its list of tools is no list")
         listed = []
-    tools = [mended for tool in listed if (mended := _mend_tool(tool, notes)) is not None]
+    tools = [repaired for tool in listed if (repaired := _repair_tool(tool, notes)) is not None]
     odd = {"tools", *_list_illegal_fields({**result, "tools": []}, result)}
     return {**{field: value for field, value in result.items() if field not in odd}, "tools": tools}
 
 
-def _mend_tool(tool: object, notes: ListNotes) -> Json | None:
+def _repair_tool(tool: object, notes: ListNotes) -> Json | None:
     """Return a legal tool, or None if it cannot be used."""
     if not isinstance(tool, dict):
         notes.add("a tool is left out: it is no JSON object")
@@ -131,23 +131,23 @@ def _mend_tool(tool: object, notes: ListNotes) -> Json | None:
     if is_too_deep(tool):
         notes.add(f"{about} is left out: it takes more than {MAX_DEPTH} levels of JSON")
         return None
-    schema, problem = _mend_schema(
+    schema, problem = _repair_schema(
         tool.get("inputSchema"), lambda what: notes.add(f"{about}: {what}")
     )
     if problem:
         notes.add(f"{about} is left out: {problem}")
         return None
-    mended = {**tool, "inputSchema": schema}
-    for field in _list_illegal_fields({"tools": [mended]}, mended):
+    repaired = {**tool, "inputSchema": schema}
+    for field in _list_illegal_fields({"tools": [repaired]}, repaired):
         if field in ("name", "inputSchema"):
             notes.add(f"{about} is left out: its field {field!r} is illegal")
             return None
         notes.add(f"{about}: its field {field!r} is illegal and ignored")
-        del mended[field]
-    return mended
+        del repaired[field]
+    return repaired
 
 
-def _mend_schema(schema: object, tell: Callable[[str], None]) -> tuple[Json, str]:
+def _repair_schema(schema: object, tell: Callable[[str], None]) -> tuple[Json, str]:
     """Return the schema of an object, or the reason why there is none.
 
     A schema that says nothing takes anything.
@@ -159,21 +159,21 @@ def _mend_schema(schema: object, tell: Callable[[str], None]) -> tuple[Json, str
     kind = schema.get("type")
     if kind is not None and kind != "object" and not (isinstance(kind, list) and "object" in kind):
         return {}, f"its inputSchema is of the type {str(kind)[:60]!r}, not an object"
-    mended = {**schema, "type": "object"}
-    properties = mended.get("properties", {})
+    repaired = {**schema, "type": "object"}
+    properties = repaired.get("properties", {})
     if properties is None:
-        del mended["properties"]
+        del repaired["properties"]
     elif not isinstance(properties, dict):
         return {}, "the properties of its inputSchema are no JSON object"
     elif not all(isinstance(value, dict | bool) for value in properties.values()):
         odd = [name for name, value in properties.items() if not isinstance(value, dict | bool)]
         tell(f"its parameters {', '.join(odd)[:200]} have no schema and take anything")
-        mended["properties"] = {**properties, **{key: {} for key in odd}}
-    required = mended.get("required", [])
+        repaired["properties"] = {**properties, **{key: {} for key in odd}}
+    required = repaired.get("required", [])
     if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
         tell("what is required in its inputSchema is no list of names and is ignored")
-        del mended["required"]
-    return mended, ""
+        del repaired["required"]
+    return repaired, ""
 
 
 def _list_illegal_fields(result: Json, part: Json) -> Iterator[str]:

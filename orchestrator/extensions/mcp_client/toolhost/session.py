@@ -24,7 +24,7 @@ from orchestrator.extensions.mcp_client.toolhost.http_transport import (
     connect_sse,
     explain_problem,
 )
-from orchestrator.extensions.mcp_client.toolhost.listed_tools import METHOD, ListNotes, mend_lists
+from orchestrator.extensions.mcp_client.toolhost.listed_tools import METHOD, ListNotes, repair_lists
 from orchestrator.extensions.mcp_client.toolhost.server_jails import UNJAILED, ServerJails
 from orchestrator.extensions.mcp_client.toolhost.stdio_transport import ConnectionEnd, connect_stdio
 from orchestrator.extensions.mcp_client.toolhost.unsent import FORGOTTEN, NOT_TAKEN
@@ -126,7 +126,7 @@ class McpSession:
             transport = connect_sse(spec) if spec.type == "sse" else connect_http(spec)
         with anyio.fail_after(self._patience) as bound:
             async with Client(
-                mend_lists(transport, self._notes),
+                repair_lists(transport, self._notes),
                 message_handler=self._on_message,
                 client_info=types.Implementation(name="orchestrator", version=__version__),
                 cache=None,

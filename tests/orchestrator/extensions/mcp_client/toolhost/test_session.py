@@ -1,35 +1,29 @@
 """One real MCP server over stdio and streamable HTTP; its failures affect no other server."""
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
 import pytest
-from fakes.forgetful_mcp_server import NOT_FOUND, serve
 from fakes.mcp_config import SERVER, effects, record
-from fakes.time_limit import LIMIT, time_limit
+from fakes.time_limit import LIMIT
+from fakes.watched_mcp_server import Watched, odd, program, refused, watched
 from mcp_types import Tool
-from pydantic import JsonValue
 
 from orchestrator.extensions.mcp_client.toolhost import session
-from orchestrator.extensions.mcp_client.toolhost.session import McpSession, _hash_tool
+from orchestrator.extensions.mcp_client.toolhost.session import _hash_tool
 from orchestrator.extensions.mcp_client.toolhost.wire import (
     LOST,
     NOT_SENT,
     ServerSpec,
-    ServerState,
-    ToolAnswer,
-    ToolRequest,
 )
 from orchestrator.processes.reaper import iter_session_members, wait_for_process_end
 from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.peer import RpcError
 
 pytestmark = pytest.mark.process
 
@@ -79,93 +73,10 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "CONNECT_WAIT", LIMIT)
 
 
-class Watched:
-    """A running `McpSession` and what it reported."""
-
-    def __init__(self, spec: ServerSpec) -> None:
-        self.states: list[ServerState] = []
-        self._news = anyio.Event()
-        self.server = McpSession(spec, self._hear, lambda: 0.0)
-
-    def _hear(self, state: ServerState) -> None:
-        self.states.append(state)
-        self._news.set()
-        self._news = anyio.Event()
-
-    async def until(self, condition: Callable[[ServerState], bool], since: int = 0) -> ServerState:
-        """The first report, from the ``since``-th on, of which the condition holds."""
-        while True:
-            for state in self.states[since:]:
-                if condition(state):
-                    return state
-            await self._news.wait()
-
-    async def call(self, tool: str, arguments: JsonObject, timeout: float = LIMIT) -> ToolAnswer:  # noqa: ASYNC109 - the call's own
-        """Call a tool."""
-        request = ToolRequest(server="fake", tool=tool, arguments=arguments, timeout=timeout)
-        return await self.server.call_mcp_tool(request)
-
-
-@asynccontextmanager
-async def watched(spec: ServerSpec) -> AsyncIterator[Watched]:
-    """A server that is running; all of its processes are gone when the block ends."""
-    found = Watched(spec)
-    with time_limit():
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(found.server.run)
-            yield found
-            tasks.cancel_scope.cancel()
-
-
 def stdio(folder: Path) -> ServerSpec:
     """The fake as a child process."""
     env = {"EFFECTS": str(record(folder, "fake"))}
     return ServerSpec(name="fake", command=sys.executable, args=(str(SERVER),), env=env)
-
-
-def program(code: str) -> ServerSpec:
-    """A program that is no MCP server."""
-    return ServerSpec(name="fake", command=sys.executable, args=("-c", code))
-
-
-ODD_SERVER = SERVER.with_name("odd_mcp_server.py")
-ODD: list[JsonValue] = [
-    {"name": "good", "inputSchema": {"type": "object"}},
-    {"name": "empty", "inputSchema": {}},
-    {"name": "notype", "inputSchema": {"properties": {"a": {"type": "string"}}}},
-    {"name": "nullschema", "inputSchema": None},
-    {"name": "noschema"},
-    {"name": "text", "inputSchema": "any"},
-    {"name": "good"},
-]
-LOOP: JsonObject = {"tools": [{"name": "z"}], "nextCursor": "a"}
-# The first process answers the list, and then closes its input without ending.
-CLOSES_FIRST = """
-import os, pathlib, runpy, sys, threading, time
-flag = pathlib.Path({flag!r} + ".first")
-if flag.exists():
-    sys.argv[0] = "odd"
-    runpy.run_path({server!r}, run_name="__main__")
-flag.touch()
-mod = runpy.run_path({server!r})
-import json
-for line in iter(sys.stdin.readline, ""):
-    message = json.loads(line)
-    if "id" in message:
-        found = mod["answer"](message, json.loads(sys.argv[1]))
-        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **found}}), flush=True)
-    if message["method"] == "tools/list" and message.get("params", {{}}).get("cursor"):
-        break
-os.close(0)
-pathlib.Path({flag!r}).touch()
-time.sleep(60)
-"""
-
-
-def odd(plan: JsonObject) -> ServerSpec:
-    """A server whose list is given."""
-    argv = (str(ODD_SERVER), json.dumps(plan))
-    return ServerSpec(name="fake", command=sys.executable, args=argv)
 
 
 @asynccontextmanager
@@ -183,46 +94,6 @@ async def http(folder: Path, transport: str = "http") -> AsyncIterator[ServerSpe
         finally:
             with suppress(ProcessLookupError):  # it crashed
                 it.kill()
-
-
-MANY = """
-from mcp.server import MCPServer
-server = MCPServer("fake")
-for number in range(501):
-    server.add_tool(lambda: "", name=f"tool{number}")
-server.run()
-"""
-DEEP = """
-from functools import reduce
-from typing import Annotated
-from mcp.server import MCPServer
-from pydantic import Field
-server = MCPServer("fake")
-nested = reduce(lambda inner, _: {"a": inner}, range(70), {})
-@server.tool()
-def look(text: Annotated[str, Field(json_schema_extra=nested)]) -> str:
-    return text
-server.run()
-"""
-
-
-WIDE = """
-from typing import Annotated
-from mcp.server import MCPServer
-from pydantic import Field
-server = MCPServer("fake")
-@server.tool()
-def look(text: Annotated[str, Field(json_schema_extra={"examples": [[]] * 30_000})]) -> str:
-    return text
-server.run()
-"""
-
-
-async def refused(call: Awaitable[ToolAnswer]) -> int:
-    """The code of a call that fails."""
-    with pytest.raises(RpcError) as caught:
-        await call
-    return caught.value.code
 
 
 async def checks_of_both(fake: Watched, folder: Path) -> None:
@@ -300,108 +171,6 @@ async def test_server_that_cannot_be_used_says_why(spec: ServerSpec, problem: st
         state = await fake.until(lambda state: state.state == "failed")
         assert state.error == problem
         assert await refused(fake.call("echo", {"text": "x"}, 0.05)) == NOT_SENT
-
-
-@pytest.mark.parametrize(
-    ("spec", "tools", "note"),
-    [
-        (program(MANY), 500, "and those after it are left out: more than 500 tools"),
-        (program(WIDE), 0, "is left out: with it, the list has more than 4194304 bytes, or 30000"),
-        (program(DEEP), 0, "the tool 'look' is left out: it takes more than 64 levels of JSON"),
-        (odd({"pages": {"": {"tools": ODD}}}), 5, "the tool 'text' is left out: its inputSchema"),
-        (
-            odd({"pages": {"": {"tools": ODD, "nextCursor": "a"}, "a": LOOP}}),
-            6,
-            "the end of its list is left out: its pages repeat or do not end",
-        ),
-        (odd({"error": {"code": -32601, "message": "Method not found"}}), 0, ""),
-        (odd({"capabilities": {}, "error": {"code": -32601, "message": "no"}}), 0, ""),
-        (odd({"capabilities": {}, "pages": {"": LOOP, "a": LOOP}}), 1, ""),
-        (odd({"capabilities": {}, "silent": True}), 0, ""),
-    ],
-)
-async def test_server_with_an_odd_list_is_connected(
-    spec: ServerSpec, tools: int, note: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What can be offered is offered; what is left out is named."""
-    monkeypatch.setattr(session, "UNDECLARED_WAIT", 0.2)
-    async with watched(spec) as fake:
-        state = await fake.until(lambda state: state.state != "starting")
-        assert (state.state, state.error, len(state.tools)) == ("connected", "", tools)
-        assert any(note in one for one in state.notes) or not note
-        if tools and state.tools[0].name == "good":
-            assert [(await fake.call(one.name, {})).content for one in state.tools] == [
-                one.name for one in state.tools
-            ]
-
-
-async def test_slow_server_gets_more_time_with_each_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine may be busy, or a package large; how long it has is said, with its words."""
-    monkeypatch.setattr(session, "CONNECT_TIMEOUT", 0.5)
-    monkeypatch.setattr(session, "MAX_CONNECT_TIMEOUT", 1.0)
-    async with watched(odd({"silent": True})) as fake:
-        await fake.until(lambda state: state.error == "did not answer in 0.5 s; it now has 1 s")
-        await fake.until(lambda state: state.error == "did not answer in 1 s; it now has 1 s")
-
-
-REFUSALS = [
-    (404, json.dumps(NOT_FOUND)),
-    (404, "Not Found"),
-    (400, "Bad Request: No valid session ID provided"),
-    (400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no valid session"}}'),
-]
-
-
-@pytest.mark.parametrize("refusal", REFUSALS)
-async def test_call_in_a_forgotten_session_runs_once_in_a_new_one(refusal: tuple[int, str]) -> None:
-    """The server has certainly not run it; calls at the same time share the new session."""
-    with serve() as server:
-        server.refusal = refusal
-        async with watched(ServerSpec(name="fake", url=server.url)) as fake:
-            assert (await fake.call("t", {})).content == "done"
-            server.forget()
-            async with anyio.create_task_group() as tasks:
-                for _ in range(4):
-                    tasks.start_soon(fake.call, "t", {})
-        assert server.sessions == ["session-0", "session-1"]
-        assert server.calls == ["session-0", *["session-1"] * 4]
-
-
-async def test_call_is_repeated_only_once_in_a_new_session() -> None:
-    """A server that refuses each session did not run it; the model reads so."""
-    with serve() as server:
-        server.keeps = False
-        async with watched(ServerSpec(name="fake", url=server.url)) as fake:
-            assert await refused(fake.call("t", {})) == NOT_SENT
-        assert server.calls == []
-        assert len(server.sessions) <= 3
-
-
-async def test_other_errors_of_an_address_leave_a_call_unknown() -> None:
-    """Only words about the session say that nothing ran."""
-    with serve() as server:
-        server.refusal = (500, "Internal Server Error")
-        async with watched(ServerSpec(name="fake", url=server.url)) as fake:
-            assert (await fake.call("t", {})).content == "done"
-            server.forget()
-            assert await refused(fake.call("t", {})) == LOST
-
-
-async def test_call_that_a_dead_server_never_got_runs_in_its_next_process(tmp_path: Path) -> None:
-    """Its pipe was closed before the call was written."""
-    flag = record(tmp_path, "fake")
-    flag.parent.mkdir(parents=True)
-    code = CLOSES_FIRST.format(flag=str(flag), server=str(ODD_SERVER))
-    spec = ServerSpec(
-        name="fake",
-        command=sys.executable,
-        args=("-c", code, json.dumps({"pages": {"": LOOP, "a": LOOP}})),
-    )
-    async with watched(spec) as fake:
-        await fake.until(lambda state: state.state == "connected")
-        while not flag.exists():  # noqa: ASYNC110 - until its input is closed
-            await anyio.sleep(0.01)
-        assert (await fake.call("z", {})).content == "z"
 
 
 async def test_address_that_is_none_of_streamable_http_is_explained(tmp_path: Path) -> None:
