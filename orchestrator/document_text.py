@@ -1,17 +1,19 @@
 """The text of files: plain text is decoded here, and an extension reads documents."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from orchestrator.files import run_off_loop
-from thinker.formats.documents import ENDINGS
+from thinker.formats.documents import ENDINGS, UNREAD
+from thinker.formats.text_encoding import decode_bytes
 
 NO_READER = (
     "PDF and office files are not read on this machine; an operator may run:"
     " pip install 'orchestrator-daemon[documents]'"
 )
+NO_TEXT = "it has no text to read"
+NOT_READ = "such {ending} files are not read here; save it as PDF and send that"
 ReadDocument: TypeAlias = Callable[[bytes, str], Awaitable[str]]  # given a file and its media type
 
 
@@ -46,7 +48,7 @@ class FileReader:
             UnreadableError: the file has no text, or could not be read.
         """
         if media_type not in ENDINGS:
-            return await run_off_loop(decode_plain_text, data)
+            return await run_off_loop(decode_plain_text, data, UNREAD.get(media_type, ""))
         if self.documents is None:
             raise UnreadableError(NO_READER)
         return await self.documents.read_document(data, media_type)
@@ -56,10 +58,12 @@ class FileReader:
         return self.documents is not None and self.documents.owns_child(pid)
 
 
-def decode_plain_text(data: bytes) -> str:
-    """Return the text of a plain text file; raise `UnreadableError` for any other."""
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    with suppress(UnicodeDecodeError):
-        if wide or b"\0" not in data:
-            return data.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
-    raise UnreadableError("it has no text to read")
+def decode_plain_text(data: bytes, ending: str = "") -> str:
+    """Return the text of a plain text file; raise `UnreadableError` for any other.
+
+    The ``ending`` of a format that nothing reads is named in the error.
+    """
+    text = decode_bytes(data)
+    if text is None:
+        raise UnreadableError(NOT_READ.format(ending=ending) if ending else NO_TEXT)
+    return text.replace("\r\n", "\n")

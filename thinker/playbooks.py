@@ -90,7 +90,7 @@ def parse_record(record: JsonObject) -> Playbook | None:
 def merge_playbooks(files: Sequence[SkillFile], records: Sequence[JsonObject]) -> list[Playbook]:
     """Return the playbooks of files and journal; a file wins over a record of the same name."""
     names = {skill.name for skill in files}
-    found = [build_playbook(skill) for skill in files if skill.keywords]
+    found = [build_playbook(skill) for skill in files if skill.keywords and not skill.silent]
     parsed = (parse_record(record) for record in records)
     return found + [book for book in parsed if book is not None and book.name not in names]
 

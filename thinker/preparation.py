@@ -150,7 +150,7 @@ class Preparation:
     def _build_context(
         self, turn: TurnRun, base: str, matched: tuple[Playbook, ...], persona: str | None
     ) -> LayerContext:
-        files = {skill.name for skill in (*self._skills.playbooks, *self._skills.listed)}
+        files = {skill.name for skill in self._skills.every}
         unlisted = (skill for skill in turn.skills if skill.name not in files)
         return LayerContext(
             base=base,
@@ -207,8 +207,8 @@ class Preparation:
             self._base = base_prompt.choose_base_prompt(self._settings)
             self._skills.read(self.files)
         if changed or records != self._records:
-            files = (*self._skills.playbooks, *self._skills.listed)
-            self._matcher, self._records = Matcher(merge_playbooks(files, records)), records
+            merged = merge_playbooks(self._skills.every, records)
+            self._matcher, self._records = Matcher(merged), records
             self._warn_once(*self._skills.problems)
 
     def _warn_once(self, *problems: str) -> None:

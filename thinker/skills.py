@@ -13,7 +13,8 @@ class SkillCatalog:
     """The skills in directories whose names match one of the globs.
 
     ``playbooks`` have keywords and join the prompt when a message matches. ``listed`` skills have
-    none and are named in every prompt. ``problems`` say what was left out and why.
+    none and are named in every prompt. ``every`` has all of them, also the silent ones, which are
+    in no prompt. ``problems`` say what was left out and why.
     """
 
     def __init__(self, directories: Sequence[Path], globs: Sequence[str] = ("*",)) -> None:
@@ -21,6 +22,7 @@ class SkillCatalog:
         self._globs = tuple(globs)
         self.playbooks: tuple[SkillFile, ...] = ()
         self.listed: tuple[SkillFile, ...] = ()
+        self.every: tuple[SkillFile, ...] = ()
         self.problems: tuple[str, ...] = ()
 
     def read(self, files: OwnFiles) -> None:
@@ -31,9 +33,10 @@ class SkillCatalog:
         ]
         named = {skill.name: skill for skills, _ in found for skill in skills}  # later ones replace
         self.problems = tuple(str(problem) for _, problems in found for problem in problems)
-        selected = [named[name] for name in sorted(named) if admits_name(self._globs, name)]
-        self.playbooks = tuple(skill for skill in selected if skill.keywords)
-        self.listed = tuple(skill for skill in selected if not skill.keywords)
+        self.every = tuple(named[name] for name in sorted(named) if admits_name(self._globs, name))
+        shown = [skill for skill in self.every if not skill.silent]
+        self.playbooks = tuple(skill for skill in shown if skill.keywords)
+        self.listed = tuple(skill for skill in shown if not skill.keywords)
 
 
 @lru_cache(maxsize=4)  # an agent has three directories

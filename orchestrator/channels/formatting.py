@@ -19,17 +19,22 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.channels.parsing_cost import find_affordable_end
+from orchestrator.channels.addresses import keep_addresses
+from orchestrator.channels.parsing_cost import MAX_NESTING, find_affordable_end
 from orchestrator.reply_html import Run, escape_text, iter_runs, unescape_text
 from thinker.protocol.visible_text import remove_hidden, remove_misleading
 
 LIMIT = 4096  # UTF-16 code units of one message, after entity parsing (Bot API, sendMessage)
 
-_MAX_NESTING = 24  # the parser drops text nested deeper, so such text is not formatted
 _TABLE_WIDTH = 80  # characters; a wider table would wrap on a phone, so it is not aligned
 _SCHEMES = ("http://", "https://", "mailto:")
 _TAGS = {"strong": "b", "em": "i", "s": "s"}
 _LANGUAGE = re.compile(r"[\w+#.-]+")
+_FENCED = re.compile(
+    r"^[ \t]*+(?P<mark>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)\n"
+    r"(?P<code>.*?)(?:^[ \t]*+(?P=mark)[`~]*+[ \t]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _TAG = re.compile(r"<[^>]*>")
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _QUOTE_TAG = re.compile(r"</?blockquote>")
@@ -45,21 +50,23 @@ _UNPAIRED = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[
 _VISIBLE_SOURCE = re.compile(r"[^\s`~>]")  # of Markdown that renders as nothing, such as `#`
 # Without "reference", which would hide a definition `[a]: b` from the reader.
 _PARSER = (
-    MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING})
+    MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
     .enable(["table", "strikethrough"])
     .disable("reference")
 )
+keep_addresses(_PARSER)
 
 
 @lru_cache(maxsize=16)  # a reply is cut into parts, and sent soon after
 def to_html(markdown: str) -> str:
     """Return ``markdown`` as Telegram's HTML; empty if it has no visible text (``#``).
 
-    Text that would take too long to parse stays unformatted; see `find_affordable_end`.
+    Text that would take too long to parse stays unformatted, except for its code blocks; see
+    `find_affordable_end`.
     """
     text = clean_text(markdown)
     end = find_affordable_end(text)
-    formatted, rest = _render_markdown(text[:end]), escape_text(text[end:]).strip("\n")
+    formatted, rest = _render_markdown(text[:end]), _render_unparsed(text[end:]).strip("\n")
     gap = "\n\n" if text.startswith("\n", end) or text.endswith("\n\n", 0, end) else "\n"
     return _break_app_addresses(gap.join(filter(None, (formatted, rest))))
 
@@ -76,12 +83,24 @@ def _break_app_addresses(rendered: str) -> str:
 def _render_markdown(text: str) -> str:
     try:
         tokens = _PARSER.parse(text)
-        if any(token.level >= _MAX_NESTING - 1 for token in tokens):
+        if any(token.level >= MAX_NESTING - 1 for token in tokens):
             return escape_text(text)
         return _render_blocks(SyntaxTreeNode(tokens).children)
     except RecursionError:
         # Extreme nesting is as readable unformatted.
         return escape_text(text)
+
+
+def _render_unparsed(text: str) -> str:
+    """Return text without markup, but with its code blocks."""
+    pieces, at = [], 0
+    for found in _FENCED.finditer(text):
+        pieces += [
+            escape_text(text[at : found.start()]),
+            _render_code(found["code"], found["info"]),
+        ]
+        at = found.end()
+    return "".join([*pieces, escape_text(text[at:])])
 
 
 def extract_visible_text(rendered: str) -> str:
@@ -223,8 +242,12 @@ def _render_list_item(node: SyntaxTreeNode) -> str:
 
 
 def _render_code_block(node: SyntaxTreeNode) -> str:
-    code = escape_text(node.content.rstrip("\n"))
-    language = _LANGUAGE.match(node.info)
+    return _render_code(node.content, node.info)
+
+
+def _render_code(content: str, info: str) -> str:
+    code = escape_text(content.rstrip("\n"))
+    language = _LANGUAGE.match(info.strip())
     if not code.strip():
         return ""
     if language:

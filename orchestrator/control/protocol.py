@@ -123,12 +123,14 @@ class ToolServerReport(CamelModel):
     """One MCP server in `orchestrator status`; ``tools`` is the number of tools that it lists.
 
     ``sandbox`` is the level of its jail, as tried in its process; empty for a server at an address.
+    ``notes`` say what is odd in its list, such as the tools that are left out.
     """
 
     name: str
     state: str
     tools: int = 0
     error: str = ""
+    notes: tuple[str, ...] = ()
     sandbox: str = ""
     sandbox_reason: str = ""
 

@@ -29,10 +29,6 @@ from thinker.protocol.names import format_chat_name
 MAX_RECENT = 5  # turns shown
 READ_TIMEOUT = 15.0  # seconds for reading the journal; a database may be away
 MAX_CHECKED = 50  # newest turns whose missing tools are reported
-MISSING = (
-    "agent {agent!r}: {playbook!r} needs the tool {tool!r}, which is not offered; add its MCP"
-    " server, allow the tool, or change the playbook"
-)
 CHANGED = (
     "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
     " orchestrator tools approve {name}"
@@ -105,13 +101,14 @@ def _list_hints(
     yield from status.list_hints(daemon.configuration, daemon.supervisor)
     channels = (adapter.status for adapter in daemon.adapters.values())
     yield from status.list_unheard_groups(daemon.configuration.file, channels)
+    for server in daemon.servers.list_states():
+        yield from (f"MCP server '{server.name}': {note}" for note in server.notes)
     for tool, name in daemon.servers.list_withheld_tools().items():
         yield CHANGED.format(tool=tool, name=name)
     for one in handed:
         chat = format_chat_name(one.chat_key)
         yield HANDED_OVER.format(chat=chat, new=one.agent_id, old=one.routed_id)
-    for agent, playbook, tool in missing:
-        yield MISSING.format(agent=agent, playbook=playbook, tool=tool)
+    yield from status.list_missing_tools(daemon.configuration, missing)
 
 
 async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> HealthReport:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 import structlog
@@ -32,12 +33,15 @@ from thinker.protocol.peer import Peer, PeerClosedError, RpcError, connect_peer
 from thinker.protocol.sandbox import SandboxReport
 
 READY_TIMEOUT = 30.0  # seconds; a cold interpreter on a busy machine needs a few
+MAX_READY_TIMEOUT = 240.0  # seconds; after each try that took too long, the next has twice as many
 NOT_FOUND = 127  # exit code of setpriv, as of a shell, for a missing program
 TERM_TIMEOUT = 3.0  # seconds between end-of-file, TERM and KILL
 ABORT_TIMEOUT = 3.0  # seconds for the stack dump of a hung child before it is killed
 PING_INTERVAL = 5.0  # seconds between two pings of a child that has an open request
 SILENCE = 15.0  # seconds without an answer to a ping, after which the child counts as hung
 _watched: set[int] = set()  # children that `_reap_on_exit` reaps
+# Seconds that children have to start, by loop and name, after starts that took too long.
+_patience = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, float]]()
 _spares: dict[tuple[str, ...], "Spare"] = {}
 C = TypeVar("C", bound="ChildProcess")
 D = TypeVar("D", bound="DescriptorChild")
@@ -369,7 +373,9 @@ async def wait_for_any(*events: asyncio.Event) -> None:
 
 
 async def _wait_until_ready(child: ChildProcess) -> None:
-    with anyio.move_on_after(READY_TIMEOUT):
+    patience = _patience.setdefault(asyncio.get_running_loop(), {})
+    limit = patience.pop(child.name, READY_TIMEOUT)
+    with anyio.move_on_after(limit):
         await wait_for_any(child.ready, child.exited)
     if child.exited.is_set():
         if child.code == NOT_FOUND:
@@ -380,7 +386,10 @@ async def _wait_until_ready(child: ChildProcess) -> None:
         )
     if not child.ready.is_set():
         child.hung = True
-        raise WorkerError(f"{child.name} was not ready in {READY_TIMEOUT:.0f} s")
+        longer = patience[child.name] = max(limit, min(2 * limit, MAX_READY_TIMEOUT))
+        raise WorkerError(
+            f"{child.name} was not ready in {limit:g} s; its next start has {longer:g} s"
+        )
 
 
 async def _terminate_child(child: ChildProcess) -> None:

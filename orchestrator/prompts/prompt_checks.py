@@ -39,6 +39,13 @@ def find_ignored_settings(
     definition: PromptDefinition, names: Registry, tools: Mapping[str, HostTool]
 ) -> Iterator[Finding]:
     """Yield the settings of a definition that have no effect; ``tools`` are the supervisor's."""
+    declared = {variable.name for variable in definition.variables}
+    for name in dict.fromkeys(definition.list_text_variables()):
+        if name not in declared:
+            text = f"'${{{name}}}' is text for the model, as no \"variables\" declare {name!r}"
+            yield Finding(
+                ("prompt",), "no_effect", f"{text}; declare it, or write the text otherwise"
+            )
     for number, entry in enumerate(definition.tools or ()):
         use = names.resolve_tool_entry(entry)
         place = ("tools", number)

@@ -58,6 +58,10 @@ class KnownServer(Protocol):
     def error(self) -> str:
         """Why the server is not connected; empty if it is."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is odd in its list of tools, such as the tools that are left out."""
+
 
 class RemoteServer(KnownServer, Protocol):
     """What is known of a server in the daemon."""

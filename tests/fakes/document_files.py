@@ -1,14 +1,17 @@
 """Documents as people send them, and as those send them who mean harm."""
 
 import zipfile
+from base64 import b64decode
 from collections.abc import Mapping
 from io import BytesIO
+from zlib import decompress
 
 from thinker.formats.documents import OFFICE
 
 DOCX = f"{OFFICE}.wordprocessingml.document"
 XLSX = f"{OFFICE}.spreadsheetml.sheet"
 PPTX = f"{OFFICE}.presentationml.presentation"
+XLS = "application/vnd.ms-excel"
 ODT = "application/vnd.oasis.opendocument.text"
 XML = '<?xml version="1.0" encoding="UTF-8"?>'
 WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -42,6 +45,26 @@ def pdf(*pages: str, trailer: str = "") -> bytes:
     size = len(objects) + 1
     end = f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer<</Size {size}/Root 1 0 R{trailer}>>"
     return written + f"{end}\nstartxref\n{len(written)}\n%%EOF\n".encode()
+
+
+# A workbook of Excel 97 with the cells Größe, Preis, Müller and 5.5, as xlwt writes it; compressed.
+_XLS = (
+    "eNrtWD1oFEEU/mZzl/shudzFi5AI4QwYNaYRG5tko6CpEk4bRQRzMVuEHBdZbbTQaLxSEKz8aQJpbKI2/qCFNmIhRL"
+    "QQBPFOy1SCisXl1jff7cpFU+RAQ5T5lvnm7Zs3M+9m3szc7KvFVGnuXlcZv2AQTah6MTTX6ZSkWPCShJR7nhaDPCrJ"
+    "M/inEIvKRDaH8bj1ZUTPoZ7vMizcDT0TBj5KOo5TGJ0uOJl1xH76kFPahwFhhVuiSaCTXrWTT5I3ke/Q8gl5iJor5A"
+    "GxLaljWLRH+/b6UXzU6mFZArrdB6zzjprd6MALHcUXrqqabRj73MlcfmMWdIdaMA+Zt2Gn4Li5fAlpmcB5fPUywJdg"
+    "pT7NGP366hVE/32lPrKK/poVAmbgjTHAixKQz5tqizDrOpOnnQq2Qit0Csssu98+OJKzUBbqSCWfd9y43pW5ipMrVn"
+    "Ero7tFeAJtlFOM8aTs05Xbn1+PjGftE9TMcOeu7e/btEvwcFHXkMoJllg/uY+8i3yJrW6h3EVOi5uS92Y7fOHgLG0u"
+    "s7RX+tlDvLG318k7RC4uHXrYXfxk7xR5Ybh8Lr3w1p5Dj5w3E1JfP7PoV/3qxnWNR3aQK38veE/u/G1fiFpJ33fPP8"
+    "TasIw4xRS59qZHR/n2ahV7RXvd4nkrTn9SuCnDNmi14z6HZ6jupIzDwMDAwMDAwMDAYCNC+f/r9RUjVLtm8PYQ8b/r"
+    "LEuqms8k/y0OY1qeM3IxPYCC5C7ONhQ/mxFWQVtqjXWC74UaR6R3F1MYpx9TDcev3P5U/e9Zc8Xkn1tCjfZfbcTPv9"
+    "z/D6nIxG4="
+)
+
+
+def xls() -> bytes:
+    """A workbook of Excel 97 with four cells."""
+    return decompress(b64decode(_XLS))
 
 
 def locked_pdf() -> bytes:

@@ -165,13 +165,34 @@ def test_unusable_folder_is_told(tmp_path: Path, kind: str) -> None:
     assert "coordinator" in found.current_set.definitions
 
 
-def test_folder_with_too_many_entries_is_told(tmp_path: Path) -> None:
-    """Looking through it would slow every turn."""
-    for number in range(MAX_ENTRIES + 1):
-        (tmp_path / str(number)).touch()
-    _, problems = skill_file.scan_skills((tmp_path,))
+def test_folder_with_too_many_entries_leaves_out_the_rest(tmp_path: Path) -> None:
+    """Looking through all would slow every turn; those beyond the limit are named."""
+    for number in range(MAX_ENTRIES + 12):
+        (tmp_path / f"s{number:05}").mkdir()
+    (tmp_path / "s00000" / "SKILL.md").write_text("---\nname: s00000\ndescription: d\n---\nb")
+    (found,), problems = skill_file.scan_skills((tmp_path,))
     (problem,) = map(str, problems)
-    assert problem == f"{tmp_path}: more than {MAX_ENTRIES} entries; move some elsewhere"
+    assert found.name == "s00000"
+    assert problem == (
+        f"{tmp_path}: more than {MAX_ENTRIES} entries, so these are left out: s01000, s01001,"
+        " s01002, s01003, s01004, s01005, s01006, s01007, s01008, s01009 and 2 more;"
+        " move some elsewhere"
+    )
+
+
+def test_prompts_beyond_the_limit_are_left_out_by_name(tmp_path: Path) -> None:
+    """The first ones stay usable."""
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    for number in range(MAX_ENTRIES + 1):
+        (prompts / f"p{number:05}.txt").touch()
+    (prompts / "a.md").write_text(
+        "---\ntoolDescription: d\nmodel: inherit\nincludeChat: true\n---\nhello"
+    )
+    found = library(tmp_path, agents())
+    assert "a" in found.current_set.definitions
+    (told,) = [str(one) for one in found.current_set.problems if "left out" in str(one)]
+    assert "left out: p00999.txt, p01000.txt; move some elsewhere" in told
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,19 @@ async def test_plain_text_needs_no_extension() -> None:
     assert await read("größer".encode("utf-16"), "text/markdown") == "größer"
 
 
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("application/vnd.apple.pages", "such .pages files are not read here; save it as PDF"),
+        ("application/zip", "it has no text to read"),
+    ],
+)
+async def test_format_that_is_not_read_is_named(kind: str, problem: str) -> None:
+    """With what its sender can do."""
+    with pytest.raises(UnreadableError, match=problem):
+        await FileReader().read_text(b"\x09\x00\x04\x00\x00\x00", kind)
+
+
 @pytest.mark.parametrize("kind", ENDINGS)
 async def test_document_without_its_extension_is_answered_with_what_to_type(kind: str) -> None:
     """Whatever its format is; no process is started, so none is taken for the reader's."""

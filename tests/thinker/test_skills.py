@@ -1,10 +1,15 @@
 """The skills of an agent and their live reload."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fakes.call_count import call_count
+
+from thinker.formats import regular_file, skill_file
 from thinker.formats.own_files import OwnFiles
 from thinker.formats.skill_file import scan_skills
+from thinker.playbooks import merge_playbooks
 from thinker.skills import SkillCatalog
 
 BUNDLED = Path(__file__).parents[2] / "skills"
@@ -122,3 +127,30 @@ def test_what_was_read_before_the_fork_is_not_read_again(tmp_path: Path) -> None
     path.write_text("no skill", "utf-8")
     worker.refresh()
     assert worker.problems
+
+
+def test_a_silent_skill_is_in_no_prompt_and_hides_one_of_its_name(tmp_path: Path) -> None:
+    """Neither listed nor called up by a keyword; it can still run by schedule."""
+    for name, keywords in (("plan", ""), ("tea", "metadata: {keywords: [tea]}")):
+        (tmp_path / name).mkdir()
+        fields = f"name: {name}\ndescription: d\ndisable-model-invocation: true\n{keywords}"
+        (tmp_path / name / "SKILL.md").write_text(f"---\n{fields}\n---\nBody", "utf-8")
+    catalog = Reloaded((tmp_path,))
+    catalog.refresh()
+    assert (catalog.listed, catalog.playbooks) == ((), ())
+    assert [skill.name for skill in catalog.every] == ["plan", "tea"]
+    assert merge_playbooks(catalog.every, ()) == []
+
+
+def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
+    """One edited skill among hundreds costs one reading, whoever looks."""
+    for number in range(40):
+        write(tmp_path, f"s{number}")
+    later = time.time_ns() + 10 * regular_file.SETTLED_NS
+    first, _ = skill_file.scan_skills((tmp_path,), later)
+    write(tmp_path, "s7", body="Do it differently.")
+    again, _ = skill_file.scan_skills((tmp_path,), later)
+    assert [one.name for one, two in zip(first, again, strict=True) if one is not two] == ["s7"]
+    assert (
+        call_count(lambda: skill_file.scan_skills((tmp_path,), later)) < 40 * 200
+    )  # parsing one takes thousands

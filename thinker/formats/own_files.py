@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from thinker.formats.regular_file import MAX_ENTRIES, Identity, read_identity
+from thinker.formats.regular_file import (
+    MAX_ENTRIES,
+    MAX_LISTED,
+    SETTLED_NS,
+    Identity,
+    read_identity,
+)
 
 Stamps = dict[str, Identity | None]  # the file at each path
-SETTLED_NS = 2_000_000_000  # the coarsest file times that any file system keeps
 
 
 class OwnFiles:
@@ -55,7 +60,8 @@ def _list_watched_paths(folder: str) -> Iterator[str]:
     """
     try:
         with os.scandir(folder) as entries:
-            for entry in islice(entries, MAX_ENTRIES):
+            listed = sorted(islice(entries, MAX_LISTED), key=lambda entry: entry.name)
+            for entry in listed[:MAX_ENTRIES]:  # as `Folder.list_names`
                 if entry.is_symlink():
                     yield entry.path
                 if not entry.is_file(follow_symlinks=False):

@@ -14,12 +14,16 @@ from typing import NamedTuple
 KIB = 1024
 MIB = 1024 * KIB
 MAX_ENTRIES = 1000  # of a folder: more would slow every turn, which looks for changed files
+MAX_LISTED = 20 * MAX_ENTRIES  # of a folder whose further entries are left out
+MAX_NAMED = 10  # entries that a message names
 MAX_FOLDER = 8 * MIB  # of all files of a folder that are read together: parsing takes seconds
 ATTEMPTS = 3  # to read a file that is being written
 # Opening or reading a file with a lease, or one of a kernel interface, could block.
 FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 Identity = tuple[int, ...]
+CHANGED, SIZE = 3, 4  # places in an identity
+SETTLED_NS = 2_000_000_000  # the coarsest file times that any file system keeps
 
 KINDS = {
     stat.S_IFDIR: "a directory",
@@ -64,10 +68,14 @@ class FileMissingError(FileError):
 
 
 class Folder:
-    """A folder whose files are read together, at most `MAX_FOLDER` bytes."""
+    """A folder whose files are read together, at most `MAX_FOLDER` bytes.
+
+    ``left_out`` says which entries `list_names` did not return; it is empty if it returned all.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.left_out = ""
         self._room = MAX_FOLDER
 
     def read_text(self, path: Path, kind: FileKind) -> str:
@@ -77,22 +85,36 @@ class Folder:
             FileError: as `read_text`, or the files read so far exceed `MAX_FOLDER`.
         """
         text = read_text(path, kind)
-        self._room -= len(text)
+        self.take_room(len(text))
+        return text
+
+    def take_room(self, size: int) -> None:
+        """Count a file of the folder.
+
+        Raises:
+            FileError: the files counted so far exceed `MAX_FOLDER`.
+        """
+        self._room -= size
         if self._room < 0:
             limit = _format_size(MAX_FOLDER)
             raise FileError(f"the files of {self.path} have more than {limit}; remove some")
-        return text
 
     def list_names(self) -> list[str]:
-        """Return the sorted names of what is in the folder; none if there is no folder.
+        """Return the first `MAX_ENTRIES` sorted names in the folder; none if there is no folder.
 
         Raises:
-            FileError: the path is not a folder, is unreadable, or has over `MAX_ENTRIES` entries.
+            FileError: the path is not a folder, is unreadable, or has over `MAX_LISTED` entries.
         """
         try:
-            return sorted(_iter_names(self.path))
+            names = sorted(_iter_names(self.path))
         except FileMissingError:
             return []
+        rest = names[MAX_ENTRIES:]
+        if rest:
+            more = f" and {len(rest) - MAX_NAMED} more" if len(rest) > MAX_NAMED else ""
+            named = f"these are left out: {', '.join(rest[:MAX_NAMED])}{more}"
+            self.left_out = f"more than {MAX_ENTRIES} entries, so {named}; move some elsewhere"
+        return names[:MAX_ENTRIES]
 
 
 def read_text(path: Path, kind: FileKind) -> str:
@@ -187,8 +209,8 @@ def _iter_names(folder: Path) -> Iterator[str]:
         with os.scandir(folder) as entries:  # scandir opens only folders
             for entry in entries:
                 count += 1
-                if count > MAX_ENTRIES:
-                    raise FileError(f"more than {MAX_ENTRIES} entries; move some elsewhere")
+                if count > MAX_LISTED:
+                    raise FileError(f"more than {MAX_LISTED} entries; move some elsewhere")
                 yield entry.name
     except NotADirectoryError as error:
         raise FileError("not a directory; replace it with one") from error

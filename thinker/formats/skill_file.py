@@ -5,6 +5,7 @@ invalid file is reported and left out; the other skills stay usable.
 """
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,16 @@ from pydantic import Field, JsonValue, ValidationError
 
 from thinker.formats import plain_yaml, regular_file
 from thinker.formats.plain_yaml import YamlError
-from thinker.formats.regular_file import FileError, FileMissingError, Folder
+from thinker.formats.regular_file import (
+    CHANGED,
+    SETTLED_NS,
+    SIZE,
+    FileError,
+    FileMissingError,
+    Folder,
+    Identity,
+    read_identity,
+)
 from thinker.formats.word_lists import parse_words
 from thinker.protocol.chosen_folder import EVERY_SKILL, admits_name
 from thinker.protocol.messages import Effort, Frozen, JsonObject
@@ -25,15 +35,20 @@ FILE_NAME = "SKILL.md"
 MAX_BYTES = regular_file.SKILL.max_bytes
 AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
 MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
+MAX_NAME, MAX_DERIVED = 64, 300  # characters; of a description that is the first line
 MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
+SILENT = "disable-model-invocation"  # as other programs call it
 # Fields of the metadata that only this program has, and all fields that it reads.
 OWN_FIELDS = frozenset(
     {"keywords", "required_tools", "trigger_config", "max_steps", "effort", "execution_plan"}
 )
 TRIGGER_FIELDS = frozenset({"schedule", "cron", "interval_minutes", "timezone", "notify_chat_id"})
 KNOWN_METADATA = OWN_FIELDS | {"priority", "agent"}
+# A skill is useful without these fields. Without its plan, a model would decide what runs.
+IGNORABLE = frozenset({"license", "compatibility", "max_steps", "effort", "trigger_config"})
 # the rule of agentskills.io: lower case letters, digits and single inner hyphens
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TABS = re.compile(r"^[ \t]*\t[ \t]*(?=\S)", re.MULTILINE)
 UNQUOTED = re.compile(  # prose, with the indented lines below it
     r"^(description|license|compatibility):[ \t]+([^\s'\"|>\[{&*!%@`#].*(?:\n[ \t]+\S.*)*)",
     re.MULTILINE,
@@ -78,10 +93,12 @@ class SkillFile(Frozen):
     """A skill. ``keywords`` are lower case; a skill without keywords is only listed.
 
     ``agent`` runs the schedule. ``unread`` are unknown fields of the metadata, and fields outside
-    that belong there: ``metadata.keywordz``, ``keywords``.
+    that belong there: ``metadata.keywordz``, ``keywords``. ``notes`` say what is read otherwise
+    than written, each with its field. A ``silent`` skill is in no prompt: it runs by schedule, or
+    when a person names it.
     """
 
-    name: str = Field(max_length=64)
+    name: str = Field(max_length=MAX_NAME)
     description: str = Field(pattern=r"\S", max_length=MAX_DESCRIPTION)
     license: str | None = None
     compatibility: str | None = Field(None, max_length=500)
@@ -97,6 +114,8 @@ class SkillFile(Frozen):
     agent: str | None = None
     path: Path | None = None
     unread: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    silent: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -106,10 +125,10 @@ def parse_skill(text: str, directory_name: str, path: Path | None = None) -> Ski
     Results are cached, and forked workers inherit the cache.
 
     Raises:
-        SkillError: The text is not a skill, or its name is not the directory's name.
+        SkillError: The text is not a skill.
     """
     file = str(path or f"{directory_name}/{FILE_NAME}")
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         return _parse_skill_text(text, directory_name, path)
     except _Refusal as error:
@@ -120,17 +139,20 @@ def parse_skill(text: str, directory_name: str, path: Path | None = None) -> Ski
 
 
 def scan_skills(
-    directories: Sequence[Path], globs: tuple[str, ...] = (EVERY_SKILL,)
+    directories: Sequence[Path],
+    globs: tuple[str, ...] = (EVERY_SKILL,),
+    now: int | None = None,
 ) -> tuple[tuple[SkillFile, ...], tuple[SkillProblem, ...]]:
     """Return the valid skills in the directories, sorted by name, and all problems.
 
     A skill of a later directory replaces one of the same name. Missing directories count as empty.
-    Files of folders that no glob admits are not read: a worker may not.
+    Files of folders that no glob admits are not read: a worker may not. Nor is a file that has long
+    been the same at ``now``, in nanoseconds, read again.
     """
     found: dict[str, SkillFile] = {}
     problems: list[SkillProblem] = []
     for directory in directories:
-        for skill in _iter_skills(directory, globs):
+        for skill in _iter_skills(directory, globs, time.time_ns() if now is None else now):
             if isinstance(skill, SkillFile):
                 found[skill.name] = skill
             else:
@@ -138,7 +160,9 @@ def scan_skills(
     return tuple(found[name] for name in sorted(found)), tuple(problems)
 
 
-def _iter_skills(directory: Path, globs: tuple[str, ...]) -> Iterator[SkillFile | SkillProblem]:
+def _iter_skills(
+    directory: Path, globs: tuple[str, ...], now: int
+) -> Iterator[SkillFile | SkillProblem]:
     """Yield the valid skills in a directory, and the problems of the others."""
     folder = Folder(directory)
     try:
@@ -146,21 +170,44 @@ def _iter_skills(directory: Path, globs: tuple[str, ...]) -> Iterator[SkillFile 
     except FileError as error:
         yield SkillProblem(str(directory), 0, str(error))
         return
+    if folder.left_out:
+        yield SkillProblem(str(directory), 0, folder.left_out)
     for path in (directory / name / FILE_NAME for name in names if admits_name(globs, name)):
+        identity = read_identity(path)
+        if identity is None and not path.is_symlink():  # a file, or a folder of something else
+            continue
         try:
-            yield parse_skill(_read_skill_text(path, folder), path.parent.name, path)
-        except FileMissingError:  # another file, or a folder of something else
+            yield _load_skill(path, folder, identity, now)
+        except FileMissingError:
             continue
         except FileError as error:
             yield SkillProblem(str(path), 0, str(error))
-        except SkillError as error:
-            yield error.problem
 
 
-def _read_skill_text(path: Path, folder: Folder) -> str:
-    if regular_file.resolve_inside(folder.path, path) is None:
-        raise FileError(f"links to a file outside {folder.path}; copy the file into it")
-    return folder.read_text(path, regular_file.SKILL)
+def _load_skill(
+    path: Path, folder: Folder, identity: Identity | None, now: int
+) -> SkillFile | SkillProblem:
+    """Return a skill or its problem; a file that has not changed is not read again."""
+    folder.take_room(0 if identity is None else identity[SIZE])
+    if identity is None or identity[CHANGED] > now - SETTLED_NS:
+        return _read_skill_file(path, folder.path)
+    return _read_settled_skill(path, folder.path, identity)
+
+
+@lru_cache(maxsize=4 * regular_file.MAX_ENTRIES)
+def _read_settled_skill(path: Path, folder: Path, identity: Identity) -> SkillFile | SkillProblem:
+    del identity  # part of the cache key
+    return _read_skill_file(path, folder)
+
+
+def _read_skill_file(path: Path, folder: Path) -> SkillFile | SkillProblem:
+    if regular_file.resolve_inside(folder, path) is None:
+        raise FileError(f"links to a file outside {folder}; copy the file into it")
+    text = regular_file.read_text(path, regular_file.SKILL)
+    try:
+        return parse_skill(text, path.parent.name, path)
+    except SkillError as error:
+        return error.problem
 
 
 def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> SkillFile:
@@ -170,52 +217,86 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
     if parts is None:
         advice = "begin with a line '---', the fields, a line '---'"
         raise _Refusal(f"no front matter; {advice}", line=1)
-    fields = _parse_fields(parts[0])
-    _require_valid_name(fields.get("name"), directory_name)
+    notes: dict[str, str] = {}
+    fields = _parse_fields(parts[0], notes)
     metadata = fields.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _Refusal("'metadata' must be a mapping; indent its fields below it", "metadata")
+        notes["metadata"] = "'metadata' is no mapping and is ignored; indent its fields below it"
+        metadata = {}
     allowed = _split_words(fields.get("allowed-tools"))
     priority = metadata.get("priority")
     misplaced = (name for name in fields if name in OWN_FIELDS | TRIGGER_FIELDS)
     unread = (*misplaced, *(f"metadata.{name}" for name in metadata if name not in KNOWN_METADATA))
     agent = metadata.get("agent")
-    try:
-        return SkillFile.model_validate(
-            {
-                **{key: fields.get(key) for key in AS_WRITTEN},
-                **{key: metadata.get(key) for key in ("trigger_config", "max_steps", "effort")},
-                "agent": agent if isinstance(agent, str) else None,
-                "allowed_tools": allowed,
-                "instructions": parts[1].strip(),
-                "keywords": [word.lower() for word in parse_words(metadata.get("keywords"))],
-                # Files written for other programs may hold any priority.
-                "priority": priority if type(priority) in (int, float) else 0,
-                "required_tools": _split_words(metadata.get("required_tools")) or allowed,
-                "execution_plan": metadata.get("execution_plan") or (),
-                "path": path,
-                "unread": unread,
-            }
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        place = ("metadata", *first["loc"]) if first["loc"][0] in KNOWN_METADATA else first["loc"]
-        if first["input"] is None:
-            raise _Refusal(f"the field {field!r} is missing; add it", *place) from error
-        raise _Refusal(f"field {field!r}: {first['msg']}; correct or remove it", *place) from error
+    read: dict[str, object] = {
+        **{key: fields.get(key) for key in AS_WRITTEN},
+        **{key: metadata.get(key) for key in ("trigger_config", "max_steps", "effort")},
+        "name": _choose_name(fields.get("name"), directory_name, notes),
+        "description": _choose_description(fields.get("description"), parts[1], notes),
+        "agent": agent if isinstance(agent, str) else None,
+        "allowed_tools": allowed,
+        "instructions": parts[1].strip(),
+        "keywords": _choose_keywords(metadata.get("keywords"), notes),
+        # Files written for other programs may hold any priority.
+        "priority": priority if type(priority) in (int, float) else 0,
+        "required_tools": _split_words(metadata.get("required_tools")) or allowed,
+        "execution_plan": metadata.get("execution_plan") or (),
+        "path": path,
+        "unread": unread,
+        "silent": fields.get(SILENT) in (True, "true"),
+    }
+    while True:
+        try:
+            return SkillFile.model_validate({**read, "notes": notes.items()})
+        except ValidationError as error:
+            first = error.errors()[0]
+            top = str(first["loc"][0])
+            if top in IGNORABLE:
+                notes[top] = f"'{top}' is ignored: {first['msg']}; correct or remove it"
+                del read[top]
+                continue
+            field = ".".join(str(part) for part in first["loc"])
+            place = ("metadata", *first["loc"]) if top in KNOWN_METADATA else first["loc"]
+            problem = f"field {field!r}: {first['msg']}; correct or remove it"
+            if first["input"] is None:
+                problem = f"the field {field!r} is missing; add it"
+            raise _Refusal(problem, *place) from error
 
 
-def _require_valid_name(name: JsonValue, directory_name: str) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+def _choose_name(name: JsonValue, directory_name: str, notes: dict[str, str]) -> str:
+    """Return the directory's name, in the letters of the format; the format wants both alike."""
+    usable = re.sub(r"[^a-z0-9]+", "-", directory_name.lower()).strip("-")[:MAX_NAME].strip("-")
+    if not usable:
         rule = "'name' must be lower case letters, digits and single hyphens"
-        advice = f"set name: {directory_name}"
-        if not NAME.fullmatch(directory_name):
-            advice = "set such a name, and give the directory the same"
-        raise _Refusal(f"{rule}; {advice}", "name")
-    if name != directory_name:
-        advice = f"set name: {directory_name} or rename the directory"
-        raise _Refusal(f"name {name!r} is not the directory's name; {advice}", "name")
+        raise _Refusal(f"{rule}; give the directory such a name", "name")
+    if usable != directory_name:
+        advice = f"give its directory this name, and set name: {usable}"
+        notes["name"] = f"it is called {usable!r}; {advice}"
+    elif name != usable:
+        notes["name"] = f"it is called {usable!r} after its directory; set name: {usable}"
+    return usable
+
+
+def _choose_description(written: JsonValue, body: str, notes: dict[str, str]) -> str | None:
+    """Return the description, the beginning of the text without one, or None without either."""
+    text = str(written).strip() if isinstance(written, str | int | float) else ""
+    if len(text) > MAX_DESCRIPTION:
+        notes["description"] = f"only the first {MAX_DESCRIPTION} characters of it are shown"
+    if text:
+        return text[:MAX_DESCRIPTION]
+    lines = filter(None, (line.strip(" #*>-\t") for line in body.split("\n")))
+    if first := next(lines, "")[:MAX_DERIVED]:
+        notes["description"] = "it has none, so its first line is shown; add one"
+    return first or None
+
+
+def _choose_keywords(written: JsonValue, notes: dict[str, str]) -> list[str]:
+    words = [word.lower() for word in parse_words(written)]
+    kept = [word for word in words if len(word) <= MAX_KEYWORD][:MAX_KEYWORDS]
+    if left := len(words) - len(kept):
+        most = f"write at most {MAX_KEYWORDS}, each of at most {MAX_KEYWORD} characters"
+        notes["keywords"] = f"{left} of its keywords are left out; {most}"
+    return kept
 
 
 def find_field_line(skill: SkillFile, place: Sequence[str | int]) -> int:
@@ -236,8 +317,11 @@ def _find_line(text: str, place: Sequence[str | int]) -> int:
     return plain_yaml.find_line(parts[0], place, first) if parts is not None else first
 
 
-def _parse_fields(text: str) -> JsonObject:
+def _parse_fields(text: str, notes: dict[str, str]) -> JsonObject:
     """Return the fields of a front matter; prose with a colon needs no quotes."""
+    if _TABS.search(text):
+        notes["metadata"] = "tabs in the front matter are read as two spaces; indent with spaces"
+        text = _TABS.sub(lambda found: found[0].expandtabs(2), text)
     try:
         return plain_yaml.parse_mapping(text, "the front matter", first_line=2)
     except YamlError:

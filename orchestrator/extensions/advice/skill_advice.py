@@ -40,7 +40,10 @@ def check_skills(settings: Settings, agents: AgentsFile, skills: SkillSet) -> It
 
 
 def _check_ignored_fields(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]:
-    """Yield the fields of a skill that this program ignores."""
+    """Yield the fields of a skill that this program ignores or reads otherwise."""
+    for field, note in skill.notes:
+        path = ("metadata", field) if field in KNOWN_METADATA else (field,)
+        yield build_skill_problem(skill, path, note, warning=True)
     for field in skill.unread:
         parent, _, name = field.rpartition(".")
         advice = _suggest_field_fix(parent, name)

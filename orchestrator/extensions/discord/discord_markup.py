@@ -8,7 +8,7 @@ import re
 from html.parser import HTMLParser
 
 MAX_CONTENT = 2000  # characters of a message
-_SIGNS = re.compile(r"https?://[^\s<>\\`|*]+|[\\*_~`|<\[]|(?m:^[ \t]*(?:-?#{1,3}|>|>>>)(?=\s))")
+_SIGNS = re.compile(r"https?://[^\s<>\\]+|[\\*_~`|<\[]|(?m:^[ \t]*(?:-?#{1,3}|>|>>>)(?=\s))")
 _MARKS = {"b": "**", "i": "*", "s": "~~"}
 _FENCE = "```"
 _UNFIT = re.compile(r"[\s<>\\]")  # characters that would end an address

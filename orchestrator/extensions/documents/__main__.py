@@ -12,7 +12,8 @@ from kreuzberg import KreuzbergError, ParsingError, extract_bytes_sync
 
 from orchestrator.extensions.documents.document_jail import CONFIG, enter_jail, enter_pdf_jail
 from orchestrator.extensions.documents.process_output import MAX_TEXT, READ, REFUSED
-from thinker.formats.documents import PDF
+from orchestrator.extensions.documents.word_separators import write_separators
+from thinker.formats.documents import PDF, WORD
 from thinker.jail import kernel
 
 NICENESS = 10  # agents go first
@@ -27,6 +28,8 @@ def main(media_type: str) -> None:
         _write_answer(REFUSED, f"documents are not read on this machine: {jail.reason}")
         return
     data = sys.stdin.buffer.read()
+    if media_type == WORD:
+        data = write_separators(data)
     try:
         found = extract_bytes_sync(data, media_type, CONFIG)
     except ParsingError as error:

@@ -10,9 +10,12 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from orchestrator.child_signals import signal_child
-from orchestrator.document_text import UnreadableError
+from orchestrator.document_text import UnreadableError, decode_plain_text
+from orchestrator.extensions.documents.old_formats import PLAIN, correct_media_type
 from orchestrator.extensions.documents.process_output import MAX_TEXT, READ, REFUSED
 from orchestrator.extras import explain_missing
+from orchestrator.files import run_off_loop
+from thinker.formats.documents import ENDINGS
 from thinker.protocol.env import select_inherited_variables
 
 PARSER = ("kreuzberg",)
@@ -42,6 +45,9 @@ class JailedReader:
         Raises:
             UnreadableError: the document has no text, or cannot be read.
         """
+        ending, media_type = ENDINGS.get(media_type, ""), correct_media_type(media_type, data)
+        if media_type == PLAIN:
+            return await run_off_loop(decode_plain_text, data, ending)
         missing = explain_missing(PARSER, "documents")
         if missing:
             raise UnreadableError(MISSING.format(missing=missing))

@@ -1,6 +1,5 @@
 """Parse a mail: its fields, text and files, however its sender wrote it. Pure."""
 
-import codecs
 import re
 from collections.abc import Iterator
 from email import message_from_bytes
@@ -12,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from html_to_markdown import ConversionOptions, convert
 
 from orchestrator.channelhost.channel_wire import MAX_TEXT
+from thinker.formats.text_encoding import decode_bytes
 
 MAX_MAIL = 16 * 1024 * 1024  # bytes; the files of the wire, as base64
 MAX_HEAD = 256 * 1024  # bytes
@@ -21,13 +21,9 @@ MAX_FILES = 20
 # More lines and parts than people send, and fewer than would fill memory. Parts inside parts
 # cost the parser time for each line.
 MAX_LINES, MAX_PARTS, MAX_NESTED = 400_000, 2_000, 40
-NOT_CHARSETS = frozenset(
-    {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7"}
-)
 _NESTED = re.compile(rb"multipart/|message/", re.IGNORECASE)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_LATIN = {"us-ascii": "utf-8", "ascii": "utf-8", "latin-1": "cp1252", "iso-8859-1": "cp1252"}
 
 Mail: TypeAlias = "Message[str, str]"
 
@@ -88,13 +84,8 @@ def _replace_invalid_bytes(text: str) -> str:
 
 
 def decode_text(data: bytes, charset: str) -> str:
-    """Decode bytes; invalid ones become U+FFFD."""
-    charset = _LATIN.get(charset.lower(), charset)
-    try:
-        known = codecs.lookup(charset).name not in NOT_CHARSETS
-        return data.decode(charset if known else "utf-8", "replace")
-    except (LookupError, ValueError):
-        return data.decode("utf-8", "replace")
+    """Decode bytes whose sender names an encoding, rightly or not; invalid ones become U+FFFD."""
+    return decode_bytes(data, charset) or data.decode("utf-8", "replace")
 
 
 def extract_content(mail: Mail) -> MailContent:

@@ -1,10 +1,11 @@
 """Turn the tools that MCP servers list into tools for agents: names and side-effect classes.
 
 Pure. A server's hints about its tools count only if the operator marked the server as trusted.
-A server cannot take the name of a built-in tool or of another server's tool.
+A server cannot take the name of a built-in tool or of another server's tool; see `name_tools`.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -41,29 +42,72 @@ def build_catalog(
     listed: Mapping[str, tuple[ServerTool, ...]],
     servers: Mapping[str, McpServer],
     reserved: Collection[str],
+    complete: Mapping[str, tuple[ServerTool, ...]] | None = None,
 ) -> tuple[dict[str, RemoteTool], tuple[str, ...]]:
     """Return the usable tools, keyed by name for models, and a message about each other tool.
 
-    ``listed`` has each server's tools; ``reserved`` are the names of built-in tools, which win.
+    ``listed`` has each server's tools, of those in ``complete``, from which names are made;
+    ``reserved`` are the names of built-in tools, which win.
     """
     tools: dict[str, RemoteTool] = {}
     problems: list[str] = []
     for server, settings in servers.items():
+        every = (complete or listed).get(server, ())
+        names = name_tools(server, [tool.name for tool in every], servers)
         for tool in listed.get(server, ()):
             if tool.name.startswith("_") or tool.name in HIDDEN:
                 continue
-            name = make_tool_name(server, tool.name)
-            holder = find_owner(name, servers)
+            name = names[tool.name]
             if name in reserved:
-                problems.append(f"{name}: a built-in tool has this name; rename the MCP server")
-            elif holder != server or name in tools:
                 problems.append(
-                    f"{name}: the tool {tool.name!r} of the MCP server {server!r} has a name of"
-                    f" {holder!r}; rename one of the servers"
+                    f"{name}: a built-in tool has this name; rename the MCP server {server!r}"
+                )
+            elif name in tools:
+                problems.append(
+                    f"{name}: the tool {tool.name!r} of the MCP server {server!r} has a name that"
+                    " is taken; rename the tool there"
                 )
             else:
                 tools[name] = _build_tool(name, server, settings, tool)
     return tools, tuple(problems)
+
+
+def name_tools(server: str, tools: Collection[str], servers: Collection[str]) -> dict[str, str]:
+    """Return the name for models of each tool that a server lists, whatever their order.
+
+    Of tools whose names differ only in characters that models cannot use, the one without any has
+    the plain name; the others have a hash of their own. So has a tool with a name of another
+    server, at a place where patterns for the tools of that server do not match.
+    """
+    plain = {tool: make_tool_name(server, tool) for tool in tools}
+    alike = Counter(plain.values())
+    named = {}
+    for tool, name in plain.items():
+        if _find_holder(name, server, servers) != server:
+            named[tool] = _make_hashed_name(f"{replace_unsafe(server)}__", server, tool)
+        elif alike[name] > 1 and name != f"{replace_unsafe(server)}_{tool}":
+            named[tool] = f"{name[: MAX_NAME - DIGEST - 1]}_{_hash_name(server, tool)}"
+        else:
+            named[tool] = name
+    return named
+
+
+def _find_holder(name: str, server: str, servers: Collection[str]) -> str:
+    """Return the server that has the plain name: the one whose own name is whole, if several do."""
+    owner = find_owner(name, {server: None, **dict.fromkeys(servers)})
+    rivals = {one for one in (*servers, server) if replace_unsafe(one) == replace_unsafe(owner)}
+    if len(rivals) == 1:
+        return owner
+    return replace_unsafe(owner) if replace_unsafe(owner) in rivals else ""
+
+
+def _make_hashed_name(prefix: str, server: str, tool: str) -> str:
+    return f"{prefix}{_hash_name(server, tool)}_{replace_unsafe(tool)}"[:MAX_NAME]
+
+
+def _hash_name(server: str, tool: str) -> str:
+    whole = f"{server}_{tool}".encode("utf-8", "replace")
+    return hashlib.sha256(whole).hexdigest()[:DIGEST]
 
 
 def build_own_tools(
@@ -105,8 +149,7 @@ def make_tool_name(server: str, tool: str) -> str:
     name = replace_unsafe(whole)
     if len(name) <= MAX_NAME:
         return name
-    digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:DIGEST]
-    return f"{name[: MAX_NAME - DIGEST - 1]}_{digest}"
+    return f"{name[: MAX_NAME - DIGEST - 1]}_{_hash_name(server, tool)}"
 
 
 def _build_tool(name: str, server: str, settings: McpServer, tool: ServerTool) -> RemoteTool:

@@ -16,7 +16,7 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.extensions.mcp_client import tool_lists
-from orchestrator.extensions.mcp_client.mcp_tools import make_tool_name
+from orchestrator.extensions.mcp_client.mcp_tools import name_tools
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import Database
@@ -47,6 +47,7 @@ class ToolPins(LoopBound):
     new_tools: frozenset[str] = field(default=frozenset(), init=False)
     _lists: dict[str, tuple[ServerTool, ...]] = field(default_factory=dict, init=False)
     _pinned: Collection[str] = field(default=(), init=False)
+    _shared: Collection[str] = field(default=(), init=False)
     _unread: set[str] = field(default_factory=set, init=False)  # servers with a list to compare
     _comparing: set[str] = field(default_factory=set, init=False)  # while the journal is written
     # Digests of usable tools by server.
@@ -65,10 +66,17 @@ class ToolPins(LoopBound):
         return {}
 
     def set_servers(
-        self, lists: Mapping[str, tuple[ServerTool, ...]], pinned: Collection[str]
+        self,
+        lists: Mapping[str, tuple[ServerTool, ...]],
+        pinned: Collection[str],
+        shared: Collection[str] = (),
     ) -> None:
-        """Set the servers with the tools that each of them lists, and which of them have pins."""
+        """Set the servers with the tools that each of them lists, and which of them have pins.
+
+        ``shared`` are those whose names are before the names of their tools.
+        """
         self._lists, self._pinned, self._unread = dict(lists), pinned, set(lists)
+        self._shared = shared
         self._find_new_tools()
 
     def set_tools(self, server: str, tools: tuple[ServerTool, ...]) -> None:
@@ -91,12 +99,24 @@ class ToolPins(LoopBound):
         digests = self._accepted.get(server, frozenset())
         return tuple(tool for tool in self._lists[server] if tool.digest in digests)
 
+    def list_all_tools(self) -> Mapping[str, tuple[ServerTool, ...]]:
+        """Return each server's newest list, also of tools that are withheld."""
+        return self._lists
+
+    def _name_tools(self, server: str) -> dict[str, str]:
+        """Return the names for models of a server's tools."""
+        tools = [*self._fresh.get(server, ()), *(tool.name for tool in self._lists[server])]
+        return name_tools(server, tools, self._shared)
+
     def _find_new_tools(self) -> None:
+        names = {
+            server: self._name_tools(server) for server in self._fresh if server in self._lists
+        }
         found = frozenset(
-            make_tool_name(server, tool)
-            for server, tools in self._fresh.items()
-            for tool in tools
-            if server in self._lists
+            name
+            for server in names
+            for tool in self._fresh[server]
+            if (name := names[server][tool])
         )
         if found != self.new_tools:
             self.new_tools = found
@@ -104,11 +124,12 @@ class ToolPins(LoopBound):
     def list_withheld_tools(self) -> dict[str, str]:
         """Return the changed tools as ``server/tool``, keyed by their names for models."""
         return {
-            make_tool_name(server, tool.name): f"{server}/{tool.name}"
+            name: f"{server}/{tool.name}"
             for server, tools in self._lists.items()
             if server in self._pinned and self.is_compared(server)
+            for names in (self._name_tools(server),)
             for tool in tools
-            if tool.digest not in self._accepted.get(server, ())
+            if tool.digest not in self._accepted.get(server, ()) and (name := names[tool.name])
         }
 
     def recheck_withheld(self) -> None:
@@ -122,10 +143,11 @@ class ToolPins(LoopBound):
         while self._unread:
             server = self._unread.pop()  # a list that arrives meanwhile is added again
             tools, pinned = self._lists[server], server in self._pinned
+            new = _NewList(server, tools, pinned, self._name_tools(server))
             agents, now = self.agents().agents, self.clock()
             self._comparing.add(server)
             try:
-                found = await self.store.transact(_compare_list, server, tools, pinned, agents, now)
+                found = await self.store.transact(_compare_list, new, agents, now)
             except JournalError as error:
                 report_failure(error)
                 self._unread |= {server} & self._lists.keys()
@@ -142,38 +164,43 @@ class ToolPins(LoopBound):
         return compared
 
 
+@dataclass(frozen=True)
+class _NewList:
+    """A list to compare; ``names`` are the names for models."""
+
+    server: str
+    tools: tuple[ServerTool, ...]
+    pinned: bool
+    names: Mapping[str, str]
+
+
 def _compare_list(
-    db: Database,
-    server: str,
-    tools: tuple[ServerTool, ...],
-    pinned: bool,  # noqa: FBT001 - `Store.transact` passes arguments by position
-    agents: tuple[AgentDefinition, ...],
-    now: int,
+    db: Database, new: _NewList, agents: tuple[AgentDefinition, ...], now: int
 ) -> tuple[frozenset[str], list[str], list[str]]:
     """Remember a list.
 
     Returns the digests that are trusted, the tools found changed, and the tools that came later.
     """
-    if tools:
-        tool_lists.store_tool_list(db, server, TOOLS.dump_json(tools).decode(), now)
-    if not pinned:
+    server = new.server
+    if new.tools:
+        tool_lists.store_tool_list(db, server, TOOLS.dump_json(new.tools).decode(), now)
+    if not new.pinned:
         return frozenset(), [], []
-    listed = {tool.name: tool.digest for tool in reversed(tools)}  # the first of a name wins
+    listed = {tool.name: tool.digest for tool in reversed(new.tools)}  # the first of a name wins
     digests, changed = tool_pins.compare_with_pins(db, server, listed, now)
     for tool in changed:
-        _notify_of_change(db, server, tool, agents, now)
+        _notify_of_change(db, new.names[tool], f"{server}/{tool}", agents, now)
     return digests, changed, tool_pins.list_unapproved_tools(db, server)
 
 
 def _notify_of_change(
-    db: Database, server: str, tool: str, agents: tuple[AgentDefinition, ...], now: int
+    db: Database, name: str, full_name: str, agents: tuple[AgentDefinition, ...], now: int
 ) -> None:
-    name = make_tool_name(server, tool)
     places = {
         find_operator_chat(db, agent)
         for agent in agents
         if is_tool_allowed(name, agent.allowed_tools, agent.denied_tools)
     }
-    text = chat_texts.TOOL_CHANGED.format(tool=name, name=f"{server}/{tool}")
+    text = chat_texts.TOOL_CHANGED.format(tool=name, name=full_name)
     for address in filter(None, places):
         outbox.add_notice(db, address, text, now)

@@ -26,16 +26,17 @@ def find_remembered_tools(
     agent_servers = collect_tool_servers(agents, paths)
     pinned = {name for name, server in agents.mcp_servers.items() if server.pin}
     pinned |= {name for name, own in agent_servers.items() if own.server.pin}
-    listed = {}
+    complete, listed = {}, {}
     for server, stored in tool_lists.load_tool_lists(db).items():
         try:
             tools = pins.TOOLS.validate_json(stored)
         except ValidationError:  # of another version
             continue
+        complete[server] = tools
         if server in pinned:
             digests = {tool.name: tool.digest for tool in reversed(tools)}
             trusted, _ = tool_pins.compare_with_pins(db, server, digests, now)
             tools = tuple(tool for tool in tools if tool.digest in trusted)
         listed[server] = tools
-    shared, _ = build_catalog(listed, agents.mcp_servers, reserved)
+    shared, _ = build_catalog(listed, agents.mcp_servers, reserved, complete)
     return shared | build_own_tools(listed, agent_servers).get(agent_id, {})

@@ -6,7 +6,7 @@ starts or is away, also after a restart of the daemon: a call waits for the serv
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import chain, filterfalse
@@ -152,7 +152,7 @@ class McpServers(LoopBound):
         self._states = {name: started.get(name) or self._states[name] for name in new}
         self._servers, self.has_servers = new, bool(new)
         pinned = {name for name in new if new[name].pin}
-        self.pins.set_servers({name: self._states[name].tools for name in new}, pinned)
+        self.pins.set_servers({name: self._states[name].tools for name in new}, pinned, shared)
         self._kept.forgive_failures()
         end = self._clock() + READY_WAIT
         self._wait_ends = {name: end if name in fresh else self._wait_ends[name] for name in new}
@@ -161,7 +161,13 @@ class McpServers(LoopBound):
 
     def list_states(self) -> tuple[wire.ServerState, ...]:
         """Return every server's state, in the order of agents.json."""
-        return tuple(self._states.values())
+        return tuple(
+            state.model_copy(update={"notes": (*state.notes, *self._list_problems(state.name))})
+            for state in self._states.values()
+        )
+
+    def _list_problems(self, server: str) -> Iterator[str]:
+        return (problem for problem in self._problems if f"MCP server {server!r}" in problem)
 
     async def wait_until_ready(self, agent: AgentDefinition) -> tuple[Degradation, ...]:
         """Wait until the tools of each server that the agent uses were listed once.
@@ -218,7 +224,8 @@ class McpServers(LoopBound):
         for server, own in self._agent_servers.items():
             if own.agent_id == agent_id and name in own.tools:
                 return server
-        return find_owner(name, self._shared)
+        known = self.tools.get(name)
+        return find_owner(name, self._shared) if known is None else known.server
 
     def explain_missing_tool(self, name: str, agent_id: str) -> str:
         """Return the message for a model that calls a missing tool."""
@@ -406,6 +413,8 @@ class McpServers(LoopBound):
         known = self._states.get(state.name)
         if known is None:
             return
+        for note in set(state.notes) - set(known.notes):
+            log.warning("mcp_tool_left_out", problem=f"the tool server {state.name}: {note}")
         tools = state.tools if state.state == "connected" else known.tools
         self._states[state.name] = state.model_copy(update={"tools": tools})
         if state.state == "connected":
@@ -415,7 +424,8 @@ class McpServers(LoopBound):
     def _refresh_tools(self) -> None:
         listed = {name: self.pins.list_usable_tools(name) for name in self._states}
         shared = {name: self._servers[name] for name in self._servers if name in self._shared}
-        self.tools, problems = build_catalog(listed, shared, self._reserved)
+        complete = self.pins.list_all_tools()
+        self.tools, problems = build_catalog(listed, shared, self._reserved, complete)
         self._own = build_own_tools(listed, self._agent_servers)
         self.new_tools = self.pins.new_tools
         for problem in set(problems) - set(self._problems):

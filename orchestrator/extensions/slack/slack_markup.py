@@ -16,6 +16,8 @@ _SCHEMES = ("http://", "https://", "mailto:")
 _GAP = "\N{ZERO WIDTH SPACE}"  # Slack recognizes a mark only beside a non-word character
 _HREF = re.compile(r'<a href="([^"]*)">')
 _MARKED = re.compile(r"<([^<>]*)>")
+# Slack would read the marks in such an address as styles, unless it is written as a link.
+_MARKED_ADDRESS = re.compile(r"(https?://[^\s<>\"*_~`]*[*_~`][^\s<>\"]*[A-Za-z0-9/=_-])")
 _PERSON = re.compile(r"<@([A-Z0-9]+)")
 _IN_ADDRESS = {"<": "%3C", ">": "%3E", "|": "%7C", " ": "%20", "\n": "%0A", "&": "&amp;"}
 
@@ -87,12 +89,20 @@ def _style_lines(tags: tuple[str, ...], text: str) -> Iterator[tuple[str, bool]]
             yield "\n", False
         words = line.strip() if marks else ""
         if not words:
-            yield escape_text(line), False
+            yield escape_text(line) if "<code>" in tags else _link_addresses(line), False
             continue
         start = line.index(words)
         yield escape_text(line[:start]), False
-        yield f"{marks}{escape_text(words)}{marks[::-1]}", True
+        shown = escape_text(words) if code else _link_addresses(words)
+        yield f"{marks}{shown}{marks[::-1]}", True
         yield escape_text(line[start + len(words) :]), False
+
+
+def _link_addresses(line: str) -> str:
+    pieces = _MARKED_ADDRESS.split(line)
+    pieces[::2] = map(escape_text, pieces[::2])
+    pieces[1::2] = (_format_link(address, "") for address in pieces[1::2])
+    return "".join(pieces)
 
 
 def list_mentioned_ids(text: str) -> set[str]:

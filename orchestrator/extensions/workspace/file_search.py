@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from thinker.formats.text_encoding import decode_bytes
+
 MAX_FILES = 50_000  # entries that are looked at
 MAX_MATCHES = 200  # lines in the answer
 MAX_FILE = 4 * 1024 * 1024  # bytes of a file that is searched
@@ -113,9 +115,10 @@ def _search_lines(path: str, relative: str, found: Callable[[str], bool]) -> Ite
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
             return
         data = file.read(MAX_FILE)
-    if b"\0" in data:
+    text = decode_bytes(data)
+    if text is None:
         return
-    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if found(line):
             yield f"{relative}:{number}: {line.strip()[:MAX_LINE]}"
 

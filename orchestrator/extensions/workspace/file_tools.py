@@ -19,6 +19,7 @@ from orchestrator.extensions.workspace.served_tool import (
     build_integer_schema,
 )
 from thinker.formats.images import MAX_MEDIA, MAX_PICTURE, detect_image_type
+from thinker.formats.text_encoding import decode_bytes
 
 MIB = 1024 * 1024
 MAX_FILE = 16 * MIB  # bytes that are read to show lines of them
@@ -100,7 +101,11 @@ class FileTools:
             if len(data) > MAX_PICTURE:
                 raise CallFailure(f"the picture has {len(data)} bytes; at most {MAX_PICTURE}")
             return Picture(kind, base64.b64encode(data).decode())
-        text = _decode_text(place, data)
+        text = decode_bytes(data)
+        if text is None:
+            raise CallFailure(
+                f"{place.shown_path} is not a text file ({len(data)} bytes); use run_command"
+            )
         return _number_lines(text, first, count)
 
     def write_file(self, arguments: Arguments) -> str:
@@ -112,7 +117,7 @@ class FileTools:
     def edit_file(self, arguments: Arguments) -> str:
         place = self.roots.resolve_path(arguments.get_text("path"))
         old, new = arguments.get_text("old_text"), arguments.get_text("new_text")
-        text = _decode_text(place, _read_bytes(place))
+        text = _decode_utf8(place, _read_bytes(place))
         if not old:
             raise CallFailure("old_text is empty; use write_file for a new file")
         found = text.count(old)
@@ -173,15 +178,15 @@ def _read_bytes(place: RootedPath) -> bytes:
     return b"".join(parts)
 
 
-def _decode_text(place: RootedPath, data: bytes) -> str:
-    if b"\0" in data:
-        raise CallFailure(
-            f"{place.shown_path} is not a text file ({len(data)} bytes); use run_command"
-        )
+def _decode_utf8(place: RootedPath, data: bytes) -> str:
+    """Return text that can be written again without changing its encoding."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise CallFailure(f"{place.shown_path} is not UTF-8 at byte {error.start}") from error
+        raise CallFailure(
+            f"{place.shown_path} is not UTF-8 at byte {error.start}; write it anew as UTF-8, or"
+            " change it with run_command"
+        ) from error
 
 
 def _number_lines(text: str, first: int, count: int) -> str:

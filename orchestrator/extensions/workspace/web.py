@@ -10,7 +10,6 @@ import re
 import socket
 import sys
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -27,6 +26,7 @@ from orchestrator.extensions.workspace.served_tool import (
 from orchestrator.extensions.workspace.stdio_loop import StdioLoop
 from orchestrator.extensions.workspace.web_settings import WebSettings
 from orchestrator.extras import explain_missing
+from thinker.formats.text_encoding import decode_bytes, find_encoding
 from thinker.jail import argument_checks, calls, hardening, landlock, seccomp
 from thinker.jail.landlock import Grants
 
@@ -114,7 +114,7 @@ class WebTools:
     def _extract_text(self, page: "FetchedPage", cancelled: threading.Event) -> tuple[str, str]:
         """Return the title and text of a page."""
         kind = page.content_type or _guess_media_type(page.data)
-        text = page.data.decode(_find_charset(page), "replace")
+        text = decode_bytes(page.data, _find_charset(page)) or page.data.decode("utf-8", "replace")
         if kind in HTML:
             missing = explain_missing(PARSER, "workspace")
             if missing:
@@ -158,14 +158,9 @@ def _guess_media_type(data: bytes) -> str:
 
 
 def _find_charset(page: "FetchedPage") -> str:
-    """Return the encoding that the server or the page names, if Python knows that encoding."""
+    """Return the encoding that the server or the page names; empty if neither does."""
     found = CHARSET.search(page.data[:HEAD]) if page.content_type in HTML else None
-    for name in (page.charset, found[1].decode() if found else ""):
-        with suppress(LookupError, ValueError):
-            "".encode(name)
-            if name:
-                return name
-    return "utf-8-sig"
+    return find_encoding(page.charset) or (find_encoding(found[1].decode()) if found else "")
 
 
 def enter_jail() -> tuple[str, ...]:

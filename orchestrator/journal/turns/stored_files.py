@@ -13,7 +13,7 @@ from orchestrator.channel_api import OutboundFile
 from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.formats import recordings
-from thinker.formats.documents import ENDINGS, PDF
+from thinker.formats.documents import ENDINGS, PDF, UNREAD
 from thinker.formats.images import MAX_PICTURE, MEDIA_TYPES, detect_image_type
 from thinker.protocol.messages import Image, Origin, ToolResult
 
@@ -24,7 +24,7 @@ MAX_SEARCHED = 2000  # newest files among which those of a chat are looked for
 UNNAMED = "application/octet-stream"
 KINDS = {  # by ending; Python's own, which no list of the machine has been added to yet
     **mimetypes.types_map,
-    **{ending: kind for kind, ending in ENDINGS.items()},
+    **{ending: kind for kind, ending in {**UNREAD, **ENDINGS}.items()},
     **recordings.KINDS,
     ".md": "text/markdown",
 }

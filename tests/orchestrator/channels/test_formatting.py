@@ -1,5 +1,7 @@
 """Markdown becomes valid Telegram HTML, in parts of a size that Telegram takes."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -220,3 +222,71 @@ def test_blank_text_gives_no_part(blank: str) -> None:
 def test_halves_of_surrogate_pairs_are_replaced() -> None:
     """What UTF-8 cannot hold cannot be sent."""
     assert clean_text("a\ud83d\r\nb") == "a\ufffd\nb"
+
+
+LINE = 'if (a[i] != b->c) { *p++ = "**[a](b)**" | <T>_x; } // `code`'
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````", "~~~~~"])
+@pytest.mark.parametrize("indent", ["", "   "])
+@pytest.mark.parametrize("repeated", [1, 66, 200])
+def test_code_across_messages_stays_code(fence: str, indent: str, repeated: int) -> None:
+    """Each message closes its block and opens it again with the language; no line is lost."""
+    lines = [f"{fence} c", *[LINE] * repeated, fence]
+    parts = split("\n".join(["1. Code:", *(indent + line for line in lines), "", "**Done.**"]))
+    rendered = [to_html(part.text) if part.rendered is None else part.rendered for part in parts]
+    assert all('<pre><code class="language-c">' in html for html in rendered)
+    shown = "\n".join(map(extract_visible_text, rendered))
+    assert list(filter(None, shown.split("\n"))) == ["1. Code:", *[LINE] * repeated, "Done."]
+    assert rendered[-1].endswith("</pre>\n\n<b>Done.</b>")
+
+
+def test_a_fence_in_longer_fences_is_code() -> None:
+    """Models show Markdown so, over several messages, too."""
+    inner = "```c\nint x;\n```\n**bold**\n" * 200
+    parts = split(f"````markdown\n{inner}````")
+    assert len(parts) > 1
+    for part in parts:
+        assert part.rendered == f'<pre><code class="language-markdown">{part.text}</code></pre>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Open https://example.com/_next_/data/x and https://site.example/_config_.yml please",
+        "(https://a.example/_x_(y)_z) and https://a.example/~~a~~/*b*/**c**/`d`?e=_f_&g=_h_",
+        "ftp://a.example/_a_/b, http://[::1]/_a_/_b_/, www.a.example/_b_/*c*/d",
+        "_ann_@a.example, first_last_@a.example, ann_b_c@a.example",
+        "__init__.py, pkg/__init__.py, self.__dict__, x/_a_/b, snake_case_words, _a_.b",
+        "src/**/*.py and tests/**/*.js",
+    ],
+)
+def test_addresses_and_file_names_arrive_unchanged(text: str) -> None:
+    """Marks in them are letters, in a sentence and within emphasis."""
+    assert extract_visible_text(to_html(text)) == text
+    assert to_html(f"**{text}**") == f"<b>{to_html(text)}</b>"
+    assert not re.search("<[bis]>|<code>", to_html(text))
+
+
+def test_addresses_in_links_arrive_unchanged() -> None:
+    """As a target, as a label, and in angle brackets."""
+    address = "https://a.example/_x_/*y*?c=%20d"
+    link = f'<a href="{address}">{address}</a>'
+    assert to_html(f"<{address}>") == link
+    assert to_html(f"[{address}]({address})") == link
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("**https://a.example/b** c **d**", "<b>https://a.example/b</b> c <b>d</b>"),
+        ("*https://a.example/b*, _c_.", "<i>https://a.example/b</i>, <i>c</i>."),
+        ("(https://a.example/b)**c**", "(https://a.example/b)<b>c</b>"),
+        ("**链接: https://a.example/b**\uff0c然后", "<b>链接: https://a.example/b</b>\uff0c然后"),
+        (r"https://a.example/b\_c\_d", "https://a.example/b_c_d"),
+        ("**Yes**/**No** (_c_) _d_: __e__!", "<b>Yes</b>/<b>No</b> (<i>c</i>) <i>d</i>: <b>e</b>!"),
+    ],
+)
+def test_emphasis_beside_addresses_stays_emphasis(text: str, rendered: str) -> None:
+    """An address ends where the formatting around it ends."""
+    assert to_html(text) == rendered

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from orchestrator.channels import formatting
 from orchestrator.channels.parsing_cost import find_affordable_end
+from orchestrator.reply_html import escape_text
 
 SIZE = 80_000  # characters, as in the attack that held the daemon for 29 seconds
 MOST_CALLS = 600_000  # functions; an ordinary reply of three messages takes half of it
+CODE = 'if (a[i] != b->c) { *p++ = "[a](b)" | <T>_x; }\n'
 FRAGMENTS = [
     *("![", "[", "]", "[](", "[a](", "[a](<b", '[a](b "', "[![", "](c)", "[x][y]", "[a]: b\n"),
     *("*", "**", "_", "*a ", "a*", "a**b", "_a*__", "~~", "~~a ", "`", "``a`", "`a ", "```\n"),
@@ -29,6 +31,11 @@ NESTED = {
     "code spans": "".join("`" * (ticks % 400 + 1) + " " for ticks in range(400)),
     "parentheses": "[a](" + "(" * SIZE,
     "spaces in a heading": "# a" + " " * SIZE + "b",
+    "fences": "~~~\n```\n![\n~~~ `\n    ```\n- ```\n" * 2_500,
+    "openings of fences": "![*" * 20_000 + "\n~~~" + "~" * 20_000 + "`\n```" + " " * 20_000 + "`\n",
+    "addresses": "https://a_b_www.a_(" * 4_000,
+    "web names": "www.a_b*(" * 9_000,
+    "names": "_a" * 40_000 + "_.a/_*" * 10_000,
     "paragraphs of brackets": ("[" * 99 + "\n\n") * 800,
 }
 
@@ -71,6 +78,37 @@ def test_what_is_not_affordable_stays_as_it_is() -> None:
     tail = "![" * 20_000
     rendered = formatting.to_html(f"**bold**\n\n{tail}")
     assert rendered == f"<b>bold</b>\n\n{tail}"
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````", "  ~~~"])
+def test_lines_of_code_cost_less_than_lines_of_markup(fence: str) -> None:
+    """Marks and brackets in a code block are not parsed."""
+    text = f"Code:\n{fence}c\n{CODE * 400}{fence}\n\n**Done.**"
+    assert find_affordable_end(text) == len(text)
+    assert find_affordable_end(text.replace(fence, "")) < len(text)
+
+
+def test_what_only_looks_like_a_fence_is_no_code() -> None:
+    """Text after a fence that is closed, quoted or in a paragraph costs what text costs."""
+    for begin in ("```\n```\n", "> ```\n\n", "a\n    ```\n", "``` `\n", "- ```\n\na\n"):
+        text = begin + "![*" * 20_000
+        assert find_affordable_end(text) <= len(begin)
+
+
+def test_a_code_block_is_parsed_as_a_whole_or_not_at_all() -> None:
+    """A block that is too long is not cut: what comes first is affordable."""
+    assert find_affordable_end(f"Look:\n\n```c\n{CODE * 9000}```\n") == len("Look:\n\n")
+
+
+def test_code_that_is_not_affordable_stays_code() -> None:
+    """Nobody reads a fence, wherever the affordable text ends."""
+    before = "![" * 20_000
+    for fence in ("```", "~~~~"):
+        for code in (CODE, CODE * 9000):
+            rendered = formatting.to_html(f"{before}\n\n{fence}c\n{code}{fence}\nEnd")
+            shown = escape_text(code.rstrip("\n"))
+            block = f'<pre><code class="language-c">{shown}</code></pre>'
+            assert rendered == f"{before}\n\n{block}\nEnd"
 
 
 def test_only_whole_lines_are_affordable() -> None:

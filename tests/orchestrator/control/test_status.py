@@ -114,12 +114,13 @@ def test_agents_that_take_no_messages_and_failed_servers_are_named() -> None:
     fatal = agent.model_copy(update={"state": "fatal", "reason": "no key"})
     servers = [
         ToolServerReport(name="a", state="failed", error="Not Found"),
-        ToolServerReport(name="b", state="connected"),
+        ToolServerReport(name="b", state="connected", notes=("the tool 'x' is left out: no",)),
     ]
     assert list(status.list_troubles([agent, paused, fatal], servers)) == [
         "agent 'work' is paused: by the operator",
         "agent 'work' does not run (fatal): no key",
         "MCP server 'a' has failed: Not Found",
+        "MCP server 'b': the tool 'x' is left out: no",
     ]
 
 

@@ -149,6 +149,26 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
     assert text(found) == "Be kind."
 
 
+def test_variable_that_is_not_declared_is_named_with_its_line(tmp_path: Path) -> None:
+    """The model reads it as it is written; a secret in the text is an error."""
+    front = (
+        "---\ntoolDescription: d\nmodel: inherit\nvariables:\n"
+        "  - {name: CITY, type: text, required: false, description: d}\n"
+        "  - {name: KEY, type: secret, required: false, description: d}\n---\n"
+    )
+    (tmp_path / "prompts").mkdir()
+    file = tmp_path / "prompts" / "p.md"
+    file.write_text(f"{front}In ${{CITY}}.\nCall ${{NAME}}.\nCall ${{NAME}}.\n", "utf-8")
+    (told,) = problems(library(tmp_path))
+    assert told == (
+        "p.md:9: warning: prompt 'p': prompt: '${NAME}' is text for the model, as no"
+        " \"variables\" declare 'NAME'; declare it, or write the text otherwise"
+    )
+    file.write_text(f"{front}In ${{CITY}}.\n\nKey ${{KEY}}.\n", "utf-8")
+    refused, *_ = problems(library(tmp_path))
+    assert refused.startswith("p.md:10: prompt 'p': prompt: '${KEY}' may be used in the text only")
+
+
 def test_unknown_prompt_of_an_agent_is_named_with_the_nearest(tmp_path: Path) -> None:
     """The message suggests the right name."""
     write(tmp_path, "support")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from thinker.formats.own_files import SETTLED_NS, OwnFiles
-from thinker.formats.regular_file import read_identity
+from thinker.formats.own_files import OwnFiles
+from thinker.formats.regular_file import SETTLED_NS, read_identity
 
 
 def later() -> int:

@@ -91,12 +91,8 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
             "SKILL.md: the front matter must be 'field: value' lines with text as field names",
         ),
         ('x: "\\ud800"', ":4: found invalid Unicode"),
-        ("metadata: [a]", ":4: 'metadata' must be a mapping"),
-        ("metadata:\n  x: 1\n  max_steps: many", ":6: field 'max_steps'"),
-        ("metadata: {trigger_config: daily}", "field 'trigger_config'"),
+        ("metadata: {execution_plan: 5}", ":4: field 'execution_plan'"),
         ("description: b", ":4: 'description' appears twice; remove one"),
-        (f"metadata: {{keywords: [{'a' * 201}]}}", "field 'keywords.0'"),
-        (f"metadata: {{keywords: [{'a, ' * 201}]}}", "field 'keywords'"),
         ("x: \x07", "SKILL.md: the front matter is not valid YAML"),
     ],
 )
@@ -107,11 +103,44 @@ def test_unusable_front_matter_is_refused_with_file_and_problem(fields: str, pro
     assert problem in str(refused.value)
 
 
-@pytest.mark.parametrize("words", ["' '", "long " * 900])
-def test_unusable_description_is_refused_with_its_line(words: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "field", "note"),
+    [
+        ("metadata: [a]", "metadata", "'metadata' is no mapping and is ignored"),
+        ("metadata:\n\tkeywords: [a]", "metadata", "tabs in the front matter"),
+        ("metadata: {max_steps: many}", "max_steps", "'max_steps' is ignored: "),
+        ("metadata: {effort: {}}", "effort", "'effort' is ignored: "),
+        ("metadata: {trigger_config: daily}", "trigger_config", "'trigger_config' is ignored: "),
+        ("license: [MIT]", "license", "'license' is ignored: "),
+        (f"compatibility: {'a' * 501}", "compatibility", "'compatibility' is ignored: "),
+        (f"metadata: {{keywords: [b, {'a' * 201}]}}", "keywords", "1 of its keywords are left out"),
+        (f"metadata: {{keywords: [{'a, ' * 201}]}}", "keywords", "1 of its keywords are left out"),
+    ],
+)
+def test_a_trifle_costs_itself_and_not_the_skill(fields: str, field: str, note: str) -> None:
+    """The note says what is read, and what to write."""
+    skill = parse_skill(text(fields), "a")
+    ((named, said),) = skill.notes
+    assert (skill.name, skill.instructions, named) == ("a", "Body", field)
+    assert said.startswith(note)
+
+
+@pytest.mark.parametrize(
+    ("front", "body", "description", "note"),
+    [
+        ("description: ' '", "\n# Brew tea\nBoil.", "Brew tea", "it has none, so its first line"),
+        ("license: MIT", "Brew tea", "Brew tea", "it has none, so its first line is shown"),
+        ("description: 5", "do it", "5", ""),
+        (f"description: {'long ' * 900}", "do it", ("long " * 900)[:4096], "only the first 4096"),
+    ],
+)
+def test_a_description_that_cannot_be_shown_is_replaced(
+    front: str, body: str, description: str, note: str
+) -> None:
     """It is what a model chooses the skill by, and it is in every prompt."""
-    with pytest.raises(SkillError, match=r"^a/SKILL\.md:3: field 'description'"):
-        parse_skill(f"---\nname: a\ndescription: {words}\n---\ndo it", "a")
+    skill = parse_skill(f"---\nname: a\n{front}\n---\n{body}", "a")
+    assert skill.description == description
+    assert dict(skill.notes).get("description", "").startswith(note)
 
 
 def test_description_may_be_longer_than_the_format_says() -> None:
@@ -138,10 +167,28 @@ def test_description_with_a_colon_needs_no_quotes(written: str, read: str) -> No
 
 
 @pytest.mark.parametrize("name", ["A", "a_b", "-a", "a-", "a--b", "5", "a b", "''", "é", "b"])
-def test_name_must_follow_the_rule_and_equal_the_directory(name: str) -> None:
-    """A name that breaks the specification, or another directory's, is refused."""
-    with pytest.raises(SkillError, match="name"):
-        parse_skill(text(name=name), "a")
+def test_a_name_that_is_not_the_directorys_is_replaced_by_it(name: str) -> None:
+    """A fifth of public skills have another; names in two places cannot both be right."""
+    skill = parse_skill(text(name=name), "a")
+    assert skill.name == "a"
+    assert skill.notes == (("name", "it is called 'a' after its directory; set name: a"),)
+
+
+def test_a_directory_with_other_letters_gives_its_name_in_those_of_the_format() -> None:
+    """Capitals, spaces and what no list of names can hold."""
+    skill = parse_skill(text(name="My Skill"), "My_Skill (2)")
+    assert skill.name == "my-skill-2"
+    assert "give its directory this name, and set name: my-skill-2" in skill.notes[0][1]
+    with pytest.raises(SkillError, match="give the directory such a name"):
+        parse_skill(text(), "技能")
+
+
+@pytest.mark.parametrize(
+    ("value", "silent"), [("true", True), ("'true'", True), ("false", False), ("maybe", False)]
+)
+def test_a_skill_can_stay_out_of_prompts(value: str, *, silent: bool) -> None:
+    """By the field that other programs have for that."""
+    assert parse_skill(text(f"disable-model-invocation: {value}"), "a").silent == silent
 
 
 @pytest.mark.parametrize("whole", ["", "Body", "---\nname: a\n", "--- x\nname: a\n---\n", "\0"])
@@ -169,13 +216,12 @@ def test_any_text_is_a_skill_or_a_skill_error(whole: str) -> None:
     ("front", "message"),
     [
         ("name: a", "the field 'description' is missing; add it"),
-        ("name: a\ndescription: b\nmetadata:\n\tagent: c", "indent with spaces and not with tabs"),
     ],
 )
 def test_front_matter_that_is_wrong_says_what_to_write(front: str, message: str) -> None:
     """In words of the file, not of its parsers."""
     with pytest.raises(SkillError, match=message):
-        parse_skill(f"---\n{front}\n---\nHi\n", "a")
+        parse_skill(f"---\n{front}\n---\n", "a")
 
 
 def test_fields_that_are_not_read_are_named() -> None:

@@ -4,6 +4,7 @@ Fields are camelCase in files and snake_case in Python. ``required_schema`` take
 a pydantic model.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, ValidationError
@@ -12,6 +13,7 @@ from pydantic_core import ErrorDetails
 from thinker.formats.prompts import fields
 from thinker.formats.prompts.problem import DefinitionProblem
 from thinker.formats.prompts.sources import Source
+from thinker.formats.prompts.substitution import list_variable_names
 from thinker.formats.prompts.tooluse import ToolEntry
 from thinker.protocol.messages import EffortLevel
 
@@ -81,6 +83,10 @@ class PromptDefinition(fields.Definition):
     reasoning: ReasoningSettings | None = None
     recent_image_threshold: fields.PositiveNumber = DEFAULT_RECENT_IMAGES
     hooks: fields.Names | None = None
+
+    def list_text_variables(self) -> Iterator[str]:
+        """Yield the name in each ``${NAME}`` of the text, the layers or the slots."""
+        yield from list_variable_names(self.model_dump(include={"prompt"}))
 
 
 def parse_definition(value: Any) -> tuple[PromptDefinition | None, tuple[DefinitionProblem, ...]]:  # noqa: ANN401 - any JSON

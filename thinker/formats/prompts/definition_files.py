@@ -19,6 +19,7 @@ from thinker.formats.plain_yaml import YamlError
 from thinker.formats.prompts.definition import INHERIT, PromptDefinition, parse_definition
 from thinker.formats.prompts.output_checks import OUTPUT, check_output_schema
 from thinker.formats.prompts.problem import DefinitionError, DefinitionProblem
+from thinker.formats.prompts.substitution import PLACE
 from thinker.formats.regular_file import FileError, FileKind, Folder
 from thinker.protocol.messages import OBJECT, JsonObject
 
@@ -38,6 +39,10 @@ class DefinitionFile:
 
     def find_line(self, problem: DefinitionProblem) -> int:
         """Return the line of a problem in the file, counted from 1; 0 if unknown."""
+        written = PLACE.search(problem.message)  # a variable in the text is where it is written
+        at = -1 if written is None else self.text.find(written[0])
+        if at >= 0:
+            return self.text.count("\n", 0, at) + 1
         parts = plain_yaml.split_front_matter(self.text) if self.path.suffix == ".md" else None
         text, first_line = (self.text, 1) if parts is None else (parts[0], 2)
         return plain_yaml.find_line(text, problem.path, first_line) if problem.path else 0
@@ -46,7 +51,7 @@ class DefinitionFile:
 def scan_definitions(
     directories: Sequence[Path],
 ) -> tuple[dict[str, DefinitionFile], dict[Path, FileError]]:
-    """Return the definition files in the directories, keyed by name, and the unusable directories.
+    """Return the definition files in the directories, keyed by name, and what is not used.
 
     A file of a later directory replaces one of the same name. Missing directories count as empty.
     """
@@ -60,6 +65,8 @@ def scan_definitions(
         except FileError as error:
             unusable[directory] = error
             continue
+        if folder.left_out:
+            unusable[directory] = FileError(folder.left_out)
         for path in paths:
             first = here.get(path.stem)
             if first is None:

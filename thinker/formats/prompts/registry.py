@@ -113,6 +113,10 @@ class Registry:
             if isinstance(part, EnvPart) and declared.get(part.property) != "text":
                 message = f"{part.property!r} {rule}"
                 yield DefinitionProblem(("prompt",), "text_variable", message)
+        for name in dict.fromkeys(definition.list_text_variables()):
+            if declared.get(name) == "secret":
+                message = f"'${{{name}}}' {rule}"
+                yield DefinitionProblem(("prompt",), "text_variable", message)
 
     def _check_tools(self, entries: Sequence[ToolEntry]) -> Iterator[DefinitionProblem]:
         seen: set[str] = set()

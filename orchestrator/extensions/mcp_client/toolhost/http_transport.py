@@ -1,15 +1,18 @@
 """Reach an MCP server by streamable HTTP or by the older SSE, with a limit on what it answers."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import httpx2
+import mcp_types as types
 from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
 from orchestrator.extensions.mcp_client.toolhost.stdio_transport import MAX_MESSAGE
+from orchestrator.extensions.mcp_client.toolhost.unsent import FORGOTTEN, build_unsent_answer
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerSpec
 
 CONNECT_SECONDS = 10.0
@@ -72,7 +75,8 @@ def explain_problem(problem: str) -> str:
 class _CappedTransport(httpx2.AsyncHTTPTransport):
     """Limits the size of bodies, and with ``events`` that of each event of a stream.
 
-    The SDK limits those of streamable HTTP.
+    The SDK limits those of streamable HTTP. A request whose session the server does not know is
+    answered with `FORGOTTEN`: the specification wants status 404, some servers send 400.
     """
 
     def __init__(self, *, events: bool = False) -> None:
@@ -84,7 +88,30 @@ class _CappedTransport(httpx2.AsyncHTTPTransport):
         streams = response.headers.get("content-type", "").startswith("text/event-stream")
         if (self._events or not streams) and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _CappedStream(response.stream, events=streams)
+        if await _is_session_forgotten(request, response):
+            await response.aclose()
+            answer = build_unsent_answer(None, FORGOTTEN).model_dump(mode="json", by_alias=True)
+            return httpx2.Response(HTTPStatus.NOT_FOUND, json=answer)
         return response
+
+
+async def _is_session_forgotten(request: httpx2.Request, response: httpx2.Response) -> bool:
+    if request.method != "POST" or MCP_SESSION_ID not in request.headers:
+        return False
+    if response.status_code == HTTPStatus.NOT_FOUND:
+        return not await _is_method_unknown(response)
+    bad = response.status_code == HTTPStatus.BAD_REQUEST
+    return bad and b"session" in (await response.aread()).lower()
+
+
+async def _is_method_unknown(response: httpx2.Response) -> bool:
+    """Return whether a 404 is about the method; the newest protocol allows that status for it."""
+    with suppress(ValueError, httpx2.StreamError):
+        answer = types.jsonrpc_message_adapter.validate_json(await response.aread(), by_name=False)
+        return (
+            isinstance(answer, types.JSONRPCError) and answer.error.code == types.METHOD_NOT_FOUND
+        )
+    return False
 
 
 @dataclass

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import anyio
 import orjson
 import structlog
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 
 from orchestrator.child_signals import signal_child
 from orchestrator.extensions.mcp_client.toolhost import guardian
@@ -29,6 +29,7 @@ from orchestrator.extensions.mcp_client.toolhost.server_jails import (
     build_environment,
     list_allowed_hosts,
 )
+from orchestrator.extensions.mcp_client.toolhost.unsent import build_unsent_answer
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerSpec
 from orchestrator.jail_broker.host_proxy import HostProxy
 from orchestrator.processes.reaper import wait_for_process_end
@@ -53,10 +54,11 @@ class ConnectionEnd:
     problem: str = ""
     last_line: str = ""  # the last line on stderr
     sandbox: SandboxReport | None = None  # the jail of the process
+    left: bool = False  # by us: how the process ends from then on is no problem of its own
 
     def set_problem(self, problem: str) -> None:
         """Set the problem, unless an earlier one caused it."""
-        self.problem = self.problem or problem
+        self.problem = self.problem or ("" if self.left else problem)
         self.ended.set()
 
 
@@ -93,13 +95,14 @@ async def _run_server(
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_read_messages, spec.name, process, received, end)
-        tasks.start_soon(_write_messages, process, to_send, end)
+        tasks.start_soon(_write_messages, process, to_send, received, end)
         tasks.start_soon(_log_stderr, spec.name, process, end)
         tasks.start_soon(_notice_end, process, end)
         try:
             await _read_report(report, end)
             yield incoming, outgoing
         finally:
+            end.left = True
             with anyio.CancelScope(shield=True):
                 await _stop_process(process)
             tasks.cancel_scope.cancel()
@@ -184,18 +187,34 @@ async def _describe_exit(process: Process, end: ConnectionEnd) -> str:
 
 
 async def _write_messages(
-    process: Process, to_send: MemoryObjectReceiveStream[SessionMessage], end: ConnectionEnd
+    process: Process,
+    to_send: MemoryObjectReceiveStream[SessionMessage],
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+    end: ConnectionEnd,
 ) -> None:
+    """Write each message; a request that the server did not get whole is answered here."""
     pipe = process.stdin
     try:
         async for item in to_send:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            if pipe is not None:
-                await pipe.send(text.encode() + b"\n")
+            if pipe is not None and not await _write_line(pipe, text.encode()):
+                if isinstance(item.message, JSONRPCRequest):
+                    await received.send(SessionMessage(build_unsent_answer(item.message.id)))
+                break
     except CLOSED:
-        end.set_problem(await _describe_exit(process, end))
+        pass
     finally:
         to_send.close()  # otherwise senders would wait
+    end.set_problem(await _describe_exit(process, end))
+
+
+async def _write_line(pipe: ByteSendStream, text: bytes) -> bool:
+    """Return whether a line was written; without its end, no server takes it for a message."""
+    try:
+        await pipe.send(text + b"\n")
+    except CLOSED:
+        return False
+    return True
 
 
 async def _log_stderr(name: str, process: Process, end: ConnectionEnd) -> None:

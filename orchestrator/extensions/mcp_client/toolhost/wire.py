@@ -87,13 +87,15 @@ class ServerTool(Frozen):
 class ServerState(Frozen):
     """A server's state. ``error`` says why the server is not connected; that is retried later.
 
-    ``sandbox`` is the jail of its last process; a server at an address has none.
+    ``sandbox`` is the jail of its last process; a server at an address has none. ``notes`` say what
+    is odd in its list, such as the tools that are left out.
     """
 
     name: str
     state: State
     tools: tuple[ServerTool, ...] = ()
     error: str = ""
+    notes: tuple[str, ...] = ()
     sandbox: SandboxReport | None = None
 
 

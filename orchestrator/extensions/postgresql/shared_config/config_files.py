@@ -91,9 +91,12 @@ def _walk_names(folder: Path, name: str, left_out: list[str]) -> Iterator[str]:
             yield name
         return
     try:
-        found = Folder(path).list_names()
+        listed = Folder(path)
+        found = listed.list_names()
     except FileError as error:
         raise ConfigError(f"{path}: {error}") from error
+    if listed.left_out:  # another machine would lack them
+        raise ConfigError(f"{path}: {listed.left_out}")
     for entry in found:
         if entry != entry.encode(errors="replace").decode():
             raise ConfigError(f"{path}: the name {entry!r} is not UTF-8; rename it")

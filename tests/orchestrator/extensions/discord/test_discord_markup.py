@@ -27,6 +27,7 @@ def _content(markdown: str) -> str:
         ("- one\n- two", "• one\n• two"),
         ("[here](https://example.com/a_(b))", "here (<https://example.com/a_(b)>)"),
         ("<https://example.com/a_b_c>", "https://example.com/a_b_c"),
+        ("https://example.com/_a_/*b*/~~c~~", "https://example.com/_a_/*b*/~~c~~"),
         ("[me](mailto:a@b.c)", "me (mailto:a@b.c)"),
         ("snake_case_name 2 * 3", "snake\\_case\\_name 2 \\* 3"),
         (r"\[not\](https://evil.example) a link", "\\[not](https://evil.example) a link"),

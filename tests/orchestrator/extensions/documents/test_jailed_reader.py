@@ -21,8 +21,13 @@ ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10
     ("data", "kind", "text"),
     [
         (made.docx("Dear Anna"), made.DOCX, "Dear Anna"),
+        (made.docx("one</w:t><w:tab/><w:t>two"), made.DOCX, "one\ttwo"),
         (made.xlsx("tea", "3.50"), made.XLSX, "3.50"),
         (made.odt("Dear Anna"), made.ODT, "Dear Anna"),
+        (made.xls(), made.XLS, "Größe Preis\nMüller 5.5"),
+        (made.xlsx("tea", "3.50"), made.XLS, "3.50"),
+        (rb"{\rtf1 Dear Anna}", "application/msword", "Dear Anna"),
+        ("Größe;5".encode("cp1252"), made.XLS, "Größe;5"),
         (rb"{\rtf1 Dear Anna}", "application/rtf", "Dear Anna"),
         (b"\xef\xbb\xbfone\r\ntwo", "text/plain", "one\ntwo"),
         ("größer".encode("utf-16"), "text/plain", "größer"),
@@ -65,9 +70,10 @@ async def test_forty_pages_are_read_in_order() -> None:
         (made.pdf(""), PDF, "no text; its pages may be pictures"),
         (made.packed({"a": "b"}), made.DOCX, "damaged"),
         (b"a\0b", "application/zip", "it has no text to read"),
+        (b"\x09\0\x04\0\0\0", made.XLS, "such .xls files are not read here; save it as PDF"),
         (b"\xff\xf0", "text/plain", "it has no text to read"),
     ],
-    ids=["encrypted", "broken", "scanned", "another archive", "binary", "bytes"],
+    ids=["encrypted", "broken", "scanned", "another archive", "binary", "Excel 2", "bytes"],
 )
 @pytest.mark.process
 async def test_what_cannot_be_read_is_answered_with_a_sentence(

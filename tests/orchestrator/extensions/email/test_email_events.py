@@ -161,6 +161,8 @@ def test_the_text_is_what_a_person_says(fields: dict[str, str], body: str, text:
         ("text/plain; charset=utf-8", "grüß".encode(), "grüß"),
         ("text/plain; charset=iso-8859-1", "„grüß“".encode("cp1252"), "„grüß“"),
         ("text/plain; charset=no-such", "grüß".encode(), "grüß"),
+        ("text/plain; charset=utf-8", "grüß".encode("cp1252"), "grüß"),
+        ("text/plain", "Привет, как дела?".encode("koi8_r"), "Привет, как дела?"),
         ("text/plain; charset=punycode", b"abc-", "abc-"),
         ("text/plain", b"a\xff\0b", "a\ufffdb"),
         ("text/html", b"<p>one<br>two</p><script>x</script>", "one\ntwo"),

@@ -1,6 +1,7 @@
 """MCP tools as agents see them: names, side-effect classes, and limits on servers."""
 
 import re
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -104,24 +105,46 @@ def test_builtin_tool_wins() -> None:
 
 @pytest.mark.parametrize("order", [("git", "git_hub"), ("git_hub", "git")])
 def test_server_cannot_take_a_name_of_another(order: tuple[str, str]) -> None:
-    """The longest server name owns it, in any order and whether or not it is connected."""
+    """The longest server name owns it, in any order and whether or not it is connected.
+
+    The other tool has a name that no pattern for the owner's tools matches.
+    """
     servers = dict.fromkeys(order, PLAIN)
     listed = {"git": (tool("hub_push"), tool("log")), "git_hub": (tool("push"),)}
     tools, problems = build_catalog(listed, servers, ())
     assert {name: found.server for name, found in tools.items()} == {
         "git_log": "git",
+        "git__cc735924_hub_push": "git",
         "git_hub_push": "git_hub",
     }
-    assert "the tool 'hub_push' of the MCP server 'git' has a name of 'git_hub'" in problems[0]
+    assert problems == ()
     alone, _ = build_catalog({"git": listed["git"]}, servers, ())
-    assert set(alone) == {"git_log"}
+    assert set(alone) == {"git_log", "git__cc735924_hub_push"}
 
 
-def test_second_tool_of_the_same_name_is_left_out() -> None:
-    """Also when the names are the same only after unsafe letters were replaced."""
-    tools, problems = build_catalog({"s": (tool("a.b"), tool("a b"))}, {"s": PLAIN}, ())
-    assert tools["s_a_b"].tool == "a.b"
-    assert len(problems) == 1
+@pytest.mark.parametrize("order", list(permutations(("a.b", "a_b", "a/b"))))
+def test_tools_whose_names_look_alike_to_models_are_all_offered(order: tuple[str, ...]) -> None:
+    """Their names depend on no order, and stay when one of the others is withheld."""
+    listed = tuple(map(tool, order))
+    tools, problems = build_catalog({"s": listed}, {"s": PLAIN}, ())
+    named = {name: found.tool for name, found in tools.items()}
+    assert named == {"s_a_b": "a_b", "s_a_b_cda64c94": "a.b", "s_a_b_e84890f4": "a/b"}
+    assert problems == ()
+    usable, _ = build_catalog({"s": listed[1:]}, {"s": PLAIN}, (), {"s": listed})
+    assert {name: found.tool for name, found in usable.items()} == {
+        name: found for name, found in named.items() if found != order[0]
+    }
+
+
+def test_servers_whose_names_look_alike_keep_their_tools_apart() -> None:
+    """The one with the plain name keeps it."""
+    servers = {"a.b": PLAIN, "a_b": PLAIN}
+    tools, problems = build_catalog({"a.b": (tool("t"),), "a_b": (tool("t"),)}, servers, ())
+    assert {name: found.server for name, found in tools.items()} == {
+        "a_b__76a64d15_t": "a.b",
+        "a_b_t": "a_b",
+    }
+    assert problems == ()
 
 
 @pytest.mark.parametrize(

@@ -92,3 +92,17 @@ def test_a_mention_at_the_beginning_is_left_out() -> None:
     assert strip_mention("<@U1|bot>, hello", "U1") == "hello"
     assert strip_mention("<@U12> hello", "U1") == "<@U12> hello"
     assert list_mentioned_ids("<@U1> and <@W2|x>, not &lt;@U3&gt;") == {"U1", "W2"}
+
+
+@pytest.mark.parametrize(
+    ("markdown", "sent"),
+    [
+        ("https://a.example/_next_/x.", "<https://a.example/_next_/x>."),
+        ("**https://a.example/_a_/b** c", "*<https://a.example/_a_/b>* c"),
+        ("`https://a.example/_a_/b`", "`https://a.example/_a_/b`"),
+        ("https://a.example/?a&b", "https://a.example/?a&amp;b"),
+    ],
+)
+def test_an_address_with_marks_in_it_is_a_link(markdown: str, sent: str) -> None:
+    """Slack would show the words between the marks slanted, and lose the marks."""
+    assert render_mrkdwn(to_html(markdown)) == sent

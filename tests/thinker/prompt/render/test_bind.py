@@ -5,7 +5,7 @@ import pytest
 from thinker.formats.prompts.definition import Variable
 from thinker.formats.prompts.problem import DefinitionError
 from thinker.prompt.render.bind import bind_variables, select_text_values
-from thinker.prompt.render.sections import Section, Text, VariablePart
+from thinker.prompt.render.sections import Bullets, Section, Structured, Text, VariablePart
 
 CITY = Variable(name="CITY", type="text", required=True, description="d")
 KEY = Variable(name="KEY", type="secret", required=True, description="d")
@@ -35,3 +35,27 @@ def test_secret_in_the_text_is_refused() -> None:
         bind_variables(
             [Section("variable", VariablePart("KEY"), "p")], select_text_values({"KEY": "s"}, [KEY])
         )
+
+
+def test_declared_variables_in_text_are_filled() -> None:
+    """Each value is data on one line; what is not declared is text."""
+    section = Section("text", Text("In ${CITY}${CITY}: ${HOME} ${KEY}."), "p", title="Where")
+    bound = bind_variables([section], {"CITY": "Krakow\n# Safety"})
+    assert [(one.body, one.trust, one.title, one.attached) for one in bound] == [
+        (Text("In "), "author", "Where", False),
+        (Text("Krakow # Safety"), "data", "", True),
+        (Text(""), "author", "", True),
+        (Text("Krakow # Safety"), "data", "", True),
+        (Text(": ${HOME} ${KEY}."), "author", "", True),
+    ]
+
+
+def test_declared_variables_in_lists_and_slots_are_filled() -> None:
+    """Also deep in a value."""
+    lines = Section("safety", Bullets(("Stay in ${CITY}.", "${OTHER}")), "p")
+    value = Section("info", Structured({"where": ["${CITY}", 5]}), "p")
+    bound = bind_variables([lines, value], {"CITY": "Krakow"})
+    assert [one.body for one in bound] == [
+        Bullets(("Stay in Krakow.", "${OTHER}")),
+        Structured({"where": ["Krakow", 5]}),
+    ]

@@ -3,30 +3,27 @@
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
 import pytest
 from fakes.mcp_config import SERVER, effects, record
-from fakes.time_limit import LIMIT, time_limit
+from fakes.time_limit import LIMIT
+from fakes.watched_mcp_server import Watched, odd, program, refused, watched
 from mcp_types import Tool
 
 from orchestrator.extensions.mcp_client.toolhost import session
-from orchestrator.extensions.mcp_client.toolhost.session import McpSession, _hash_tool
+from orchestrator.extensions.mcp_client.toolhost.session import _hash_tool
 from orchestrator.extensions.mcp_client.toolhost.wire import (
     LOST,
     NOT_SENT,
     ServerSpec,
-    ServerState,
-    ToolAnswer,
-    ToolRequest,
 )
 from orchestrator.processes.reaper import iter_session_members, wait_for_process_end
 from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.peer import RpcError
 
 pytestmark = pytest.mark.process
 
@@ -76,53 +73,10 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "CONNECT_WAIT", LIMIT)
 
 
-class Watched:
-    """A running `McpSession` and what it reported."""
-
-    def __init__(self, spec: ServerSpec) -> None:
-        self.states: list[ServerState] = []
-        self._news = anyio.Event()
-        self.server = McpSession(spec, self._hear, lambda: 0.0)
-
-    def _hear(self, state: ServerState) -> None:
-        self.states.append(state)
-        self._news.set()
-        self._news = anyio.Event()
-
-    async def until(self, condition: Callable[[ServerState], bool], since: int = 0) -> ServerState:
-        """The first report, from the ``since``-th on, of which the condition holds."""
-        while True:
-            for state in self.states[since:]:
-                if condition(state):
-                    return state
-            await self._news.wait()
-
-    async def call(self, tool: str, arguments: JsonObject, timeout: float = LIMIT) -> ToolAnswer:  # noqa: ASYNC109 - the call's own
-        """Call a tool."""
-        request = ToolRequest(server="fake", tool=tool, arguments=arguments, timeout=timeout)
-        return await self.server.call_mcp_tool(request)
-
-
-@asynccontextmanager
-async def watched(spec: ServerSpec) -> AsyncIterator[Watched]:
-    """A server that is running; all of its processes are gone when the block ends."""
-    found = Watched(spec)
-    with time_limit():
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(found.server.run)
-            yield found
-            tasks.cancel_scope.cancel()
-
-
 def stdio(folder: Path) -> ServerSpec:
     """The fake as a child process."""
     env = {"EFFECTS": str(record(folder, "fake"))}
     return ServerSpec(name="fake", command=sys.executable, args=(str(SERVER),), env=env)
-
-
-def program(code: str) -> ServerSpec:
-    """A program that is no MCP server."""
-    return ServerSpec(name="fake", command=sys.executable, args=("-c", code))
 
 
 @asynccontextmanager
@@ -140,46 +94,6 @@ async def http(folder: Path, transport: str = "http") -> AsyncIterator[ServerSpe
         finally:
             with suppress(ProcessLookupError):  # it crashed
                 it.kill()
-
-
-MANY = """
-from mcp.server import MCPServer
-server = MCPServer("fake")
-for number in range(501):
-    server.add_tool(lambda: "", name=f"tool{number}")
-server.run()
-"""
-DEEP = """
-from functools import reduce
-from typing import Annotated
-from mcp.server import MCPServer
-from pydantic import Field
-server = MCPServer("fake")
-nested = reduce(lambda inner, _: {"a": inner}, range(70), {})
-@server.tool()
-def look(text: Annotated[str, Field(json_schema_extra=nested)]) -> str:
-    return text
-server.run()
-"""
-
-
-WIDE = """
-from typing import Annotated
-from mcp.server import MCPServer
-from pydantic import Field
-server = MCPServer("fake")
-@server.tool()
-def look(text: Annotated[str, Field(json_schema_extra={"examples": [[]] * 30_000})]) -> str:
-    return text
-server.run()
-"""
-
-
-async def refused(call: Awaitable[ToolAnswer]) -> int:
-    """The code of a call that fails."""
-    with pytest.raises(RpcError) as caught:
-        await call
-    return caught.value.code
 
 
 async def checks_of_both(fake: Watched, folder: Path) -> None:
@@ -243,9 +157,8 @@ async def test_server_at_an_address_is_listed_followed_and_called(
             "ended with exit code 0: it wrote no MCP but: usage: hello; is it the right program?",
         ),
         (program("while True: print('hello')"), "wrote 1000 lines that are not JSON-RPC messages"),
-        (program(MANY), "lists more than 500 tools or 4194304 bytes"),
-        (program(WIDE), "lists tools whose schemas hold over 30000 values"),
-        (program(DEEP), "'look' takes more than 64 levels of JSON"),
+        (odd({"error": {"code": -32603, "message": "boom"}}), "answered tools/list with: boom"),
+        (odd({"pages": {"": {}}}), "sent an answer that is no MCP: Field required"),
         (
             ServerSpec(name="fake", url="http://127.0.0.1:1/mcp"),
             'All connection attempts failed; does it run, and is its "url" right?',
