@@ -147,10 +147,10 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     for number in range(40):
         write(tmp_path, f"s{number}")
     later = time.time_ns() + 10 * regular_file.SETTLED_NS
-    first, _ = skill_file.scan_skills((tmp_path,), later)
+    first, _ = skill_file.scan_skills((tmp_path,), now=later)
     write(tmp_path, "s7", body="Do it differently.")
-    again, _ = skill_file.scan_skills((tmp_path,), later)
+    again, _ = skill_file.scan_skills((tmp_path,), now=later)
     assert [one.name for one, two in zip(first, again, strict=True) if one is not two] == ["s7"]
     assert (
-        call_count(lambda: skill_file.scan_skills((tmp_path,), later)) < 40 * 200
+        call_count(lambda: skill_file.scan_skills((tmp_path,), now=later)) < 40 * 200
     )  # parsing one takes thousands
