@@ -13,8 +13,8 @@ from fakes.manual import ROOT, CommandLine
 
 from orchestrator import settings
 from orchestrator.agentsfile.loading import parse_agents_file
-from orchestrator.cli.client import ANSWER_SECONDS
 from orchestrator.cli.stop import WAIT
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.errors import ExitCode
 from orchestrator.home_paths import Paths
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 
-import typer
-
 from thinker.protocol.folded_lines import fold_lines
 from thinker.protocol.visible_text import escape_hidden, make_printable
 
@@ -24,6 +22,7 @@ __all__ = [
     "get_screen_size",
     "make_printable",
     "print_text",
+    "write_line",
 ]
 
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
@@ -31,11 +30,18 @@ AS_IS = ("#", "|", "<", "    ")  # headings, tables, comments and code
 FENCE = "```"
 
 
+def write_line(text: str = "", *, err: bool = False) -> None:
+    """Write a line to stdout or stderr at once, as it is."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
 def print_text(text: str, *, err: bool = False) -> None:
     """Print text, folded at words on a terminal."""
     stream = sys.stderr if err else sys.stdout
     shown = make_printable(text)
-    typer.echo(fold_lines(shown, get_screen_size()[0]) if stream.isatty() else shown, err=err)
+    write_line(fold_lines(shown, get_screen_size()[0]) if stream.isatty() else shown, err=err)
 
 
 def format_minute(seconds: float) -> str:
