@@ -42,9 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Messages": {},
     "Data": {},
-    "More": {
-        "help": "Print a page of the manual, or the list of its pages.",
-    },
+    "More": {},
 }
 """The core's commands, keyed by heading on the first screen, each with its summary."""
 COMMANDS: Mapping[str, Command] = {

@@ -2,28 +2,21 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
+from functools import partial
 from pydoc import pager
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.commands import (
-    find_command,
-    import_app,
-    list_commands,
-    make_command_group,
-)
-from orchestrator.cli.output import fold_page, get_screen_size
+from orchestrator.cli.commands import find_command, import_app, list_commands, make_command_group
+from orchestrator.cli.output import fold_page, get_screen_size, write_line
 from orchestrator.cli.tables import get_terminal_width, render_table
-from orchestrator.errors import FAULTS, describe_fault
-from orchestrator.home_paths import find_bundled_path
-from orchestrator.installed import find_installed
+from orchestrator.manual import ManualHit, ManualIndex, load_manual, split_sections
 
-MANUAL = Path("orchestrator-guide", "references")  # below the bundled skills
 SENTENCE = re.compile(r"(?<=[.!?])\s")
+ADVICE = "orchestrator help PAGE prints a page, orchestrator help 'HEADING' one section."
 
 app = make_command_group()
 
@@ -31,82 +24,79 @@ app = make_command_group()
 @app.command("help")
 def show_topic(
     topic: Annotated[
-        str | None, typer.Argument(metavar="TOPIC", help="A page of the manual, or a command.")
+        list[str] | None,
+        typer.Argument(metavar="TOPIC", help="A page, a command, or words."),
     ] = None,
 ) -> None:
-    """Print a page of the manual, or the list of its pages.
+    """Print a page of the manual, or search all pages.
 
-    A command's name prints its help; any other word prints the section with that word in its
-    heading, or a list of such sections. Agents read the same pages with read_skill, as files of the
-    skill orchestrator-guide.
+    A command's name prints its help, a heading its section; other words are searched for in all
+    pages, commands and settings. Agents read the pages with read_skill.
     """
-    pages = load_manual()
+    pages = load_manual(partial(write_line, err=True))
     if topic is None:
         rows = [(name, extract_first_sentence(text)) for name, text in pages.items()]
         for line in render_table(("page", "what it tells"), rows, get_terminal_width()):
-            typer.echo(line)
-        typer.echo("\norchestrator help TOPIC prints a page or explains a command.")
+            write_line(line)
+        write_line("\norchestrator help TOPIC prints a page, explains a command, or searches.")
         return
-    text = pages.get(topic.removesuffix(".md"))
-    command = find_command(topic)
+    question = " ".join(topic).strip()
+    text = pages.get(question.removesuffix(".md"))
+    command = find_command(question)
     if text is None and command is not None:
-        import_app(command)(["--help"], prog_name=f"orchestrator {topic}")
-    if text is None:
-        text = _find_section(topic, pages)
-    _print_page(text)
+        import_app(command)(["--help"], prog_name=f"orchestrator {question}")
+    _print_page(text or _find_section(question, pages) or _search_pages(question, pages))
 
 
-def load_manual() -> Mapping[str, str]:
-    """Return the manual's pages, keyed by name: the bundled ones and those of extensions."""
-    bundled = (find_bundled_path("skills") / MANUAL).glob("*.md")
-    pages = {file.stem: file.read_text("utf-8") for file in bundled}
-    for extension in find_installed().every():
-        try:
-            added = {file.stem: file.read_text("utf-8") for file in extension.list_manual_pages()}
-        except FAULTS as error:
-            text = f"extension '{extension.name}' has no readable pages: {describe_fault(error)}"
-            typer.echo(text, err=True)
-            continue
-        pages = {**added, **pages}
-    return dict(sorted(pages.items()))
-
-
-def split_sections(text: str) -> Mapping[str, str]:
-    """Return the sections of a page, keyed by heading; code is left whole."""
-    parts = re.split(r"(?m)^(?=## )", text)[1:]
-    return {part.partition("\n")[0].removeprefix("## "): part for part in parts}
-
-
-def _find_section(topic: str, pages: Mapping[str, str]) -> str:
-    """Return the section with a word in its heading, or the list of these."""
-    word = topic.strip().lower()
+def _find_section(heading: str, pages: Mapping[str, str]) -> str:
+    """Return the section with this heading, if there is exactly one; else an empty text."""
+    wanted = _fold_heading(heading)
     found = [
-        (name, heading, part)
+        (name, part)
         for name, text in pages.items()
-        for heading, part in split_sections(text).items()
-        if word and word in heading.lower().replace("`", "")
+        for title, part in split_sections(text).items()
+        if _fold_heading(title) == wanted
     ]
-    exact = [one for one in found if one[1].lower() == word]
-    if len(chosen := exact or found) == 1:
-        name, _, part = chosen[0]
-        return f"From the page {name!r}:\n\n{part.rstrip()}\n"
+    if len(found) != 1:
+        return ""
+    name, part = found[0]
+    return f"From the page {name!r}:\n\n{part.rstrip()}\n"
+
+
+def _search_pages(question: str, pages: Mapping[str, str]) -> str:
+    """Return what a search finds, as a list.
+
+    Raises:
+        BadParameter: nothing has any of the words.
+    """
+    found = ManualIndex(pages).search(question)
     if found:
-        lines = [f"  orchestrator help {name}: {heading}" for name, heading, _ in found]
-        return "\n".join((f"Sections about {topic!r}:", *lines, ""))
-    near = get_close_matches(topic, [*pages, *list_commands()], n=1)
+        return _render_hits(question, found)
+    near = get_close_matches(question, [*pages, *list_commands()], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "orchestrator help lists the topics"
-    raise typer.BadParameter(f"no topic {topic!r}; {hint}", param_hint="TOPIC")
+    raise typer.BadParameter(f"no topic {question!r}; {hint}", param_hint="TOPIC")
+
+
+def _render_hits(question: str, found: Sequence[ManualHit]) -> str:
+    lines = [f"Sections about {question!r}:"]
+    for hit in found:
+        lines += [f"  orchestrator help {hit.page}: {hit.heading}", f"      {hit.passage}"]
+    return "\n".join((*lines, "", ADVICE, ""))
+
+
+def _fold_heading(text: str) -> str:
+    return text.lower().replace("`", "")
 
 
 def _print_page(text: str) -> None:
     """Print a page, folded and paged on a terminal."""
     if not sys.stdout.isatty():
-        typer.echo(text, nl=False)
+        sys.stdout.write(text)
         return
     width, lines = get_screen_size()
     shown = fold_page(text, width)
     if shown.count("\n") < lines:
-        typer.echo(shown, nl=False)
+        sys.stdout.write(shown)
     else:
         pager(shown)
 

@@ -28,12 +28,12 @@ SHOWN = 5  # due times
 
 
 def preview(
-    name: Annotated[str, typer.Argument(metavar="SKILL", help="A skill with a schedule.")],
+    name: Annotated[str, typer.Argument(metavar="SKILL", help="A scheduled skill.")],
     *,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Show what a scheduled skill would do: when, with which message and tools. Nothing runs."""
+    """Show what a scheduled skill would do; nothing runs."""
     settings, now = load_settings(home), round(time.time() * 1000)
     agent_id, spec = _find_planned_task(settings, name, now)
     lines = {
