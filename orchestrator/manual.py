@@ -6,6 +6,7 @@ users of other systems know stand for those of the manual.
 Where: is the manual searched?
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,35 +23,12 @@ GENERATED = "<!-- "  # begins the pages that are tables of all fields, which com
 WORD = re.compile(r"\w+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*|#>]|-{3,}|<!--.*?-->", re.DOTALL)
-EMPTY = frozenset(  # words that say nothing of what is looked for
-    re.findall(
-        r"\w+",
-        "a an and are at be can do does for from get how i if in is it make me my of on or set some"
-        " something that the this to up use using want what when where which why with you your",
-    )
-)
-# Each group has words and phrases for one thing; a question with the first finds all of them, and
-# so does one with any other single word.
-SYNONYMS = (
-    "docker, container, containerfile, podman, kubernetes",
-    "delete, forget, erase, remove, gdpr",
-    "person, people, user, forget person",
-    "move, migrate, transfer, relocate, another machine",
-    "machine, computer, server, host",
-    "heartbeat, proactive, writes first",
-    "cost, budget, price, spend, money, dollars",
-    "ollama, llamacpp, local model",
-    "reminder, task, schedule, cron",
-    "approve, approval, confirm, permission",
-    "voice, audio, speech",
-    "plugin, extension",
-    "crash, fail, error, trouble",
-    "password, secret, key, token, credential",
-    "backup, back up, restore",
-    "silent, quiet, mute",
-)
-SAME = {"two": "second", "someone": "person", "somebody": "person", "anyone": "person"}
-_TERMS = {word: group.split(", ") for group in SYNONYMS for word in group.split(", ")}
+# "synonyms" has groups of words and phrases for one thing: a question with one of its single words
+# finds all. "same" replaces words, and those of "empty" say nothing of what is looked for.
+_WORDS = json.loads(Path(__file__).with_name("manual_words.json").read_text("utf-8"))
+SAME, EMPTY = _WORDS["same"], frozenset(_WORDS["empty"].split())
+_GROUPS = [group.split(", ") for group in _WORDS["synonyms"]]
+_TERMS = {word: group for group in _GROUPS for word in group}
 _SQL = (
     "SELECT page, heading, snippet(section, 2, '', '', ' … ', 28),"
     " bm25(section, 12.0, 12.0, 1.0, 0.5) * weight AS score"

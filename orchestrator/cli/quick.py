@@ -7,6 +7,7 @@ Where: are the commands that scripts repeat made fast?
 """
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -91,6 +92,7 @@ def _ask_daemon(method: str, home: str, flags: Mapping[str, bool]) -> int | None
 def _check_files(_: str, home: str, flags: Mapping[str, bool]) -> int:
     from thinker.http.optional_imports import block_imports  # noqa: PLC0415 - `health` needs none
 
+    gc.disable()  # the process ends before that pays
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # it would look through all packages
     with block_imports("rich"):  # structlog would load it for colours
         from orchestrator.cli.check_report import print_check  # noqa: PLC0415 - slow

@@ -61,7 +61,7 @@ def test_half_made_environment_is_finished_before_it_is_used(script: str, tmp_pa
     whole = tmp_path / ".venv" / "dev.lock.installed"
     for stamped, installs in ((False, True), (True, False)):
         whole.touch() if stamped else whole.unlink(missing_ok=True)
-        run = [tmp_path / "scripts" / script, "x"]
+        run = [str(tmp_path / "scripts" / script), "x"]
         done = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
         assert ("install --dev" in done.stderr) is installs
         assert "python -m" in done.stdout

@@ -71,6 +71,7 @@ def _check_skill_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]
     Those of the field "allowed-tools" are often names of another program.
     """
     own = skill.required_tools if skill.required_tools != skill.allowed_tools else ()
+    needed: list[tuple[str, tuple[str, ...]]]
     needed = [(name, ("metadata", "required_tools")) for name in own]
     steps = (step.get("toolName") or step.get("tool") for step in skill.execution_plan)
     needed += [(str(name), ("metadata", "execution_plan")) for name in steps if name]

@@ -1,6 +1,7 @@
 """The manual on the page."""
 
 import re
+from typing import Any
 
 from fakes.screens import html, request
 
@@ -23,9 +24,15 @@ def test_index_has_no_front_matter() -> None:
     )
 
 
+async def search(words: str) -> str:
+    """The manual's first screen with these words in its address."""
+    shown: Any = await manual_pages.show_manual_index(request("viewer", words=words))
+    return html(shown)
+
+
 async def test_search_finds_passages_of_all_pages() -> None:
     """By a form that works without scripts; each hit leads to its page."""
-    shown = html(await manual_pages.show_manual_index(request("viewer", words="second bot")))
+    shown = await search("second bot")
     assert '<form method="get"' in shown
     assert 'value="second bot"' in shown
     assert '<a href="/manual/groups">groups: Add a second bot</a>' in shown
@@ -34,13 +41,13 @@ async def test_search_finds_passages_of_all_pages() -> None:
 
 async def test_search_without_a_hit_says_so() -> None:
     """What was typed is text."""
-    shown = html(await manual_pages.show_manual_index(request("viewer", words="<zxqv>")))
+    shown = await search("<zxqv>")
     assert "No page has the words" in shown
     assert "<zxqv>" not in shown
 
 
 async def test_index_is_shown_without_words() -> None:
     """With the field above."""
-    shown = html(await manual_pages.show_manual_index(request("viewer", words=" ")))
+    shown = await search(" ")
     assert 'name="words"' in shown
     assert 'href="/manual/tutorial"' in shown
