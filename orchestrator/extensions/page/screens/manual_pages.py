@@ -29,7 +29,7 @@ def load_manual_pages() -> dict[str, str]:
 
 @cache
 def index_manual_pages() -> ManualIndex:
-    """Index the pages with the first search; the guide's own index is none of them."""
+    """Index the pages with the first search, without the guide's own list of pages."""
     return ManualIndex({name: text for name, text in load_manual_pages().items() if name})
 
 
