@@ -116,6 +116,14 @@ async def test_status_is_as_the_whole_command_line_prints_it(
     assert (code, capsys.readouterr().out) == (shown.exit_code, shown.stdout)
 
 
+async def test_closed_output_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is the answer, as for a program that closes what it does not read."""
+    monkeypatch.setattr("sys.stdout", None)
+    async with serving(tmp_path, {protocol.HEALTH: HELD}):
+        words = ["health", "--ready", "--home", str(tmp_path)]
+        assert await to_thread.run_sync(run_quickly, words) == ExitCode.FAILED
+
+
 async def test_home_of_the_environment_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
