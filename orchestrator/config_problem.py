@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from thinker.protocol.problem_line import format_problem
+
 Severity: TypeAlias = Literal["error", "warning"]
 
 
@@ -34,5 +36,4 @@ class Problem:
 
     def __str__(self) -> str:
         """``agents.json:12: agent 'work' has no model; set "model" or remove the agent``."""
-        where = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{where}: {'warning: ' if self.severity == 'warning' else ''}{self.message}"
+        return format_problem(self.severity, self.file, self.line, self.message)

@@ -10,9 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.sources import EnvSettingsSource
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import Paths, find_bundled_path
@@ -26,6 +24,9 @@ WORDS = {
     "string_pattern_mismatch": "must be an address that begins with http:// or https://",
 }
 DEFAULT_PROMPT = "default-system-prompt.md"
+COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
+SMALL_PROMPT = "small-system-prompt.md"  # of agents with the profile "small"
+TEMPLATES = (COMPACTION, FACT_EXTRACTION, DEFAULT_PROMPT, SMALL_PROMPT)  # a home may replace them
 
 
 def _require_absolute(value: Path) -> Path:
@@ -44,11 +45,11 @@ def _require_postgresql(value: SecretStr) -> SecretStr:
 WholePath = Annotated[Path, AfterValidator(_require_absolute)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Settings from the environment; all others are in agents.json."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, populate_by_name=True, validate_default=True
     )
 
     home: WholePath = Path("~/.orchestrator")
@@ -85,30 +86,17 @@ class Settings(BaseSettings):
     """Directory with `<agentId>/instructions.md`; by default `agents` in the home."""
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the arguments; `read_environ` takes them from the given environment."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
-
-    @classmethod
     def read_environ(cls, environ: Mapping[str, str]) -> "Settings":
         """Read the settings from ``environ``; an empty variable counts as unset.
 
         Raises:
             ConfigError: a variable has an invalid value.
         """
-        source = EnvSettingsSource(cls, env_prefix=PREFIX)
-        source.env_vars = {key.lower(): value for key, value in environ.items() if value}
-        values = source()
+        given = {name.upper(): value for name, value in environ.items() if value}
         try:
-            return cls.model_validate(values)
+            return cls.model_validate(
+                {key: given[name] for name, key in _KEYS.items() if name in given}
+            )
         except ValidationError as error:
             raise ConfigError("\n".join(format_errors(error))) from None
 
@@ -154,10 +142,11 @@ class Settings(BaseSettings):
         return self.config or (in_home if used else find_bundled_path("config") / "agents.json")
 
 
-VARIABLES = frozenset(
-    field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
+_KEYS = {
+    str(field.validation_alias or f"{PREFIX}{name.upper()}"): str(field.validation_alias or name)
     for name, field in Settings.model_fields.items()
-)
+}
+VARIABLES = frozenset(_KEYS)
 """Each variable of the environment that is a setting."""
 
 

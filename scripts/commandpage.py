@@ -16,10 +16,10 @@ def commands() -> Iterator[str]:
     yield "# Commands"
     yield ""
     yield (
-        "Every command of `orchestrator` with its arguments and options. `orchestrator COMMAND"
-        " --help` shows the same in the terminal. The commands of a chat are at the end. Exit codes"
-        " are on the page [exit-codes](exit-codes.md). Commands that use a home also take `--home`"
-        " `PATH`; by default it is ORCHESTRATOR_HOME or ~/.orchestrator."
+        "Every command of `orchestrator` with its arguments and options, as `orchestrator COMMAND"
+        " --help` shows them; at the end those of a chat. [Exit codes](exit-codes.md) have a page."
+        " Commands that use a home take `--home` `PATH`, too: ORCHESTRATOR_HOME or"
+        " ~/.orchestrator by default."
     )
     yield ""
     for title in GROUPS:

@@ -6,10 +6,10 @@ from typing import Any
 import typer
 
 from orchestrator.cli.commands import group_commands, import_app
-from orchestrator.cli.help import MANUAL
 from orchestrator.extensions.command_completion import shell_completion
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.installed import find_installed
+from orchestrator.manual import MANUAL
 from thinker.formats.prompts.definition_files import scan_definitions
 
 COMMANDS = {

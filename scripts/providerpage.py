@@ -157,6 +157,8 @@ for three. The chat reads which of these it was.
 
 ## Models of your own machines
 
+How to set up Ollama, llama.cpp and others step by step: [local models](local-models.md).
+
 A server at an address of this machine or its network (loopback, private or link-local addresses,
 names such as `box.local` or `ollama`) may take 15 minutes to the first word and 5 between two, and
 a turn may take an hour; other servers have 90 and 60 seconds, and a turn 15 minutes. `timeouts` of

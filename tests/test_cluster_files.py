@@ -2,6 +2,10 @@
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +17,8 @@ from fakes.manual import ROOT, CommandLine
 
 from orchestrator import settings
 from orchestrator.agentsfile.loading import parse_agents_file
-from orchestrator.cli.client import ANSWER_SECONDS
 from orchestrator.cli.stop import WAIT
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.errors import ExitCode
 from orchestrator.home_paths import Paths
 
@@ -153,6 +157,46 @@ def test_image_is_made_of_what_the_checkout_has() -> None:
     ]
     assert [source for source in copied if not (ROOT / source).exists()] == []
     assert {"orchestrator", "thinker", "config", "prompts", "skills", "LICENSE"} <= {*copied}
+
+
+@pytest.mark.process
+def test_package_is_built_from_what_the_image_copies(tmp_path: Path) -> None:
+    """With all of its data: the last command of the build, on the files that it has."""
+    places = [line.split() for line in instruction("COPY") if not line.startswith("--")]
+    for *sources, _ in places:
+        for source in sources:
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, tmp_path / source, dirs_exist_ok=True)
+            else:
+                shutil.copy(ROOT / source, tmp_path)
+    [build] = [line for line in instruction("RUN") if "--no-build-isolation" in line]
+    assert build.endswith("--no-build-isolation --no-deps .")
+    program = "import hatchling.build as build; print(build.build_wheel('wheels'))"
+    (tmp_path / "wheels").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    with zipfile.ZipFile(tmp_path / "wheels" / done.stdout.split()[-1]) as wheel:
+        names = {*wheel.namelist()}
+    data = "orchestrator/_data"
+    assert {
+        "orchestrator/__main__.py",
+        "thinker/__main__.py",
+        f"{data}/config/agents.json",
+        f"{data}/prompts/default-system-prompt.md",
+        f"{data}/skills/orchestrator-guide/SKILL.md",
+    } <= names
+
+
+def test_page_about_docker_starts_the_image_as_it_is_made() -> None:
+    """With its volume, its home, its user, and the times that a stop and an answer may take."""
+    page = (manual.REFERENCES / "docker.md").read_text("utf-8")
+    assert f"--volume orchestrator:{Path(*instruction('VOLUME'))}" in page
+    assert f"`{home()}`" in page
+    assert f"USER {instruction('USER')[0]}" in page
+    assert f"--stop-timeout {WAIT:.0f}" in page
+    [seconds] = re.findall(r"--health-timeout (\d+)s", page)
+    assert int(seconds) > ANSWER_SECONDS
 
 
 def test_driver_of_the_image_is_locked() -> None:

@@ -2,11 +2,14 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from vector_runner.areas import AREAS
 from vector_runner.cases import PUBLIC, VECTORS, Case, load
+from vector_runner.conversation import to_messages
 from vector_runner.outcome import judge, listed
 
 ALL = [case for path in sorted(VECTORS.glob("*.json")) for case in load(path)]
@@ -48,6 +51,70 @@ def test_wrong_answer_fails_in_every_area() -> None:
         case = next(case for case in CASES if case.area == name and case.expected)
         wrong = Case(case.area, "wrong", case.given, _spoiled(case.expected), case.entry)
         assert judge(wrong, listed()).verdict == "failed", name
+
+
+def test_no_rule_explains_any_answer() -> None:
+    """Each refuses the product's own answer once every text and number in it is another one."""
+    tried = set()
+    for case in CASES:
+        rule = AREAS[case.area].rules.get(judge(case, listed()).why)
+        got = AREAS[case.area].run(case.given)
+        if rule is None or isinstance(got, bool):
+            continue  # the only other answer would be the expected one
+        assert not _explains(rule, case, _spoiled(got)), str(case)
+        tried.add(rule)
+    assert len(tried) >= 7
+
+
+def _explains(rule: Callable[[Case, Any], bool], case: Case, answer: object) -> bool:
+    try:
+        return rule(case, answer)
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+NOTE = "x" * 100 + " [truncated, was {} chars]"
+
+
+@pytest.mark.parametrize(("length", "explained"), [(5_000, True), (5_001, False), (9, False)])
+def test_only_the_length_of_the_whole_result_explains_another_number(
+    length: int, *, explained: bool
+) -> None:
+    """Whatever number the reference counted."""
+    text = "x" * 5_000
+
+    def result(content: str) -> list[dict[str, Any]]:
+        part = {"toolCallId": "1", "toolName": "a", "result": content}
+        return [{"role": "tool", "content": [part]}]
+
+    given = {"messages": result(text), "preserveLastN": 0}
+    case = Case("history_truncation", "number", given, result(NOTE.format(4_990)), {})
+    area = AREAS["history_truncation"]
+    ours = to_messages(result(NOTE.format(length)))
+    assert area.rules["length-of-text"](case, ours) is explained
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "schema", "wrong"),
+    [
+        ("plain", "no-parameters", {}, "(some parameters)"),
+        ('od"d', "escaped-name", {"type": "object", "properties": {}}, '<tool_call>{"name":"od'),
+    ],
+)
+def test_only_the_lines_of_a_rule_are_explained_in_instructions(
+    name: str, rule: str, schema: dict[str, Any], wrong: str
+) -> None:
+    """A word that was lost or added elsewhere is another difference."""
+    given = {"tools": [{"type": "function", "name": name, "parameters": schema}]}
+    area = AREAS["injection"]
+    got = area.run(given)
+    text = "developerInstructions"
+    [example] = [line for line in got[text].splitlines() if line.startswith("<tool_call>")][-1:]
+    theirs = {**got, text: got[text].replace(example, "<tool_call>theirs</tool_call>")}
+    case = Case("injection", "lines", given, theirs, {})
+    assert area.rules[rule](case, got)
+    for spoiled in (got[text] + "\nmore", got[text].replace(example, wrong)):
+        assert not area.rules[rule](case, {**got, text: spoiled})
 
 
 def _spoiled(expected: object) -> object:

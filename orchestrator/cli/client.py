@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from orchestrator.cli.other_user import describe_other_daemon
 from orchestrator.control.connection import open_control_connection
+from orchestrator.control.daemon_answer import ANSWER_SECONDS, describe_silence
 from orchestrator.control.protocol import UNKNOWN_NAME, Ack
 from orchestrator.errors import NotRunningError, OrchestratorError, UnknownNameError
 from orchestrator.settings import Settings
@@ -21,7 +22,6 @@ from thinker.protocol.peer import (
     RpcError,
 )
 
-ANSWER_SECONDS = 30.0  # timeout of a request; a healthy daemon needs less, even on a slow disk
 OTHER_VERSION = "the daemon runs another version; restart it"
 R = TypeVar("R", bound=BaseModel)
 
@@ -64,9 +64,7 @@ async def connect_to_daemon(
     except PeerClosedError as error:
         raise NotRunningError(f"the daemon on {settings.home} stopped; start it again") from error
     except TimeoutError as error:
-        raise OrchestratorError(
-            f"the daemon on {settings.home} does not answer; see: orchestrator logs"
-        ) from error
+        raise OrchestratorError(describe_silence(settings.home)) from error
     except ValidationError as error:
         raise OrchestratorError(OTHER_VERSION) from error
     except RpcError as error:

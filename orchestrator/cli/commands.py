@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
-
+from orchestrator.cli.output import write_line
 from orchestrator.errors import FAULTS, OrchestratorError, describe_fault
 from orchestrator.extension import Command
+
+if TYPE_CHECKING:
+    import typer
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Set up": {
@@ -32,16 +35,11 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Talk": {
         "send": "Send one message to an agent, print the reply and exit.",
         "pair": "Decide which chats may talk to the bot.",
-        "approvals": "Grant or deny tool calls that wait for approval.",
     },
-    "Agents": {
-        "agents": "List, pause or resume agents.",
-    },
+    "Agents": {},
     "Messages": {},
     "Data": {},
-    "More": {
-        "help": "Print a page of the manual, or the list of its pages.",
-    },
+    "More": {},
 }
 """The core's commands, keyed by heading on the first screen, each with its summary."""
 COMMANDS: Mapping[str, Command] = {
@@ -69,7 +67,7 @@ def find_extension_commands(*, warns: bool = False) -> Mapping[str, Command]:
             added = dict(extension.list_commands())
         except FAULTS as error:
             text = f"extension '{extension.name}' cannot list its commands: {describe_fault(error)}"
-            typer.echo(text, err=True) if warns else None
+            write_line(text, err=True) if warns else None
             continue
         found |= {name: one for name, one in added.items() if name not in found}
     return {name: one for name, one in found.items() if name not in COMMANDS}
@@ -99,7 +97,7 @@ def explain_unknown(name: str) -> str:
     return f"No such command {name!r}." + (f" Did you mean {near}?" if near else "")
 
 
-def import_app(command: Command) -> typer.Typer:
+def import_app(command: Command) -> "typer.Typer":
     """Import a command's module with garbage collection off, which saves a fifth of the time."""
     gc.disable()
     try:
@@ -114,11 +112,13 @@ def import_app(command: Command) -> typer.Typer:
     return found
 
 
-def make_command_group(name: str | None = None) -> typer.Typer:
+def make_command_group(name: str | None = None) -> "typer.Typer":
     """Make the application to which a command's module adds its functions.
 
     ``name`` is the name of a command with subcommands; without it the module has one command.
     """
+    import typer  # noqa: PLC0415 - slow, and `quick` needs none of it
+
     command = find_command(name) if name else None
     return typer.Typer(
         help=command.summary if command else None,

@@ -6,8 +6,9 @@ import anyio
 import typer
 from pydantic import JsonValue
 
-from orchestrator.cli.client import ANSWER_SECONDS, connect_to_daemon
+from orchestrator.cli.client import connect_to_daemon
 from orchestrator.cli.output import make_printable
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.control.protocol import (
     CHAT_EVENT,
     CHAT_SEND,

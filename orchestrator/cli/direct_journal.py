@@ -6,11 +6,10 @@ Separate from `client`, because most commands need no database.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.other_user import require_owner
 from orchestrator.errors import JournalError, NotRunningError
 from orchestrator.journal.db.database import Database
@@ -18,7 +17,9 @@ from orchestrator.journal.opening import open_for_reading, open_for_writing
 from orchestrator.journal.turns import chat_moves
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import hold_lock
-from thinker.protocol.peer import Params
+
+if TYPE_CHECKING:
+    from thinker.protocol.peer import Params
 
 R = TypeVar("R", bound=BaseModel)
 S = TypeVar("S")
@@ -39,6 +40,8 @@ def ask_or_read(
     Raises:
         JournalError: there is no journal.
     """
+    from orchestrator.cli.client import ask_daemon  # noqa: PLC0415 - `check` needs no daemon
+
     try:
         return ask_daemon(settings, method, None, result)
     except NotRunningError:
@@ -49,7 +52,7 @@ def ask_or_read(
 def change_journal(
     settings: Settings,
     method: str,
-    params: Params,
+    params: "Params",
     apply: Callable[[Database, S, int], None],
     subject: S,
 ) -> None:
@@ -60,6 +63,8 @@ def change_journal(
     Raises:
         OrchestratorError: there is no journal (none is created), or the change is refused.
     """
+    from orchestrator.cli.client import send_order  # noqa: PLC0415 - as above
+
     try:
         send_order(settings, method, params)
     except NotRunningError:

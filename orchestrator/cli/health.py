@@ -6,11 +6,9 @@ import typer
 
 from orchestrator.cli.client import ask_daemon
 from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.daemon_reports import print_health
 from orchestrator.cli.options import AsJson, Home, load_settings
-from orchestrator.cli.output import print_text
-from orchestrator.cli.tables import print_json
 from orchestrator.control.protocol import HEALTH, HealthReport
-from orchestrator.errors import ExitCode
 
 app = make_command_group()
 
@@ -30,11 +28,4 @@ def health(
     The exit code is 0 when it answers; with --ready it is 1 when it is alive but not ready.
     """
     report = ask_daemon(load_settings(home), HEALTH, None, HealthReport)
-    if as_json:
-        print_json(report, indent=None)
-    else:
-        typer.echo("ready" if report.ready else "alive, not ready")
-        for line in (*report.reasons, *report.notes):
-            print_text(line)
-    if ready and not report.ready:
-        raise typer.Exit(ExitCode.FAILED)
+    raise typer.Exit(print_health(report, ready=ready, as_json=as_json))

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
-
-import typer
+from typing import TextIO
 
 from thinker.protocol.folded_lines import fold_lines
 from thinker.protocol.visible_text import escape_hidden, make_printable
@@ -24,6 +23,7 @@ __all__ = [
     "get_screen_size",
     "make_printable",
     "print_text",
+    "write_line",
 ]
 
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
@@ -31,11 +31,19 @@ AS_IS = ("#", "|", "<", "    ")  # headings, tables, comments and code
 FENCE = "```"
 
 
+def write_line(text: str = "", *, err: bool = False) -> None:
+    """Write a line to stdout or stderr at once, as it is; a stream that is closed gets nothing."""
+    stream: TextIO | None = sys.stderr if err else sys.stdout
+    if stream is not None:  # as the parent process may have closed it
+        stream.write(f"{text}\n")
+        stream.flush()
+
+
 def print_text(text: str, *, err: bool = False) -> None:
     """Print text, folded at words on a terminal."""
-    stream = sys.stderr if err else sys.stdout
-    shown = make_printable(text)
-    typer.echo(fold_lines(shown, get_screen_size()[0]) if stream.isatty() else shown, err=err)
+    stream: TextIO | None = sys.stderr if err else sys.stdout
+    shown, folds = make_printable(text), stream is not None and stream.isatty()
+    write_line(fold_lines(shown, get_screen_size()[0]) if folds else shown, err=err)
 
 
 def format_minute(seconds: float) -> str:

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-from pydantic import BaseModel
-from pydantic.alias_generators import to_camel
-from pydantic_core import to_json
-from rich.cells import cell_len, set_cell_size
+from orchestrator.cli.output import escape_hidden, make_printable, write_line
+from orchestrator.control.daemon_answer import JsonRecord
 
-from orchestrator.cli.output import escape_hidden, make_printable
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 PIPE_WIDTH = 100_000  # columns; keeps each row on one line for programs that read a table
 GAP = "  "  # between columns, and before what is printed below a row
@@ -51,7 +49,7 @@ def print_listing(
     if as_json:
         print_json({key: [(describe or _describe)(record) for record in records]})
     elif not print_records(title, records, columns):
-        typer.echo(empty)
+        write_line(empty)
 
 
 def print_records(title: str, records: Iterable[object], columns: Columns) -> bool:
@@ -72,6 +70,8 @@ def describe_record(
 
     ``renamed`` maps fields to other names; ``changed`` has other values, keyed by those names.
     """
+    from pydantic.alias_generators import to_camel  # noqa: PLC0415 - slow, as above
+
     found = {}
     for name in names or getattr(record, "_fields", None) or (one.name for one in fields(record)):
         shown = renamed.get(name, name)
@@ -79,9 +79,15 @@ def describe_record(
     return found
 
 
-def print_json(report: BaseModel | Mapping[str, object], *, indent: int | None = 2) -> None:
+def print_json(report: "BaseModel | Mapping[str, object]", *, indent: int | None = 2) -> None:
     """Print a report as JSON; its line ends are the only invisible characters."""
-    typer.echo(escape_hidden(to_json(report, by_alias=True, indent=indent).decode()))
+    if isinstance(report, JsonRecord):
+        text = report.to_json(indent)
+    else:
+        from pydantic_core import to_json  # noqa: PLC0415 - slow, and `quick` has plain JSON
+
+        text = to_json(report, by_alias=True, indent=indent).decode()
+    write_line(escape_hidden(text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
@@ -97,10 +103,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         return False
     used = [number for number in range(len(columns)) if any(row[number] for row in body)]
     shown = [[row[number] for number in used] for row in body]
-    typer.secho(title, bold=True)
+    write_line(f"\x1b[1m{title}\x1b[0m" if sys.stdout.isatty() else title)
     for line in render_table([columns[number] for number in used], shown, get_terminal_width()):
-        typer.echo(line)
-    typer.echo()
+        write_line(line)
+    write_line()
     return True
 
 
@@ -129,15 +135,26 @@ def fold_text(text: str, width: int) -> list[str]:
     line = ""
     for found in WORD.findall(text):
         word = found
-        if line and cell_len(line) + 1 + cell_len(word) > width:
+        if line and measure_text(line) + 1 + measure_text(word) > width:
             lines.append(line)
             line = ""
-        while cell_len(word) > width:
+        while measure_text(word) > width:
+            from rich.cells import set_cell_size  # noqa: PLC0415 - as in `measure_text`
+
             start = set_cell_size(word, width).rstrip() or word[:1]
             lines.append(start)
             word = word[len(start) :]
         line = f"{line} {word}" if line else word
     return [*lines, line]
+
+
+def measure_text(text: str) -> int:
+    """Return the columns of a screen that a line of text fills."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - slow, and seldom needed
+
+    return cell_len(text)
 
 
 def _fit_columns(natural: Sequence[int], width: int) -> tuple[dict[int, int], list[int]]:
@@ -163,14 +180,14 @@ def _render_row(row: Sequence[str], widths: dict[int, int], rights: set[int]) ->
         parts = []
         for number, lines in cells.items():
             text = lines[index] if index < len(lines) else ""
-            space = " " * (widths[number] - cell_len(text))
+            space = " " * (widths[number] - measure_text(text))
             parts.append(space + text if number in rights else text + space)
         yield GAP.join(parts).rstrip()
 
 
 def _measure_cell(text: str) -> int:
-    return cell_len(" ".join(text.split()))
+    return measure_text(" ".join(text.split()))
 
 
 def _describe(record: object) -> object:
-    return record if isinstance(record, BaseModel) else describe_record(record)
+    return record if hasattr(record, "model_dump_json") else describe_record(record)

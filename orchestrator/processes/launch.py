@@ -21,20 +21,19 @@ from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.processes.model_grants import build_grants, build_worker_settings
-from orchestrator.settings import DEFAULT_PROMPT, Settings
+from orchestrator.settings import (
+    COMPACTION,
+    DEFAULT_PROMPT,
+    FACT_EXTRACTION,
+    SMALL_PROMPT,
+    TEMPLATES,
+    Settings,
+)
 from orchestrator.timezones import find_host_timezone
 from thinker.protocol.env import ThinkerSettings, select_inherited_variables
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
-COMPACTION, FACT_EXTRACTION = "compaction.md", "fact-extraction.md"
-SMALL_PROMPT = "small-system-prompt.md"  # of agents with the profile "small"
-TEMPLATES = (
-    COMPACTION,
-    FACT_EXTRACTION,
-    DEFAULT_PROMPT,
-    SMALL_PROMPT,
-)  # files that a home may replace
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
 SHARED = {"agent_id", "effort", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}

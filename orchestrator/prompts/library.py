@@ -17,11 +17,10 @@ from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.loop_bound import LoopBound
-from orchestrator.processes.launch import TEMPLATES
 from orchestrator.prompts import prompt_checks
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.prompts.prompt_tools import build_prompt_tools, build_registry
-from orchestrator.settings import Settings
+from orchestrator.settings import TEMPLATES, Settings
 from orchestrator.tools.host_tools import find_host_tools
 from thinker.formats import regular_file
 from thinker.formats.prompts.bundle import bundle_definitions

@@ -30,7 +30,7 @@ Source = Literal["skill", "tool"]
 
 
 class ToolStep(Frozen):
-    """The one tool call of a task that needs no model."""
+    """A tool call that is made without a model."""
 
     tool: str = Field(validation_alias=AliasChoices("toolName", "tool"), min_length=1)
     parameters: JsonObject = Field(default_factory=dict)
@@ -47,7 +47,8 @@ class TaskSpec(Frozen):
     """One task, as the journal stores it.
 
     ``required_tools`` are offered to the model; None selects tools as for a message, an empty
-    tuple offers none. Without ``notify`` the outcome stays in the journal.
+    tuple offers none. Without ``notify`` the outcome stays in the journal. The model is asked only
+    if the result of ``check`` has news.
     """
 
     name: str = Field(min_length=1, max_length=MAX_NAME)
@@ -59,6 +60,7 @@ class TaskSpec(Frozen):
     max_steps: int | None = Field(None, ge=1, le=50)
     effort: Effort | None = None
     direct: ToolStep | None = None
+    check: ToolStep | None = None
     misfire: Policy = "latest"
     misfire_limit: int = Field(10, ge=1, le=MAX_CATCH_UP)
     misfire_window_minutes: int = Field(WEEK, ge=1)
@@ -118,6 +120,7 @@ def build_task_spec(
                 "max_steps": fields.get("max_steps"),
                 "effort": fields.get("effort"),
                 "direct": steps[0] if len(steps) == 1 else None,
+                "check": _parse_check(config.get("check"), steps),
                 **{key: flat[key] for key in MISFIRE if flat.get(key) is not None},
             }
         )
@@ -150,6 +153,20 @@ def _parse_steps(plan: JsonValue) -> Sequence[ToolStep]:
         raise ScheduleError(
             "execution_plan: each step needs a toolName and, if it has any, parameters"
         ) from error
+
+
+def _parse_check(check: JsonValue, plan: Sequence[ToolStep]) -> ToolStep | None:
+    if check is None:
+        return None
+    try:
+        found = ToolStep.model_validate(check)
+    except ValidationError as error:
+        raise ScheduleError(
+            "check: needs a toolName and, if the tool has any, parameters"
+        ) from error
+    if len(plan) == 1:
+        raise ScheduleError("check: a plan of one step asks no model anyway; remove one of them")
+    return found
 
 
 def _list_required_tools(fields: JsonObject, steps: Sequence[ToolStep]) -> JsonValue:

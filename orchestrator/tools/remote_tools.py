@@ -8,16 +8,18 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from orchestrator.agentsfile import AgentDefinition, McpServer
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.journal.turns.steps import Call
-from orchestrator.processes.child_process import ChildProcess
 from orchestrator.tools.tool_server import ToolServer
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.messages import Origin, ToolResult, ToolSpec
 from thinker.protocol.sandbox import SandboxReport
+
+if TYPE_CHECKING:  # commands that read agents.json start no process
+    from orchestrator.processes.child_process import ChildProcess
 
 State: TypeAlias = Literal["starting", "connected", "failed"]
 Tell = Callable[[str], None]  # is given what a call waits for, and an empty text afterwards
@@ -79,7 +81,7 @@ class RemoteTools(Protocol):
     """Keeps the servers of a configuration and runs the calls of their tools."""
 
     @property
-    def child(self) -> ChildProcess | None:
+    def child(self) -> "ChildProcess | None":
         """The process that holds the servers, while it runs."""
 
     @property
@@ -149,7 +151,7 @@ class RemoteTools(Protocol):
 class NoRemoteTools:
     """Has no servers, where no extension keeps any."""
 
-    child: ChildProcess | None = None
+    child: "ChildProcess | None" = None
     has_servers = False
     new_tools: frozenset[str] = frozenset()
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,33 @@ def test_checkout_is_built_with_what_is_locked() -> None:
     ]
     assert downloads
     assert all("--require-hashes" in line for line in downloads)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("script", ["vectors", "fuzz"])
+def test_half_made_environment_is_finished_before_it_is_used(script: str, tmp_path: Path) -> None:
+    """Pytest is there long before the last package; the stamp is written at the end."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / script, tmp_path / "scripts")
+    tools = tmp_path / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    install = tmp_path / "scripts" / "install"
+    for path in (tools / "pytest", tools / "python", install):
+        path.write_text('#!/bin/sh\necho "$(basename "$0") $*"\n', "utf-8")
+        path.chmod(0o755)
+    whole = tmp_path / ".venv" / "dev.lock.installed"
+    for stamped, installs in ((False, True), (True, False)):
+        whole.touch() if stamped else whole.unlink(missing_ok=True)
+        run = [str(tmp_path / "scripts" / script), "x"]
+        done = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
+        assert ("install --dev" in done.stderr) is installs
+        assert "python -m" in done.stdout
+
+
+def test_installation_that_breaks_off_leaves_no_stamp() -> None:
+    """The one of before is removed first."""
+    lines = (ROOT / "scripts" / "install").read_text("utf-8").splitlines()
+    [removed] = [n for n, line in enumerate(lines) if line.startswith("rm -f .venv/*.installed")]
+    first = min(n for n, line in enumerate(lines) if " venv " in line and "venv --quiet" in line)
+    [written] = [n for n, line in enumerate(lines) if line.startswith('state "$lock" > ".venv/')]
+    assert removed < first < written

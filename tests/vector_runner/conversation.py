@@ -21,7 +21,7 @@ from thinker.toolcalls.markup import remove_markup
 # The reference's text for an empty answer, and what it removes from answers besides markup.
 APOLOGY = "I apologize, but I was unable to generate a response."
 TAKEN_OUT = re.compile(r'\{\s*"(?:name|type)"\s*:.*\}|\[Action:[^\]]*\]|\[[a-z_]+\]', re.DOTALL)
-NUMBER = re.compile(r"was \d+ chars\]$")
+NUMBER = re.compile(r"was (\d+) chars\]$")
 
 
 def to_messages(shapes: Sequence[dict[str, Any]]) -> tuple[Message, ...]:
@@ -90,9 +90,20 @@ def _keeps_exchange(case: Case, got: tuple[Message, ...]) -> bool:
 
 
 def _counts_otherwise(case: Case, got: tuple[Message, ...]) -> bool:
-    """The notes differ only in their numbers."""
-    expected = map(_without_number, to_messages(case.expected))
-    return list(expected) == list(map(_without_number, got))
+    """The notes differ only in their numbers, and ours is the length of the whole result."""
+    expected, whole = to_messages(case.expected), _given(case)
+    if list(map(_without_number, expected)) != list(map(_without_number, got)):
+        return False
+    return len(whole) == len(got) and all(
+        ours.content == original.content or _tell_length(ours.content) == len(original.content)
+        for ours, original in zip(got, whole, strict=True)
+    )
+
+
+def _tell_length(content: str) -> int | None:
+    """The number of a note."""
+    found = NUMBER.search(content)
+    return int(found[1]) if found else None
 
 
 def _without_number(message: Message) -> Message:

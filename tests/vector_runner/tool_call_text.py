@@ -1,8 +1,11 @@
 """The areas of tool calls as text: injection, parser and stream_adapter."""
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
+import jsonschema
 from vector_runner.cases import Area, Case
 from vector_runner.upstream_events import upstream
 
@@ -18,6 +21,8 @@ from orchestrator.extensions.text_tool_calls.worker.payload import ParserRules, 
 from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.messages import ToolChoice, Usage
 
+EXAMPLE = re.compile(r"<tool_call>(.*)</tool_call>")
+WITHOUT_PARAMETERS = ("(no parameters)", '"arguments":"{}"}</tool_call>', ": {}")
 DEEPEST = 3  # levels at which the vectors' examples fit their schema
 OF_THE_ENGINE = ("invalid_json", "arguments are not JSON")  # messages that the vectors leave out
 
@@ -145,9 +150,49 @@ def _as_written(case: Case, got: Any) -> bool:
     return got["text"] in answer and case.expected["text"] not in answer
 
 
-def _nameless(case: Case, _: Any) -> bool:
-    """A tool has no parameter schema."""
-    return any(not tool.parameters for tool in translate_request(case.given).tools)
+def _list_own_lines(case: Case, got: Any) -> list[str]:
+    """Return the lines of the instructions that only the product has; none if more differs."""
+    text = "developerInstructions"
+    if {**got, text: ""} != {**case.expected, text: ""}:
+        return []
+    theirs = {*str(case.expected[text]).splitlines()}
+    return [line for line in str(got[text]).splitlines() if line not in theirs]
+
+
+def _nameless(case: Case, got: Any) -> bool:
+    """A tool has no parameter schema, and only lines about parameters differ."""
+    lines = _list_own_lines(case, got)
+    bare = any(not tool.parameters for tool in translate_request(case.given).tools)
+    return bare and bool(lines) and all(line.endswith(WITHOUT_PARAMETERS) for line in lines)
+
+
+def _read_example(line: str) -> Any:
+    """The call of an example; None for any other line, and for one that is not JSON."""
+    found = EXAMPLE.fullmatch(line)
+    try:
+        call = json.loads(found[1]) if found else None
+        return call and {**call, "arguments": json.loads(call["arguments"])}
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _shows_fitting_examples(case: Case, got: Any) -> bool:
+    """Only examples of deep schemas differ, and ours fit them."""
+    tools = {tool.name: tool.parameters for tool in translate_request(case.given).tools}
+    calls = [_read_example(line) for line in _list_own_lines(case, got)]
+    return bool(calls) and all(
+        call is not None
+        and _deep(tools[call["name"]]) > DEEPEST
+        and jsonschema.Draft202012Validator(tools[call["name"]]).is_valid(call["arguments"])
+        for call in calls
+    )
+
+
+def _escapes_names(case: Case, got: Any) -> bool:
+    """Only examples of tools with odd names differ, and ours are JSON with the name."""
+    odd = {tool.name for tool in translate_request(case.given).tools if {*tool.name} & {*'"\\'}}
+    calls = [_read_example(line) for line in _list_own_lines(case, got)]
+    return bool(calls) and all(call is not None and call["name"] in odd for call in calls)
 
 
 def _deep(schema: Any) -> int:
@@ -169,12 +214,8 @@ AREAS = {
         injection,
         rules={
             "no-parameters": _nameless,
-            "fitting-example": lambda case, _: any(
-                _deep(tool.parameters) > DEEPEST for tool in translate_request(case.given).tools
-            ),
-            "escaped-name": lambda case, _: any(
-                set(tool.name) & set('"\\') for tool in translate_request(case.given).tools
-            ),
+            "fitting-example": _shows_fitting_examples,
+            "escaped-name": _escapes_names,
         },
     ),
     "parser": Area(

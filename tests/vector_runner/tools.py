@@ -1,8 +1,9 @@
 """The areas tool_policy, leaked_tool_call, tool_arg_normalisation and sticky_tools."""
 
+import re
 from typing import Any
 
-from vector_runner.cases import Area, fixture
+from vector_runner.cases import Area, Case, fixture
 
 from orchestrator.tools import policy
 from thinker.protocol.messages import ToolSpec
@@ -48,15 +49,31 @@ def _sticky(given: dict[str, Any]) -> list[str]:
     return sorted(select_tools(tools, given["message"], **options).reasons)
 
 
+def _reads_question_mark(case: Case, got: object) -> bool:
+    """The verdict is that of patterns in which a question mark is itself."""
+    allowed, denied = case.given["allowedTools"], case.given["deniedTools"]
+    if "?" not in "".join(allowed + denied):
+        return False
+
+    def fits(patterns: list[str]) -> bool:
+        expressions = (re.escape(one).replace(r"\*", ".*") for one in patterns)
+        return any(re.fullmatch(one, case.given["tool"]) for one in expressions)
+
+    return got == ((not allowed or fits(allowed)) and not fits(denied))
+
+
+def _guesses_no_chat(case: Case, got: dict[str, Any]) -> bool:
+    """Only arguments differ that the reference filled with the primary chat; ours are as given."""
+    primary = case.given.get("primaryChatId")
+    if primary is None:
+        return False
+    guessed = {key for key, value in case.expected.items() if value == primary}
+    given = {key: value for key, value in case.given["args"].items() if key in guessed}
+    return bool(got == {**{k: v for k, v in case.expected.items() if k not in guessed}, **given})
+
+
 AREAS = {
-    "tool_policy": Area(
-        _allowed,
-        rules={
-            "question-mark": lambda case, _: (
-                "?" in "".join(case.given["allowedTools"] + case.given["deniedTools"])
-            )
-        },
-    ),
+    "tool_policy": Area(_allowed, rules={"question-mark": _reads_question_mark}),
     "leaked_tool_call": Area(
         _find,
         rules={
@@ -70,7 +87,7 @@ AREAS = {
     "tool_arg_normalisation": Area(
         _normalise,
         rules={
-            "no-guessed-chat": lambda case, _: "primaryChatId" in case.given,
+            "no-guessed-chat": _guesses_no_chat,
             "by-schema": lambda case, got: (
                 "args" in case.given and "schema" not in case.given and got == case.given["args"]
             ),

@@ -24,7 +24,7 @@ FILE = "agents.json"
 MAX_SHOWN = 5  # skills of a collection that a message names
 IN_TRIGGER = frozenset(
     {*normalize.ALIASES, *normalize.NESTED, *normalize.FLAGS, *normalize.LISTS, *MISFIRE}
-    | {"notify_channel", "notify_chat_id", "notify_interval_minutes", "type"}
+    | {"notify_channel", "notify_chat_id", "notify_interval_minutes", "type", "check"}
 )
 
 
@@ -74,9 +74,13 @@ def _check_skill_tools(skill: SkillFile, tools: KnownTools) -> Iterator[Problem]
     Those of the field "allowed-tools" are often names of another program.
     """
     own = skill.required_tools if skill.required_tools != skill.allowed_tools else ()
+    needed: list[tuple[str, tuple[str, ...]]]
     needed = [(name, ("metadata", "required_tools")) for name in own]
     steps = (step.get("toolName") or step.get("tool") for step in skill.execution_plan)
     needed += [(str(name), ("metadata", "execution_plan")) for name in steps if name]
+    check = (skill.trigger_config or {}).get("check")
+    if isinstance(check, dict) and (name := check.get("toolName") or check.get("tool")):
+        needed.append((str(name), (*TRIGGER, "check")))
     for name, place in needed:
         if name not in tools:
             advice = suggest_name(name, tools.names, "add its MCP server or remove it")

@@ -1,1 +1,1 @@
-"""Commands that print data of the journal."""
+"""Commands that print what the journal holds, and decide about it."""

@@ -13,8 +13,9 @@ import anyio
 from anyio.abc import Process
 
 from orchestrator.child_signals import stop_child
-from orchestrator.cli.client import ANSWER_SECONDS, connect_to_daemon
+from orchestrator.cli.client import connect_to_daemon
 from orchestrator.cli.conversation import ANSWERED, send_and_wait, tell_question
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.control.protocol import (
     RELOAD,
     STATUS,

@@ -8,7 +8,7 @@ import anyio
 from anyio.abc import TaskStatus
 from pydantic import BaseModel
 
-from orchestrator.cli.client import ANSWER_SECONDS, connect_to_daemon
+from orchestrator.cli.client import connect_to_daemon
 from orchestrator.cli.conversation import (
     PENDING,
     RECONNECT_SECONDS,
@@ -16,6 +16,7 @@ from orchestrator.cli.conversation import (
     make_event_handlers,
     require_answering_agent,
 )
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.control.protocol import (
     APPROVAL_DECIDE,
     CHAT_SEND,

@@ -52,6 +52,7 @@ UNKNOWN_TO_THE_FILES = (
     ("prompt", "show", "nope"),
     ("prompt", "show", "nope", "--message", "hello"),
     ("route", "explain", "telegrm:5"),
+    ("tasks", "preview", "nope"),
 )
 NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("backup",): "a file",

@@ -96,6 +96,15 @@ def test_plan_of_one_call_needs_no_model() -> None:
     assert (several.direct, several.required_tools) == (None, ("c", "a", "b"))
 
 
+def test_check_is_a_call_beside_the_schedule() -> None:
+    """Whose plan, if it has one, is for the model."""
+    check = {"toolName": "run_command", "parameters": {"command": "new-mail"}}
+    found = spec(trigger_config={"interval_minutes": 30, "check": check})
+    assert found.check == ToolStep(tool="run_command", parameters={"command": "new-mail"})
+    assert TaskSpec.model_validate_json(found.model_dump_json()) == found
+    assert spec(interval_minutes=5).check is None
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -109,6 +118,14 @@ def test_plan_of_one_call_needs_no_model() -> None:
         ({"effort": "huge"}, "effort"),
         ({"misfire": "never"}, "misfire: "),
         ({"execution_plan": [{"tool_name": "a"}]}, "needs a toolName"),
+        ({"trigger_config": {"interval_minutes": 5, "check": "get_time"}}, "check: needs a tool"),
+        (
+            {
+                "trigger_config": {"interval_minutes": 5, "check": {"toolName": "a"}},
+                "execution_plan": [{"toolName": "b"}],
+            },
+            "check: a plan of one step",
+        ),
         ({"in_hours": 1e12}, "is not a date"),
         ({"schedule": "* * * * * *"}, "once a minute at most"),
         ({"schedule": "*/30 0 9 * * * 2099"}, "once a minute at most"),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from fakes.memory import WORK
 from fakes.turn_bench import START, TurnBench, echo, turn_bench
 
@@ -94,3 +95,76 @@ async def test_tasks_of_one_agent_run_two_at_a_time(tmp_path: Path) -> None:
             bench.supervisor.back.wake()
             await bench.store.transact(lambda db: db.execute("SELECT 1").get)
         assert len(waiting) == 4
+
+
+LOOK = {"toolName": "get_profile", "parameters": {}}  # its result is {} while nothing is known
+
+
+async def test_a_check_without_news_asks_no_model_and_tells_no_chat(tmp_path: Path) -> None:
+    """Not a token is reserved or used; the run is in the task's history."""
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(echo)
+        number = await fire(bench, check=LOOK)
+        await bench.until_state("closed")
+        await bench.dispatcher.wait_idle()
+        assert (worker.runs, bench.channel.sent) == ([], [])
+        assert bench.db.execute("SELECT count(*) FROM model_call").get == 0
+        assert bench.db.execute("SELECT count(*) FROM outbox").get == 0
+        await bench.store.transact(task_runs.settle_ended_runs, START)
+        [run] = await bench.store.transact(task_runs.list_task_runs, number, 5)
+        assert (run.state, run.note) == ("ran", None)
+
+
+async def test_a_check_with_news_is_what_the_model_goes_on_from(tmp_path: Path) -> None:
+    """It reads the call and its result as its own first step, which is made once."""
+
+    async def told(run: TurnRun, host: WorkerHost) -> TurnResult:
+        del host
+        [step] = run.steps
+        [call] = step.calls
+        assert not step.asked
+        assert step.response.tool_calls[0].name == "get_time"
+        assert call.result is not None
+        return TurnResult(text=call.result.content, stop_reason=StopReason.DONE)
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(told)
+        await fire(bench, check={"tool": "get_time", "parameters": {}})
+        await bench.until_state("replied")
+        assert len(worker.runs) == 1
+        assert bench.db.execute("SELECT count(*) FROM step WHERE kind <> 'model'").get == 1
+
+
+async def test_a_check_that_fails_is_a_failed_run(tmp_path: Path) -> None:
+    """So that a broken condition is not taken for quiet."""
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(echo)
+        number = await fire(bench, check={"tool": "cancel_task", "parameters": {"id": 99}})
+        await bench.until_state("replied")
+        assert worker.runs == []
+        await bench.store.transact(task_runs.settle_ended_runs, START)
+        [run] = await bench.store.transact(task_runs.list_task_runs, number, 5)
+        assert run.state == "failed"
+
+
+@pytest.mark.parametrize("answer", ["HEARTBEAT_OK", "**NOTHING_TO_REPORT**\n"])
+async def test_an_answer_that_nothing_is_to_report_is_not_sent(answer: str, tmp_path: Path) -> None:
+    """With or without a check before."""
+
+    async def told(run: TurnRun, host: WorkerHost) -> TurnResult:
+        del run, host
+        return TurnResult(text=answer, stop_reason=StopReason.DONE)
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(told)
+        await fire(bench)
+        await bench.until_state("closed")
+        assert bench.db.execute("SELECT count(*) FROM outbox").get == 0
+
+
+async def test_a_direct_task_with_nothing_to_say_is_not_sent(tmp_path: Path) -> None:
+    """As of a script that prints nothing."""
+    async with turn_bench(tmp_path) as bench:
+        await fire(bench, direct=LOOK)
+        await bench.until_state("closed")
+        assert bench.db.execute("SELECT count(*) FROM outbox").get == 0

@@ -10,9 +10,9 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.cli.client import ask_daemon
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.config_examination import examine_config
+from orchestrator.cli.daemon_reports import PROCESSES, show_problems
 from orchestrator.cli.options import AsJson, Home, load_settings
 from orchestrator.cli.output import format_count, print_text
-from orchestrator.cli.status import PROCESSES, show_problems
 from orchestrator.cli.tables import Columns, describe_record, print_json, print_records
 from orchestrator.config_problem import Problem
 from orchestrator.control.protocol import STATUS, ProcessReport, StatusReport

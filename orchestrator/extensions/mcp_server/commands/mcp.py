@@ -38,9 +38,8 @@ app = make_command_group()
 def mcp(*, home: Home = None) -> None:
     """Serve the running daemon to an MCP client.
 
-    The client starts this command and talks to it on standard input and output. Each agent is a
-    tool; other tools are for chats and pending approvals, and traces are resources. The client may
-    do everything that you may.
+    The client starts it and talks on standard input and output. Each agent is a tool; others are
+    for chats and approvals, and traces are resources. The client may do all that you may.
     """
     output = sys.stdout
     bridge = McpBridge(load_settings(home), sys.stdin.buffer, output.buffer)

@@ -6,11 +6,13 @@ from functools import cache
 import htpy as h
 from markupsafe import Markup
 
-from orchestrator.extensions.page.html.forms import build_link
+from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.markdown import render_markdown
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.home_paths import find_bundled_path
+from orchestrator.manual import ManualIndex
 
+MAX_QUESTION = 200  # characters
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 TITLE = re.compile(r"\A\s*# [^\n]*\n")
 # A link to another page, as `markdown` renders non-web links.
@@ -25,9 +27,29 @@ def load_manual_pages() -> dict[str, str]:
     return {"": (guide / "SKILL.md").read_text("utf-8"), **found}
 
 
-async def _show_manual_index(request: ScreenRequest) -> ScreenResult:
-    del request
-    return render_manual_page(load_manual_pages()[""])
+@cache
+def index_manual_pages() -> ManualIndex:
+    """Index the pages with the first search, without the guide's own list of pages."""
+    return ManualIndex({name: text for name, text in load_manual_pages().items() if name})
+
+
+async def show_manual_index(request: ScreenRequest) -> ScreenResult:
+    """Show all pages, or what a search for the words of the address finds."""
+    question = request.query.get("words", "").strip()[:MAX_QUESTION]
+    search = render_filters(request, [("words", "Search the manual")])
+    if not question:
+        return [search, render_manual_page(load_manual_pages()[""])]
+    found = index_manual_pages().search(question)
+    if not found:
+        return [search, h.p(class_="empty")[f"No page has the words {question!r}."]]
+    hits = [
+        [
+            h.dt[h.a(href=build_link("manual", hit.page))[f"{hit.page}: {hit.heading}"]],
+            h.dd[hit.passage],
+        ]
+        for hit in found
+    ]
+    return [search, h.dl(class_="found")[hits]]
 
 
 async def _show_manual_page(request: ScreenRequest) -> ScreenResult:
@@ -48,6 +70,6 @@ def render_manual_page(text: str) -> h.Node:
 
 
 SCREENS = (
-    PageScreen("/manual", "Manual", None, _show_manual_index, "Manual"),
+    PageScreen("/manual", "Manual", None, show_manual_index, "Manual"),
     PageScreen("/manual/{topic}", "Manual", None, _show_manual_page, "Manual"),
 )

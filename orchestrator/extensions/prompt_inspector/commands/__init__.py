@@ -89,8 +89,8 @@ def show(
     """Print what an agent's model would be sent for a --message, or a definition in a --layout.
 
     No model is called. Without a daemon, tools of MCP servers are those that each listed last.
-    Layouts for an agent: markdown or request (the request's body, byte for byte); for a definition:
-    markdown (as sent to models), plain, agently_text or agently_messages.
+    Layouts for an agent: markdown or request (the body, byte for byte); for a definition: markdown
+    (as sent to models), plain, agently_text or agently_messages.
     """
     settings = load_settings(home, config)
     request = layout == REQUEST

@@ -20,7 +20,7 @@ from thinker.protocol.rendering import PromptRender, PromptRendered
 
 
 class DefinitionReport(CamelModel):
-    """One definition in ``prompt list --json``."""
+    """One definition in ``prompt list --json``; without ``tools`` (null) all can be called."""
 
     name: str
     form: str
@@ -42,7 +42,7 @@ COLUMNS: Columns = {
     "form": "form",
     "model": "model",
     "includes": lambda found: ", ".join(found.includes),
-    "tools": lambda found: "all" if found.tools is None else ", ".join(found.tools),
+    "tools": lambda found: "all" if found.tools is None else ", ".join(found.tools) or "none",
     "agents": lambda found: ", ".join(found.agents),
 }
 DEFAULT_SOURCES = {
@@ -122,7 +122,7 @@ def _format_rendered(rendered: PromptRendered) -> str:
 def _build_definition_report(definition: PromptDefinition, file: AgentsFile) -> DefinitionReport:
     source = definition.prompt
     form = {"str": "text", "tuple": "parts"}.get(type(source).__name__)
-    tools = definition.tools
+    tools = () if definition.tool_choice == "none" else definition.tools
     return DefinitionReport(
         name=definition.name,
         form=form or type(source).__name__.removesuffix("Source").lower(),

@@ -68,9 +68,9 @@ def list_skills(
 ) -> None:
     """List the skills that agents see, and their problems.
 
-    A skill comes from the program (bundled), from the home's folder skills, from
-    agents/NAME/skills there for one agent, or from the journal, where agents store their own.
-    The prompt names a skill with keywords only if a message has one of them.
+    A skill is bundled, in the home's folder skills, in agents/NAME/skills there for one agent,
+    or in the journal, where agents store their own. The prompt names one with keywords only if a
+    message has one of them.
     """
     settings = load_settings(home, config)
     if agent is not None:

@@ -19,6 +19,7 @@ from orchestrator.cli.tables import (
     print_records,
 )
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
+from orchestrator.extensions.reports.commands.task_preview import preview
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal.schedule import task_runs, tasks
@@ -119,6 +120,9 @@ def disable(number: RowNumber, *, home: Home = None) -> None:
     """Disable a task until it is enabled again."""
     change_journal(load_settings(home), TASK_DISABLE, RowId(id=number), tasks.disable_task, number)
     typer.echo(f"task {number} is disabled")
+
+
+app.command()(preview)
 
 
 def _tell_broken_skills(settings: Settings) -> None:

@@ -50,9 +50,9 @@ def simulate(
 ) -> None:
     """Run the daemon's own parts on a virtual clock through histories made from seeds.
 
-    People, the platform, workers, tools and the disk are simulated, with their faults and the
-    daemon's deaths; a history takes a fraction of a second. One that breaks a promise is shrunk to
-    the events that it needs, and shown with the options that repeat it.
+    People, the platform, workers, tools, the disk, their faults and the daemon's deaths are
+    simulated. A history that breaks a promise is shrunk to the events that it needs, and shown
+    with the options that repeat it.
     """
     first = random.randrange(RANGE) if seed is None else seed  # noqa: S311 - no secret
     events = None if only is None else _parse_numbers(only, seed)

@@ -57,8 +57,7 @@ def install(
     """Install a systemd service: its user, its home and its unit.
 
     A system service runs as the user orchestrator, with the home /var/lib/orchestrator; a user
-    service runs as you, with ~/.orchestrator. Existing files are kept, so the same command repairs
-    or updates a service.
+    service runs as you, with ~/.orchestrator. Existing files are kept: it also repairs and updates.
     """
     host = _choose_host(user=user, system=system)
     if not dry_run:

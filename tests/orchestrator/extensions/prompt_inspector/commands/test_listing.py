@@ -18,6 +18,7 @@ prompt:
     identity: {type: include, prompt: who}
     safety: [Ask first.]
 """
+HEAD = "toolDescription: Greets\nmodel: inherit\n"
 SLOTS = """\
 toolDescription: Translates
 model: inherit
@@ -50,6 +51,25 @@ def test_list_shows_form_and_users_of_each(tmp_path: Path) -> None:
     }
     assert found["who"]["form"] == found["default-system-prompt"]["form"] == "text"
     assert "planner" in command(tmp_path, "prompt", "list").stdout
+
+
+def test_tools_of_a_definition_that_may_call_none_are_none(tmp_path: Path) -> None:
+    """Whatever it lists; one that lists none at all has none, and only without a list has all."""
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    for name, fields in {
+        "mute": "toolChoice: none",
+        "gagged": "toolChoice: none\ntools: [get_time]",
+        "bare": "tools: []",
+        "free": "toolChoice: auto",
+    }.items():
+        (folder / f"{name}.yaml").write_text(f"{HEAD}{fields}\nprompt: Hi.\n", "utf-8")
+    entries = json.loads(command(tmp_path, "prompt", "list", "--json").stdout)["prompts"]
+    tools = {entry["name"]: entry["tools"] for entry in entries}
+    assert [tools[name] for name in ("mute", "gagged", "bare", "free")] == [[], [], [], None]
+    rows = [line.split() for line in command(tmp_path, "prompt", "list").stdout.splitlines()]
+    shown = {row[0]: row for row in rows if row}
+    assert [shown[name][3] for name in ("mute", "gagged", "bare", "free")] == [*["none"] * 3, "all"]
 
 
 def test_check_names_file_place_and_what_to_do(tmp_path: Path) -> None:

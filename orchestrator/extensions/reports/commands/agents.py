@@ -6,8 +6,8 @@ import typer
 
 from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.daemon_reports import AGENTS
 from orchestrator.cli.options import AsJson, Home, load_settings
-from orchestrator.cli.status import AGENTS
 from orchestrator.cli.tables import print_json, print_records
 from orchestrator.control import protocol
 

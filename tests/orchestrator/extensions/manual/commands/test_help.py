@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from fakes.control_server import command
 
-from orchestrator.cli import help as help_command
-from orchestrator.cli.help import MANUAL, extract_first_sentence
+from orchestrator import manual
 from orchestrator.extension import Extension
+from orchestrator.extensions.manual.commands.help import extract_first_sentence
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.installed import find_installed
+from orchestrator.manual import MANUAL
 
 TOPICS = sorted(path.stem for path in (find_bundled_path("skills") / MANUAL).glob("*.md"))
 
@@ -42,7 +43,7 @@ def test_name_of_a_command_prints_the_help_of_that_command(tmp_path: Path) -> No
     ("topic", "hint"),
     [
         ("comands", "did you mean 'commands'?"),
-        ("../SKILL", "orchestrator help lists the topics"),
+        ("../zxqv", "orchestrator help lists the topics"),
         ("", "orchestrator help lists the topics"),
     ],
 )
@@ -76,12 +77,30 @@ def test_word_of_one_heading_prints_that_section_with_its_page(tmp_path: Path) -
     assert shown.stdout.count("\n## ") == 1
 
 
-def test_word_of_several_headings_lists_their_pages(tmp_path: Path) -> None:
-    """Each with the command that prints it."""
-    shown = command(tmp_path, "help", "jail")
+def test_any_words_are_searched_for_in_all_pages(tmp_path: Path) -> None:
+    """Each hit has the command that prints its page, and the passage."""
+    shown = command(tmp_path, "help", "broker's", "jail")
     assert shown.exit_code == 0
-    assert "  orchestrator help security: The broker's jail\n" in shown.stdout
-    assert "  orchestrator help tools: The jail of a server\n" in shown.stdout
+    lines = shown.stdout.splitlines()
+    assert lines[0] == 'Sections about "broker\'s jail":'
+    place = lines.index("  orchestrator help security: The broker's jail")
+    assert "jail" in lines[place + 1]
+    assert lines[-1].startswith("orchestrator help PAGE prints a page")
+
+
+def test_heading_of_several_words_prints_its_section(tmp_path: Path) -> None:
+    """As a search shows it, quoted or not."""
+    for words in (["The jail of a server"], ["the", "jail", "of", "a", "server"]):
+        shown = command(tmp_path, "help", *words)
+        assert shown.stdout.startswith("From the page 'tools':\n\n## The jail of a server\n")
+
+
+def test_settings_and_options_are_found(tmp_path: Path) -> None:
+    """They stand in pages of their own."""
+    assert "orchestrator help agents-json: Budget" in command(tmp_path, "help", "usdPerDay").stdout
+    assert "orchestrator help commands: orchestrator logs" in (
+        command(tmp_path, "help", "follow", "log", "lines", "level").stdout
+    )
 
 
 class Pigeon(Extension):
@@ -103,7 +122,7 @@ def test_pages_of_extensions_are_beside_ours_and_replace_none(
     (tmp_path / "pigeons.md").write_text("# Pigeons\n\nHow they fly.\n\n## Cooing\n\nOften.\n")
     (tmp_path / "skills.md").write_text("# Skills\n\nMine.\n")
     changed = find_installed()._replace(foreign={"pigeon": Pigeon(tmp_path)})
-    monkeypatch.setattr(help_command, "find_installed", lambda: changed)
+    monkeypatch.setattr(manual, "find_installed", lambda: changed)
     lines = command(tmp_path, "help").stdout.splitlines()
     assert "pigeons" in [line.split()[0] for line in lines if line]
     assert command(tmp_path, "help", "pigeons").stdout.startswith("# Pigeons\n")
@@ -127,7 +146,7 @@ def test_extension_with_unreadable_pages_costs_its_pages_alone(
     (tmp_path / "pigeons.md").write_text("# Pigeons\n\nHow they fly.\n")
     foreign = {"wordless": Wordless(), "pigeon": Pigeon(tmp_path)}  # one page of which is missing
     changed = find_installed()._replace(foreign=foreign)
-    monkeypatch.setattr(help_command, "find_installed", lambda: changed)
+    monkeypatch.setattr(manual, "find_installed", lambda: changed)
     shown = command(tmp_path, "help", "tools")
     assert (shown.exit_code, shown.stdout.startswith("# ")) == (0, True)
     assert "extension 'wordless' has no readable pages: AttributeError" in shown.stderr

@@ -1,0 +1,103 @@
+"""Print what the daemon tells of itself, from its models or from plain JSON."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.output import format_count, format_moment, print_text, write_line
+from orchestrator.cli.tables import Columns, print_json, print_records
+from orchestrator.errors import ExitCode
+from thinker.protocol.names import format_turn_name
+from thinker.protocol.problem_line import format_problem
+
+if TYPE_CHECKING:
+    from orchestrator.config_problem import Problem
+    from orchestrator.control.protocol import HealthReport, StatusReport
+
+AGENTS: Columns = {
+    "agent": "agent_id",
+    "state": "state",
+    "pid": "pid",
+    "restarts": "restarts",
+    "provider": "provider",
+    "model": "model",
+    "reads": "window",
+    "memory": "memory",
+    "paused": "paused",
+    "reason": "reason",
+}
+PROCESSES: Columns = {"process": "name", "pid": "pid", "sandbox": "sandbox", "reason": "reason"}
+NODES: Columns = {
+    "node": "name",
+    "address": "address",
+    "state": lambda node: "works" if node.works else "stands by",
+    "connected": lambda node: format_moment(node.since),
+}
+BROKER: Columns = {"state": "state", "pid": "pid", "restarts": "restarts", "reason": "reason"}
+CHANNELS: Columns = {"channel": "name", "state": "state", "detail": "detail"}
+TOOL_SERVERS: Columns = {
+    "server": "name",
+    "state": "state",
+    "tools": "tools",
+    "sandbox": "sandbox",
+    "problem": "error",
+}
+RECENT_TURNS: Columns = {
+    "turn": lambda turn: format_turn_name(turn.turn_id),
+    "agent": "agent_id",
+    "chat": "chat",
+    "state": "state",
+    "stop reason": "stop_reason",
+    "tools": lambda turn: ", ".join(turn.tools),
+    "ms": "ms",
+}
+
+
+def show_problems(problems: "tuple[Problem, ...]") -> None:
+    """Print each problem on a line of its own: a table would cut the sentences."""
+    if problems:
+        write_line("Problems of the configuration")
+    for problem in problems:
+        print_text(format_problem(problem.severity, problem.file, problem.line, problem.message))
+    if problems:
+        write_line()
+
+
+def print_health(report: "HealthReport", *, ready: bool = False, as_json: bool = False) -> int:
+    """Print a health report and return the exit code; ``ready`` requires a ready daemon."""
+    lines = (*report.reasons, *report.notes)
+    if as_json:
+        print_json(report, indent=None)
+    else:
+        write_line("ready" if report.ready else "alive, not ready")
+        for line in lines:
+            print_text(line)
+    return ExitCode.FAILED if ready and not report.ready else ExitCode.OK
+
+
+def print_status(report: "StatusReport", *, as_json: bool = False) -> int:
+    """Print a status report and return the exit code."""
+    if as_json:
+        print_json(report)
+        return ExitCode.OK
+    state = "ready" if report.ready else "not ready"
+    inbox = ", ".join(f"{number} {name}" for name, number in report.inbox.items()) or "empty"
+    write_line(f"orchestrator {report.version}, {state}")
+    write_line(f"home    {report.home}\nconfig  {report.config_file}")
+    started = format_count(report.starts, "start")
+    write_line(f"journal {report.journal}, {report.journal_bytes / 1e6:.1f} MB, {started}")
+    write_line(f"turns   {format_count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
+    print_records("Nodes", report.nodes, NODES)
+    print_records("Agents", report.agents, AGENTS)
+    print_records("Broker", filter(None, [report.broker]), BROKER)
+    print_records("Processes", report.processes, PROCESSES)
+    print_records("Channels", report.channels, CHANNELS)
+    print_records("MCP servers", report.tool_servers, TOOL_SERVERS)
+    show_problems(report.config_errors)
+    print_records("Recent turns", report.recent_turns, RECENT_TURNS)
+    for hint in report.hints:
+        print_text(hint)
+    return ExitCode.OK
+
+
+PRINTERS: Mapping[str, Callable[..., int]] = {"health": print_health, "status": print_status}
+"""How the answer to each method of the daemon is printed."""

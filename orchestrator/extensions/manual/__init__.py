@@ -1,0 +1,1 @@
+"""`orchestrator help`: the pages of the manual, and a search through them."""
