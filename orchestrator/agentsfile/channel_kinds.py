@@ -14,7 +14,9 @@ from orchestrator.agentsfile.missing_extensions import list_reserved_channels
 from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
 
-COMMON_FIELDS = ("enabled", "access", "allowlist", "groups", "variables")  # of every hosted channel
+COMMON_FIELDS = (  # of every hosted channel
+    *("enabled", "access", "allowlist", "roles", "groups", "variables"),
+)
 ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 
 

@@ -31,7 +31,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Talk": {
         "send": "Send one message to an agent, print the reply and exit.",
-        "pair": "Decide which chats may talk to the bot.",
         "approvals": "Grant or deny tool calls that wait for approval.",
     },
     "Agents": {

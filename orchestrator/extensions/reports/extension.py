@@ -9,6 +9,7 @@ REPORTS = {
         "logs": "Show the daemon's log, or follow it.",
     },
     "Talk": {
+        "pair": "Decide which chats may talk to the bot.",
         "sessions": "List, show or end conversations.",
         "route": "Show which agent answers a chat.",
     },

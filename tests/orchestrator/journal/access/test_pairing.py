@@ -57,10 +57,10 @@ def test_approved_chat_is_in_until_it_is_revoked(db: Database) -> None:
         "approved",
     )
     assert pairing.approve(db, "AAAA", 1) is None
-    assert pairing.list_approved_ids(db) == {("telegram", "7")}
+    assert pairing.load_roles(db) == {("telegram", "7"): "operate"}
     assert pairing.revoke_pairing(db, "telegram", "7", 2)
     assert not pairing.revoke_pairing(db, "telegram", "99", 2)
-    assert pairing.list_approved_ids(db) == frozenset()
+    assert pairing.load_roles(db) == {}
     assert pairing.request_pairing(db, of("7"), "Ann", "CCCC", 3) is None
     assert [(item.chat_id, item.state) for item in pairing.list_pairings(db)] == [
         ("7", "revoked"),
