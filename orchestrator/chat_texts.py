@@ -38,7 +38,7 @@ ASKED_ELSEWHERE = (
     "This needs my operator's approval. I have asked for it, and go on once I have it."
 )
 ASKED_NOBODY = (
-    "This needs an approval that nobody here may give, and no chat of my operator is known. My"
+    "This needs an approval that no one here may give, and no chat of my operator is known. My"
     " operator finds the question on the page, and with: orchestrator approvals list"
 )
 TOOL_CHANGED = (

@@ -101,7 +101,7 @@ def find_asked_chat(
 ) -> Address | None:
     """Return the chat that is asked about a call of a chat: that one, or an operator's.
 
-    None if nobody may decide in either, as far as is known: in a group, those who wrote to the
+    None if no person may decide in either, as far as is known: in a group, those who wrote to the
     agent. Chats of this machine and of clients are asked themselves.
     """
     platforms, paired = agents.channels.list_chat_channels(), pairing.load_roles(db)

@@ -7,7 +7,7 @@ from orchestrator.channel_api import ROLES, ChatRole
 
 
 def covers_role(role: ChatRole | None, needed: ChatRole) -> bool:
-    """Return whether a role includes another one; None is the role of somebody unknown."""
+    """Return whether a role includes another one; None is that of a stranger."""
     return role is not None and ROLES.index(role) >= ROLES.index(needed)
 
 

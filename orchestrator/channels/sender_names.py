@@ -1,4 +1,4 @@
-"""Show senders' names, which strangers choose, so that none passes for somebody else."""
+"""Show senders' names, which strangers choose, so that none passes for another one."""
 
 import re
 import unicodedata

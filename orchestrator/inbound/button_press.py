@@ -6,7 +6,7 @@ from typing import NamedTuple
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, questions
 
-NOT_APPROVER = "Only my operator may decide this, or whoever may approve calls here."
+NOT_APPROVER = "Only my operator may decide this, or a person who may approve calls."
 UNKNOWN = "I do not know the question of this button."
 _DATA = re.compile(r"(?P<way>[yn]):(?P<code>[^:\s]+):(?P<digest>[0-9a-f]+) (?P<message>\d+)")
 

@@ -34,7 +34,6 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.routing import find_answering_agent
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
-from thinker.protocol.messages import UNTRUSTED
 
 MAX_ANSWER = 3_500  # characters; fits into one message on every supported platform
 NEEDED: Mapping[str, ChatRole] = {  # roles that commands need; all others change standing things
@@ -123,7 +122,7 @@ class Commands(LoopBound):
             return ChatCommand(
                 PRESS, message.text, message, self.snapshot(), self.gate.build_rules()
             )
-        own = message.kind == "message" and message.origin not in UNTRUSTED
+        own = message.kind == "message" and message.origin in ("operator", "user")
         found = _COMMAND.fullmatch(message.text) if own else None
         if found is None:
             return None
@@ -144,7 +143,7 @@ def _run_command(db: Database, command: ChatCommand) -> str:
         return f"I don't know /{command.name}. /help lists what I understand."
     needed = NEEDED.get(command.name, "operate")
     if not covers_role(command.role, needed):
-        who = "my operator" if needed == "operate" else "whoever my operator lets approve calls"
+        who = "my operator" if needed == "operate" else "a person who may approve calls"
         return f"Only {who} may use /{command.name}. /help lists what you can."
     return handler(db, command)
 

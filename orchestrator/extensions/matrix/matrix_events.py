@@ -199,7 +199,7 @@ def _build_content_fields(event: MatrixEvent, room: RoomView) -> dict[str, objec
 
 
 def _parse_fallback(event: MatrixEvent, bot: str) -> MatrixEvent:
-    """Return what an older client quotes as the answered message; nobody vouches for its author."""
+    """Return what an older client quotes as the answered message; its author is not certain."""
     found = _QUOTED.match(event.content.body)
     lines = re.sub(r"^> ?", "", found[0] if found else "", flags=re.MULTILINE).strip()
     body = re.sub(r"\A(?:\* )?<[^>\s]*> ?", "", lines)

@@ -15,7 +15,7 @@ from thinker.protocol.messages import QuotedMessage
 REPLACED = "its words replaced those that waited"
 ANSWERED = "an edit of a message that was answered"
 OLDER = "an older wording"
-FOREIGN = "an edit of somebody else's message"
+FOREIGN = "an edit of another person's message"
 DELETED = "deleted in its chat"
 SAME = "channel = ? AND bot_id = ? AND chat_id = ? AND message_id = ?"
 

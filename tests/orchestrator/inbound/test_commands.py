@@ -124,7 +124,7 @@ async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
         for command in ("/pause", "/resume", "/tasks", "/agents", "/handback"):
             assert "Only my operator" in await chat.says(command, STRANGER)
         for command in ("/approve x", "/deny x", "/approve show x", "/approve files/read"):
-            assert "Only whoever my operator lets approve" in await chat.says(command, STRANGER)
+            assert "Only a person who may approve calls" in await chat.says(command, STRANGER)
         assert pauses.list_pauses(chat.db) == []
         lines = (await chat.says("/help", STRANGER)).splitlines()
         assert [line.split()[0] for line in lines] == [

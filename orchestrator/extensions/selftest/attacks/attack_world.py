@@ -45,6 +45,7 @@ READY_WITHIN = 60.0  # seconds
 POLL = 0.02  # seconds between two reads of the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
+GUESTS = range(8000, 8000 + 20)  # private chats whose people may only talk
 HOOK = Path(inside.__file__).read_bytes()
 STARTING = (".local/lib", ".local/share/systemd", ".config/git")  # in the user's own home
 PER_AGENT = 100  # private chats that are bound to each agent, by number
@@ -112,6 +113,7 @@ class AttackWorld:
         self.reached: dict[str, list[str]] = {}  # keyed by the place that tried
         self._chats = {agent: count(base) for agent, base in _BASES.items()}
         self._numbers = count(1)
+        self.guests = iter(GUESTS)
         self._pages: dict[str, object] = {}
 
     @property
@@ -241,6 +243,10 @@ class AttackWorld:
         bindings += [
             {"channel": "telegram", "chatId": str(chat), "agentId": "native"}
             for chat in (OWNER, GROUP, CHANNEL)
+        ]
+        bindings += [
+            {"channel": "telegram", "chatId": str(chat), "agentId": "guarded", "role": "talk"}
+            for chat in GUESTS
         ]
         bindings.append({"channel": "telegram", "chatId": "*", "agentId": "public"})
         bindings.append({"channel": "api", "chatId": "*", "agentId": "public"})
