@@ -31,11 +31,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Talk": {
         "send": "Send one message to an agent, print the reply and exit.",
-        "approvals": "Grant or deny tool calls that wait for approval.",
     },
-    "Agents": {
-        "agents": "List, pause or resume agents.",
-    },
+    "Agents": {},
     "Messages": {},
     "Data": {},
     "More": {

@@ -1,4 +1,4 @@
-"""The extension for reports: commands that print data of the journal."""
+"""The extension for reports: commands that print data of the journal, and decide about it."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,13 @@ REPORTS = {
         "logs": "Show the daemon's log, or follow it.",
     },
     "Talk": {
+        "approvals": "Grant or deny tool calls that wait for approval.",
         "pair": "Decide which chats may talk to the bot.",
         "sessions": "List, show or end conversations.",
         "route": "Show which agent answers a chat.",
     },
     "Agents": {
+        "agents": "List, pause or resume agents.",
         "tasks": "List, run, enable or disable scheduled tasks.",
         "skills": "List the skills that agents see, and their problems.",
         "memory": "Show what agents remember, and forget a fact.",
@@ -28,7 +30,7 @@ REPORTS = {
 
 
 class ReportsExtension(Extension):
-    """Prints what happened, was remembered and was spent, as tables and JSON."""
+    """Prints what happened, waits, was remembered and was spent, as tables and JSON."""
 
     name = "reports"
 
