@@ -117,10 +117,15 @@ def find_asked_chat(
         roles.append(find_written_role(agents, here, {origin.chat_id}))
     if any(covers_role(role, "approve") for role in roles):
         return origin
+    agent = agents.find_agent(agent_id)
+    controls = None if agent is None else agent.cost_controls
+    alerted = controls and (controls.notify_channel or "", controls.notify_chat_id or "")
     named = [*paired, *((item.channel, item.chat_id) for item in agents.bindings)]
     for name, settings in platforms.items():
         named += [(name, person) for person in (*settings.allowlist, *settings.roles)]
-    for channel, person in sorted(dict.fromkeys(named), key=lambda one: one[0] != here):
+    for channel, person in sorted(
+        dict.fromkeys(named), key=lambda one: (one != alerted, one[0] != here)
+    ):
         if find_role(agents, channel, {person}, paired) == "operate":
             found = inbox.find_private_address(db, channel, person)
             if found is not None:

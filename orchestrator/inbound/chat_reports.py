@@ -7,7 +7,7 @@ from typing import NamedTuple
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import inbox, pauses, usage
+from orchestrator.journal.turns import inbox, pauses, turns, usage
 from orchestrator.schedules.describe import format_local_time
 from orchestrator.spending import budgets
 from orchestrator.spending.spending_rules import SpendingRules
@@ -51,7 +51,8 @@ def describe_chat(db: Database, snapshot: DaemonSnapshot, key: str, here: str | 
     """Return what the people of a chat may know: their agent, and whether it is at work."""
     state = _list_agent_states(db, snapshot).get(here or "", "unknown")
     agent = f"{here}: {state}" if here else "No agent answers this chat."
-    work = "An answer is under way or waits." if inbox.has_work(db, key) else "Nothing waits here."
+    busy = inbox.has_work(db, key) or turns.has_open_turn(db, key)
+    work = "An answer is under way or waits." if busy else "Nothing waits here."
     return f"{agent}\n{work}"
 
 

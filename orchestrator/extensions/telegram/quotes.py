@@ -84,7 +84,7 @@ def parse_quote(
     if not text.strip():
         return None, ()
     writer = "" if found.writer is None else str(found.writer.id)
-    by = {bot: "agent", sender: "sender"}.get(writer, "other")
+    by = {sender: "sender", bot: "agent"}.get(writer, "other")
     quote = QuotedMessage.model_validate({"by": by, "author": found.name, "text": text})
     return quote, tuple(item for item in files if not item.voice)
 

@@ -87,9 +87,8 @@ def squeezed(text: str) -> str:
             '<a href="https://bank.com/login"><b>www.bank.com</b></a>',
         ),
         (
-            "[https://git.e.com/us/it](https://git.e.com/eve/it)",
-            'https://git.e.com/us/it (<a href="https://git.e.com/eve/it">https://git.e.com/eve/it'
-            "</a>)",
+            "[https://g.e.com/us](https://g.e.com/eve)",
+            'https://g.e.com/us (<a href="https://g.e.com/eve">https://g.e.com/eve</a>)',
         ),
         (
             "[git.e.com/us…](https://git.e.com/us/it)",
