@@ -7,13 +7,18 @@ so that a chat system is one package.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from orchestrator.errors import OrchestratorError
-from thinker.protocol.messages import Origin, WhileBusy
+from thinker.protocol.messages import Origin, QuotedMessage, WhileBusy
 
+# What a person may do in chats, least first: talk, decide about calls of the own chat, everything.
+ChatRole: TypeAlias = Literal["talk", "approve", "operate"]
+ROLES: tuple[ChatRole, ...] = ("talk", "approve", "operate")
 MAX_HOLD = 3600.0  # seconds after which a platform that asked to wait longer is tried again
-PRESS = "press"  # the `InboundMessage.kind` of a button that was pressed
+# Kinds of an `InboundMessage` besides a plain message: a new wording of one, its removal by its
+# sender, and a button that was pressed.
+EDIT, REMOVAL, PRESS = "edit", "removal", "press"
 NOT_ADDRESSED = "not addressed"  # why admission refuses what people say to each other
 MAX_FILE = 20 * 1024 * 1024  # bytes of a file that is received or sent; what a bot may download
 UPLOAD_RATE = 100_000  # bytes a second; a slower upload is given up
@@ -46,7 +51,8 @@ class InboundMessage:
     messages, ``from_bot`` whether another bot wrote it. ``personal`` says whether ``sender_id`` is
     a person, and not a group or channel in whose name its administrators write. ``target`` chooses
     an agent without the bindings (the console does). Messages with the same ``album`` were sent as
-    one. ``origin`` is who wrote the text. The text of a `PRESS` is the button's data and the number
+    one. ``origin`` is who wrote the text: a forwarded one is of others, and never a command.
+    ``quote`` is what the message answers. The text of a `PRESS` is the button's data and the number
     of its message. ``operator`` says whether the sender is one; None leaves that to admission.
     ``while_busy`` says what it does to an answer that is being written, None leaves that to the
     agent.
@@ -76,6 +82,7 @@ class InboundMessage:
     origin: Origin = "user"
     operator: bool | None = None
     while_busy: WhileBusy | None = None
+    quote: QuotedMessage | None = None
 
 
 class ReplyPart(NamedTuple):

@@ -34,6 +34,13 @@ APPROVAL_ANSWERS = (
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
+ASKED_ELSEWHERE = (
+    "This needs my operator's approval. I have asked for it, and go on once I have it."
+)
+ASKED_NOBODY = (
+    "This needs an approval that no one here may give, and no chat of my operator is known. My"
+    " operator finds the question on the page, and with: orchestrator approvals list"
+)
 TOOL_CHANGED = (
     "⚠️ The MCP server of the tool {tool} changed its description. No agent may use the tool until"
     " you have checked and approved it:\n"

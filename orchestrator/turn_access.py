@@ -7,10 +7,12 @@ Where: is the memory scope of a turn decided, and the chats that it may write to
 """
 
 from orchestrator.agentsfile import AgentsFile, ChatChannel
+from orchestrator.agentsfile.chat_roles import covers_role, find_role, find_written_role
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.journal.turns import inbox
+from orchestrator.journal.turns.outbox import Address
 
 OPERATED = frozenset({"console"})  # channels on which only the operator writes
 OPERATED_CHATS = "mcp", "operator/"  # a channel, and how its chats of the operator begin
@@ -59,9 +61,9 @@ def is_operator_scope(agents: AgentsFile, db: Database, scope: str) -> bool:
 def _is_operator_chat(
     agents: AgentsFile, db: Database, settings: ChatChannel, channel: str, chat: str
 ) -> bool:
-    """Return whether a chat is private, and of a person whom agents.json or a pairing names."""
+    """Return whether a chat is private, and of a person who may operate."""
     bound, pairing_counts = _is_bound(agents, channel, chat), settings.access == "pairing"
-    if not (bound or pairing_counts or settings.allowlist):
+    if not (bound or pairing_counts or settings.allowlist or settings.roles):
         return False
     names, private = {chat}, settings.is_person(chat)
     if private is None:
@@ -72,9 +74,8 @@ def _is_operator_chat(
         )
     if not private:
         return False
-    if bound or not names.isdisjoint(settings.allowlist):
-        return True
-    return pairing_counts and pairing.is_approved(db, channel, chat)
+    paired = pairing.load_roles(db, channel, chat) if pairing_counts else {}
+    return find_role(agents, channel, names, paired) == "operate"
 
 
 def can_write_to_chat(
@@ -103,3 +104,40 @@ def _is_notify_chat(agents: AgentsFile, channel: str, chat: str) -> bool:
         for agent in agents.agents
         if (controls := agent.cost_controls) is not None
     )
+
+
+def find_asked_chat(
+    agents: AgentsFile, agent_id: str, db: Database, origin: Address
+) -> Address | None:
+    """Return the chat that is asked about a call of a chat: that one, or an operator's.
+
+    None if no person may decide in either, as far as is known: in a group, those who wrote to the
+    agent. Chats of this machine and of clients are asked themselves.
+    """
+    platforms, paired = agents.channels.list_chat_channels(), pairing.load_roles(db)
+    here = origin.channel
+    if here not in platforms:
+        return origin
+    writers = inbox.list_senders(db, agent_id, here, origin.chat_id)
+    if origin.private:
+        roles = [find_role(agents, here, {origin.chat_id, *writers}, paired)]
+    else:
+        people = [{writer} for writer in writers if writer != origin.chat_id]
+        roles = [find_role(agents, here, person, paired) for person in people]
+        roles.append(find_written_role(agents, here, {origin.chat_id}))
+    if any(covers_role(role, "approve") for role in roles):
+        return origin
+    agent = agents.find_agent(agent_id)
+    controls = None if agent is None else agent.cost_controls
+    alerted = controls and (controls.notify_channel or "", controls.notify_chat_id or "")
+    named = [*paired, *((item.channel, item.chat_id) for item in agents.bindings)]
+    for name, settings in platforms.items():
+        named += [(name, person) for person in (*settings.allowlist, *settings.roles)]
+    for channel, person in sorted(
+        dict.fromkeys(named), key=lambda one: (one != alerted, one[0] != here)
+    ):
+        if find_role(agents, channel, {person}, paired) == "operate":
+            found = inbox.find_private_address(db, channel, person)
+            if found is not None:
+                return found
+    return None

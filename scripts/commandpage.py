@@ -8,7 +8,7 @@ from commandwords import COMMANDS
 from markdowntable import table
 
 from orchestrator.cli.commands import GROUPS, import_app
-from orchestrator.inbound.commands import FOR_ALL, HELP
+from orchestrator.inbound.commands import HELP, NEEDED
 
 
 def commands() -> Iterator[str]:
@@ -16,10 +16,9 @@ def commands() -> Iterator[str]:
     yield "# Commands"
     yield ""
     yield (
-        "Every command of `orchestrator` with its arguments and options, as `orchestrator COMMAND"
-        " --help` shows them; at the end those of a chat. [Exit codes](exit-codes.md) have a page."
-        " Commands that use a home take `--home` `PATH`, too: ORCHESTRATOR_HOME or"
-        " ~/.orchestrator by default."
+        "Every command of `orchestrator`, as `orchestrator COMMAND --help` shows it; those of a"
+        " chat are at the end. See also [exit-codes](exit-codes.md). Commands that use a home take"
+        " `--home` `PATH` (default: ORCHESTRATOR_HOME or ~/.orchestrator)."
     )
     yield ""
     for title in GROUPS:
@@ -34,13 +33,18 @@ def commands() -> Iterator[str]:
     yield "## Chat commands"
     yield ""
     yield (
-        "What operators write in a chat. The daemon answers at once, without a model, also while"
-        f" the agent is busy. Everyone may use {', '.join(f'`/{name}`' for name in FOR_ALL)}."
+        "The daemon answers at once, without a model, also while the agent is busy. The"
+        " [role](channels.md) `talk` may use"
+        f" {_list_names('talk')}; `approve` also {_list_names('approve')}; `operate` all."
     )
     yield ""
     yield from table(
         ("command", "what it does"), [(f"`/{name}`", text) for name, text in HELP.items()]
     )
+
+
+def _list_names(role: str) -> str:
+    return ", ".join(f"`/{name}`" for name in HELP if NEEDED.get(name) == role)
 
 
 def describe_command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's click
@@ -71,7 +75,7 @@ def usage(path: str, command: Any) -> str:  # noqa: ANN401 - typer's click
         if not option.opts[0].startswith("-"):
             name = argument(option) + ("…" if option.nargs == -1 else "")
             words.append(name if option.required else f"[{name}]")
-    return " ".join([*words, "[OPTIONS]"])
+    return " ".join(words)
 
 
 def argument(option: Any) -> str:  # noqa: ANN401 - typer's click

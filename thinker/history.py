@@ -115,7 +115,7 @@ def repair_history(messages: Sequence[Message]) -> tuple[Message, ...]:
                 exchange, call = places.pop(0)
                 exchange.results[call.id] = _align_result(call, message)
         elif isinstance(message, UserMessage):
-            if message.content.strip() or message.images or message.documents:
+            if message.content.strip() or message.images or message.documents or message.quote:
                 exchanges.append(_Exchange(message))
         elif message.content.strip() or message.tool_calls:
             calls = tuple(_assign_unique_id(call, taken) for call in message.tool_calls)

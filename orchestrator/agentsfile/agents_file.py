@@ -27,6 +27,7 @@ from orchestrator.agentsfile.field_types import (
 from orchestrator.agentsfile.provider_names import ProviderName
 from orchestrator.agentsfile.provider_settings import ProviderSettings, merge_providers
 from orchestrator.agentsfile.server_sandbox import ServerSandbox
+from orchestrator.channel_api import ChatRole
 from thinker.protocol.providers import Provider
 
 MAX_CALL = 900  # seconds; the longest a tool call may take
@@ -47,13 +48,17 @@ class Binding(ConfigModel):
     """The agent that answers."""
     account: AccountName | None = None
     """Account in `accounts` of the channel; without one, the channel's default account."""
+    role: ChatRole | None = None
+    """What the chat's people may do: "talk", "approve" calls, or "operate" (a person's default)."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Values of variables of prompt definitions, in this chat."""
 
     @model_validator(mode="after")
-    def _require_chat_for_thread(self) -> "Binding":
+    def _require_one_chat(self) -> "Binding":
         if self.thread_id is not None and self.chat_id == "*":
             raise ValueError('has a threadId without a chat; set "chatId" to the id of its chat')
+        if self.role is not None and self.chat_id == "*":
+            raise ValueError('has a role for every chat; set "chatId" to the id of one')
         return self
 
     @property

@@ -18,7 +18,9 @@ from orchestrator.agentsfile.missing_extensions import list_reserved_channels
 from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
 
-COMMON_FIELDS = ("enabled", "access", "allowlist", "groups", "variables", "accounts")  # of each one
+COMMON_FIELDS = (  # of every hosted channel
+    *("enabled", "access", "allowlist", "roles", "groups", "variables", "accounts"),
+)
 ACCOUNT_SIGN = "@"
 ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 

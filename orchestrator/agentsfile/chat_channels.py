@@ -8,6 +8,7 @@ from orchestrator.agentsfile.channel_kinds import ChannelKind
 from orchestrator.agentsfile.channel_settings import ChannelSettings
 from orchestrator.agentsfile.field_types import ConfigModel, OptionText, PlatformId
 from orchestrator.agentsfile.text_patterns import TextPattern
+from orchestrator.channel_api import ChatRole
 
 Access: TypeAlias = Literal["pairing", "allowlist", "open"]
 AccountFields: TypeAlias = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
@@ -55,6 +56,8 @@ class ChatChannel(ChannelSettings):
     """Unknown chats: "pairing" gives a code to approve, "allowlist" refuses, "open" admits."""
     allowlist: tuple[PlatformId, ...] = ()
     """The platform's ids of the users and chats that are admitted."""
+    roles: dict[PlatformId, ChatRole] = Field(default_factory=dict)
+    """What a user, or everyone in a group, may do, keyed by id: "talk", "approve" or "operate"."""
     groups: GroupRules = GroupRules()
     """What the bot answers in groups; in a private chat it answers every message."""
     accounts: dict[str, AccountFields] = Field(default_factory=dict)

@@ -17,6 +17,7 @@ from orchestrator.agentsfile.channel_kinds import (
 )
 from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.draft import Draft
+from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.problems import suggest_place
 from orchestrator.extras import explain_missing
 
@@ -79,10 +80,12 @@ def _check_options(draft: Draft, name: str, kind: ChannelKind, section: HostedSe
 
 
 def _check_ids(draft: Draft, name: str, kind: ChannelKind, section: HostedSettings) -> None:
-    for number, person in enumerate(section.allowlist):
+    places: dict[JsonPath, str] = {("roles", person): person for person in section.roles}
+    places |= {("allowlist", number): person for number, person in enumerate(section.allowlist)}
+    for place, person in places.items():
         if not re.fullmatch(kind.id_pattern, person):
             draft.add_error(
-                ("channels", name, "allowlist", number),
+                ("channels", name, *place),
                 f"channel '{name}': \"{person}\" is not an id of {kind.title}; it looks like"
                 f' "{kind.id_example}"',
             )

@@ -48,12 +48,16 @@ def _use_first_ids_of(
             draft.bindings[number] = binding.model_copy(update={"chat_id": chat_id})
     for number, person in enumerate(channel.allowlist):
         warn_about_first_id(("channels", name, "allowlist", number), person)
+    for chat_id in channel.roles:
+        warn_about_first_id(("channels", name, "roles", chat_id), chat_id)
     for chat_id in channel.groups.chats:
         warn_about_first_id(("channels", name, "groups", "chats", chat_id), chat_id)
     allowed = tuple(first.get(person, person) for person in channel.allowlist)
+    roles = {first.get(person, person): role for person, role in channel.roles.items()}
     chats = {first.get(chat_id, chat_id): rules for chat_id, rules in channel.groups.chats.items()}
     groups = channel.groups.model_copy(update={"chats": chats})
-    draft.replace_channel(name, channel.model_copy(update={"allowlist": allowed, "groups": groups}))
+    changed = {"allowlist": allowed, "roles": roles, "groups": groups}
+    draft.replace_channel(name, channel.model_copy(update=changed))
     for number, agent in draft.agents.items():
         controls = agent.cost_controls
         if controls is not None and controls.notify_channel == name:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StringConstraints
 
 from orchestrator.channel_api import SendOutcome
-from thinker.protocol.messages import FileContent, Frozen
+from thinker.protocol.messages import FileContent, Frozen, QuotedMessage
 
 SEND = "message/send"  # OutgoingMessage → CallReport
 EDIT = "message/edit"  # OutgoingMessage → CallReport
@@ -42,7 +42,12 @@ class ReceivedFile(Frozen):
 
 
 class ReceivedMessage(Frozen):
-    """A message as its chat system has it; see `orchestrator.channel_api.InboundMessage`."""
+    """A message as its chat system has it; see `orchestrator.channel_api.InboundMessage`.
+
+    An adapter may leave out what its chat system does not have. ``origin`` is ``other_user`` for
+    what the sender passes on; such text is never a command. A ``removal`` says that the message
+    was deleted; only its chat and its id count then.
+    """
 
     chat_id: ForeignId
     message_id: ForeignId
@@ -55,6 +60,10 @@ class ReceivedMessage(Frozen):
     mentioned: bool = False
     replied_to_bot: bool = False
     from_bot: bool = False
+    personal: bool = True
+    origin: Literal["user", "other_user"] = "user"
+    quote: QuotedMessage | None = None
+    kind: Literal["message", "removal"] = "message"
     skip: str | None = None
     notice: str | None = None
     attachments: tuple[ReceivedFile, ...] = ()

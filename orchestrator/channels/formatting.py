@@ -36,6 +36,7 @@ _FENCED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _TAG = re.compile(r"<[^>]*>")
+_SCHEME = re.compile(r"\A(?:[a-z]+://|mailto:)", re.IGNORECASE)
 _LINK_TAG = re.compile(r"</?a\b[^>]*>")
 _QUOTE_TAG = re.compile(r"</?blockquote>")
 _HOST = re.compile(r"(?<![\w-])(?:(?:[\w-]{1,63}\.){1,9}[^\W\d_][\w-]{1,62}|(?:\d{1,3}\.){3}\d+)")
@@ -300,14 +301,18 @@ def _render_link(address: str, label: str) -> str:
 
 
 def _is_deceptive_label(label: str, address: str) -> bool:
-    """Return whether a label names a host other than the link's."""
+    """Return whether a label names a host other than the link's, or another place on that host."""
     scheme, _, rest = address.lower().partition(":")
     authority = re.split(r"[/?#\\]", rest.lstrip("/"), maxsplit=1)[0]
     if "@" in authority and scheme != "mailto":
         return True  # `https://bank.com@evil.com`
     host = authority.rpartition("@")[2].partition(":")[0].removeprefix("www.")
     shown = unicodedata.normalize("NFKC", label).lower().replace("\u3002", ".")
-    return any(name.removeprefix("www.") != host for name in _HOST.findall(shown))
+    if any(name.removeprefix("www.") != host for name in _HOST.findall(shown)):
+        return True
+    said, there = (_SCHEME.sub("", text.strip()).removeprefix("www.") for text in (shown, address))
+    named = _HOST.match(said) is not None and " " not in said
+    return named and not there.lower().startswith(said.rstrip("/\u2026."))
 
 
 _BLOCKS: dict[str, Callable[[SyntaxTreeNode], str]] = {

@@ -24,6 +24,8 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.agents_file import SandboxMode
 from orchestrator.agentsfile.channel_kinds import ChannelKind, name_secret
 from orchestrator.channel_api import (
+    EDIT,
+    REMOVAL,
     Attachment,
     ChannelStatus,
     InboundMessage,
@@ -35,6 +37,7 @@ from orchestrator.channel_api import (
 )
 from orchestrator.channelhost import channel_wire as wire
 from orchestrator.channels.pacing import Rate, RateLimiter
+from orchestrator.channels.sender_names import format_sender_name
 from orchestrator.errors import JournalError
 from orchestrator.extras import explain_missing
 from orchestrator.failpoints import failpoint
@@ -231,14 +234,18 @@ class HostedChannel:
     def _build_inbound_message(self, message: wire.ReceivedMessage) -> InboundMessage:
         fields = dict(message)
         files, text = fields.pop("attachments"), fields["text"]
+        fields["sender_name"] = format_sender_name(message.sender_name, message.sender_id)
+        if message.edit_date and message.kind == "message":
+            fields["kind"] = EDIT
         found = InboundMessage(
             channel=self.name,
             bot_id=self.bot_id,
-            kind="edit" if message.edit_date else "message",
             attachments=tuple(Attachment(**dict(file)) for file in files),
             **fields,
         )
-        if found.skip is None and not (text.strip() or found.attachments):
+        if found.kind == REMOVAL:
+            return found
+        if found.skip is None and not (text.strip() or found.attachments or found.quote):
             return replace(found, skip="no text")
         if len(text) > wire.MAX_TEXT:
             cut = text[: wire.MAX_TEXT]

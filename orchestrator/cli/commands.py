@@ -34,7 +34,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Talk": {
         "send": "Send one message to an agent, print the reply and exit.",
-        "pair": "Decide which chats may talk to the bot.",
     },
     "Agents": {},
     "Messages": {},

@@ -11,7 +11,7 @@ import structlog
 from pydantic import JsonValue
 
 from orchestrator.agentsfile.problems import suggest_name
-from orchestrator.channel_api import Intake
+from orchestrator.channel_api import ChatRole, Intake
 from orchestrator.control import listings, protocol
 from orchestrator.control.chat_watch import ChatWatcher
 from orchestrator.control.descendants import is_from_descendant, read_peer_pid
@@ -125,6 +125,7 @@ class ControlServer:
             protocol.PAIR_LIST: lambda _: self.daemon.store.transact(listings.list_pairings),
             protocol.PAIR_APPROVE: self._approve_pairing,
             protocol.PAIR_REVOKE: self._revoke_pairing,
+            protocol.PAIR_ROLE: self._change_role,
             protocol.APPROVAL_LIST: lambda _: self.daemon.store.transact(
                 listings.list_approvals, self.daemon.clock()
             ),
@@ -155,11 +156,12 @@ class ControlServer:
         request = protocol.ChatWait.model_validate(params)
         return await self.chats.console.wait_for_outcome(request.message, request.seconds)
 
-    async def _approve_pairing(self, params: JsonValue) -> protocol.PairedChat:
-        return await self.approve_chat(protocol.PairCode.model_validate(params).code)
+    async def _approve_pairing(self, params: JsonValue) -> protocol.AdmittedChat:
+        asked = protocol.PairCode.model_validate(params)
+        return await self.approve_chat(asked.code, asked.role)
 
-    async def approve_chat(self, code: str) -> protocol.PairedChat:
-        """Approve the chat that has this code.
+    async def approve_chat(self, code: str, role: ChatRole | None = None) -> protocol.AdmittedChat:
+        """Approve the chat that has this code, in a role or that of `pairing.approve`.
 
         Raises:
             RpcError: pairing is off, or no chat has the code.
@@ -170,21 +172,30 @@ class ControlServer:
         settings = self.daemon.configuration.file.channels.list_chat_channels().get(channel or "")
         if settings is not None and settings.access != "pairing":
             raise RpcError(FAILED, NO_PAIRING.format(channel=channel, access=settings.access))
-        found = await store.transact(pairing.approve, code, now)
+        found = await store.transact(pairing.approve, code, now, role)
         if found is None:
             raise _make_unknown_error(f"no chat has the code {code!r}; see: orchestrator pair list")
         self.wake()
-        return protocol.PairedChat(channel=found.channel, chat_id=found.chat_id)
+        return protocol.AdmittedChat(
+            channel=found.channel, chat_id=found.chat_id, role=found.role or "operate"
+        )
 
     async def _revoke_pairing(self, params: JsonValue) -> protocol.Ack:
         chat = protocol.PairedChat.model_validate(params)
+        now = self.daemon.clock()
         if not await self.daemon.store.transact(
-            pairing.revoke_pairing, chat.channel, chat.chat_id, self.daemon.clock()
+            pairing.revoke_pairing, chat.channel, chat.chat_id, now
         ):
-            name = ChatName(chat.channel, chat.chat_id)
-            raise _make_unknown_error(
-                f"the chat {name} was never paired; see: orchestrator pair list"
-            )
+            raise _make_unpaired_error(chat, "was never paired")
+        return protocol.Ack()
+
+    async def _change_role(self, params: JsonValue) -> protocol.Ack:
+        chat = protocol.AdmittedChat.model_validate(params)
+        now = self.daemon.clock()
+        if not await self.daemon.store.transact(
+            pairing.change_role, chat.channel, chat.chat_id, chat.role, now
+        ):
+            raise _make_unpaired_error(chat, "is not paired")
         return protocol.Ack()
 
     async def _decide_approval(self, params: JsonValue) -> protocol.Ack:
@@ -251,6 +262,11 @@ class ControlServer:
             known = {*slots, *(agent.agent_id for agent in file.agents)}
             hint = suggest_name(agent_id, known, "see: orchestrator agents list")
             raise _make_unknown_error(f"unknown agent {agent_id!r}{hint}")
+
+
+def _make_unpaired_error(chat: protocol.PairedChat, problem: str) -> RpcError:
+    name = ChatName(chat.channel, chat.chat_id)
+    return _make_unknown_error(f"the chat {name} {problem}; see: orchestrator pair list")
 
 
 def _make_unknown_error(problem: str) -> RpcError:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from pydantic import Field, JsonValue
 
+from orchestrator.channel_api import ChatRole
 from orchestrator.config_problem import Problem
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.findings import Finding
@@ -23,8 +24,9 @@ CHAT_WAIT = "chat/wait"  # ChatWait → ChatOutcome
 CHAT_WATCH = "chat/watch"  # ChatWatch → ChatScene, and then CHAT_EVENT until the connection closes
 CHAT_EVENT = "chat/event"  # notification ChatEvent
 PAIR_LIST = "pair/list"  # → PairingList
-PAIR_APPROVE = "pair/approve"  # PairCode → PairedChat
+PAIR_APPROVE = "pair/approve"  # PairCode → AdmittedChat
 PAIR_REVOKE = "pair/revoke"  # PairedChat → Ack
+PAIR_ROLE = "pair/role"  # AdmittedChat → Ack
 APPROVAL_LIST = "approvals/list"  # → ApprovalList
 APPROVAL_DECIDE = "approvals/decide"  # ApprovalDecision → Ack
 TOOL_LIST = "tools/list"  # → PinList
@@ -309,6 +311,7 @@ class PairingReport(CamelModel):
     code: str | None
     state: str
     created_at: float
+    role: ChatRole | None = None
 
 
 class PairingList(CamelModel):
@@ -318,9 +321,10 @@ class PairingList(CamelModel):
 
 
 class PairCode(CamelModel):
-    """The code that a chat received, or the id of a chat that was revoked."""
+    """The code that a chat received, and what the chat may do from now on, if that was said."""
 
     code: str
+    role: ChatRole | None = None
 
 
 class PairedChat(CamelModel):
@@ -328,6 +332,12 @@ class PairedChat(CamelModel):
 
     channel: str
     chat_id: str
+
+
+class AdmittedChat(PairedChat):
+    """A chat that was let in, and what it may do."""
+
+    role: ChatRole
 
 
 class ApprovalReport(CamelModel):

@@ -5,13 +5,14 @@ Routing chooses the agent that answers a chat; admission decides whether the cha
 Where: may a chat write, and is a group's message for the bot?
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from orchestrator.agentsfile import AgentsFile, ChatChannel, GroupRules
+from orchestrator.agentsfile.chat_roles import find_role, find_written_role
 from orchestrator.agentsfile.text_patterns import matches_pattern
-from orchestrator.channel_api import NOT_ADDRESSED, PRESS, InboundMessage
+from orchestrator.channel_api import NOT_ADDRESSED, PRESS, ChatRole, InboundMessage
 
 LOCAL = frozenset({"api", "console", "http", "mcp", "web"})  # with a token or a login
 FORWARDING = frozenset({"http"})  # channels whose clients forward messages of other people
@@ -32,26 +33,31 @@ class AdmissionDecision(StrEnum):
 class Admission(NamedTuple):
     """A verdict. ``reason`` goes to the audit log; it is empty for an admitted message.
 
-    ``operator`` says whether the sender may use all chat commands.
+    ``role`` is what the sender may do; None for one whose messages are never commands.
     """
 
     verdict: AdmissionDecision
     reason: str = ""
-    operator: bool = False
+    role: ChatRole | None = None
+
+    @property
+    def operator(self) -> bool:
+        """Whether the sender may use all chat commands."""
+        return self.role == "operate"
 
 
 def judge_message(
-    agents: AgentsFile, message: InboundMessage, paired: Collection[tuple[str, str]]
+    agents: AgentsFile, message: InboundMessage, paired: Mapping[tuple[str, str], ChatRole]
 ) -> Admission:
-    """Decide on a message of any channel; ``paired`` has pairs of a channel and an id."""
+    """Decide on a message of any channel; ``paired`` has roles, keyed by channel and id."""
     if message.channel in LOCAL:
         known = message.channel not in FORWARDING
         operator = known if message.operator is None else message.operator
-        return Admission(AdmissionDecision.ADMIT, operator=operator)
+        return Admission(AdmissionDecision.ADMIT, role="operate" if operator else "talk")
     settings = agents.channels.list_chat_channels().get(message.channel)
     if settings is None:
         return _build_refusal("agents.json has no such channel")
-    return decide_admission(
+    found = decide_admission(
         message,
         settings,
         bound_chats={
@@ -59,6 +65,9 @@ def judge_message(
         },
         paired={chat for channel, chat in paired if channel == message.channel},
     )
+    if found.verdict is not AdmissionDecision.ADMIT:
+        return found
+    return found._replace(role=_find_sender_role(agents, message, paired))
 
 
 def decide_admission(
@@ -73,25 +82,22 @@ def decide_admission(
     A chat that a binding names by its id is admitted, as is a sender or chat on the allow-list.
     Pairings count only while ``access`` is ``pairing``, so that switching to ``allowlist`` revokes
     them. In a group either the chat or the sender must be known, and the message must be for the
-    bot; see `find_group_rule`. Operators are the people (not the groups or channels) that a
-    binding, the allow-list or a pairing names, by their own id or that of their private chat. A
-    message without a known sender has no chat, and ``skip`` says why.
+    bot; see `find_group_rule`. A message without a known sender has no chat, and ``skip`` says why.
     """
     if not message.chat_id:
         return _build_refusal(message.skip or "the update names no chat")
     if message.from_bot:
         return _build_refusal(FROM_BOT)
     trusted = {*settings.allowlist, *(paired if settings.access == "pairing" else ())}
-    known = message.chat_id in trusted or _is_operator(message, trusted)
+    own = _list_own_ids(message) if message.personal else ()
+    known = message.chat_id in trusted or not trusted.isdisjoint(own)
     if not (known or message.chat_id in bound_chats or settings.access == "open"):
         if settings.access == "pairing":
             return Admission(AdmissionDecision.PAIR, "not paired yet")
         return _build_refusal("neither chat nor sender is on the allow-list")
     if find_group_rule(message, settings.groups) is None:
         return _build_refusal(NOT_ADDRESSED)
-    return Admission(
-        AdmissionDecision.ADMIT, operator=_is_operator(message, trusted | {*bound_chats})
-    )
+    return Admission(AdmissionDecision.ADMIT)
 
 
 def is_passed_over(agents: AgentsFile, message: InboundMessage) -> bool:
@@ -129,14 +135,28 @@ def _build_refusal(reason: str) -> Admission:
     return Admission(AdmissionDecision.REFUSE, reason)
 
 
-def _is_operator(message: InboundMessage, trusted: set[str]) -> bool:
-    """Return whether the sender is an operator.
+def _find_sender_role(
+    agents: AgentsFile, message: InboundMessage, paired: Mapping[tuple[str, str], ChatRole]
+) -> ChatRole | None:
+    """Return the role of an admitted sender: the own one, or that of everyone in the group.
 
     A message in the name of a group or channel may come from any of its administrators, and a
-    group repeats the posts of its channel, so these do not count.
+    group repeats the posts of its channel: such a sender may talk at most, and commands count only
+    if agents.json names the group or channel.
     """
-    own = {message.sender_id, message.chat_id if message.private else ""} - {""}
-    return message.personal and not own.isdisjoint(trusted)
+    channel = message.channel
+    if not message.personal:
+        named = find_role(agents, channel, {message.sender_id}, {})
+        return None if named is None else "talk"
+    own = find_role(agents, channel, _list_own_ids(message), paired)
+    if own is None and not message.private:
+        own = find_written_role(agents, channel, {message.chat_id})
+    return own or "talk"
+
+
+def _list_own_ids(message: InboundMessage) -> set[str]:
+    """Return the ids of a person: the own one, and that of the private chat."""
+    return {message.sender_id, message.chat_id if message.private else ""} - {""}
 
 
 def make_pairing_code(random: bytes) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, questions
 
-NOT_OPERATOR = "Only my operator may decide this."
+NOT_APPROVER = "Only my operator may decide this, or a person who may approve calls."
 UNKNOWN = "I do not know the question of this button."
 _DATA = re.compile(r"(?P<way>[yn]):(?P<code>[^:\s]+):(?P<digest>[0-9a-f]+) (?P<message>\d+)")
 
@@ -17,15 +17,15 @@ class ButtonPress(NamedTuple):
     text: str
     chat_key: str
     by: str
-    operator: bool
+    may_decide: bool
 
     def answer_press(self, db: Database, now: int) -> str:
         """Decide inside T1; return the text for the person who pressed.
 
         A question that was decided before keeps its outcome, and the pressed message shows it.
         """
-        if not self.operator:
-            return NOT_OPERATOR
+        if not self.may_decide:
+            return NOT_APPROVER
         found = _DATA.fullmatch(self.text)
         approval = approvals.find_approval(db, found["code"]) if found else None
         if found is None or approval is None:

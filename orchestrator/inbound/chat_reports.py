@@ -7,7 +7,7 @@ from typing import NamedTuple
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import pauses, usage
+from orchestrator.journal.turns import inbox, pauses, turns, usage
 from orchestrator.schedules.describe import format_local_time
 from orchestrator.spending import budgets
 from orchestrator.spending.spending_rules import SpendingRules
@@ -47,6 +47,15 @@ def _list_agent_states(db: Database, snapshot: DaemonSnapshot) -> dict[str, str]
     return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
 
 
+def describe_chat(db: Database, snapshot: DaemonSnapshot, key: str, here: str | None) -> str:
+    """Return what the people of a chat may know: their agent, and whether it is at work."""
+    state = _list_agent_states(db, snapshot).get(here or "", "unknown")
+    agent = f"{here}: {state}" if here else "No agent answers this chat."
+    busy = inbox.has_work(db, key) or turns.has_open_turn(db, key)
+    work = "An answer is under way or waits." if busy else "Nothing waits here."
+    return f"{agent}\n{work}"
+
+
 def describe_agents(db: Database, snapshot: DaemonSnapshot, here: str | None) -> str:
     """Return a line for each agent; ``here`` is the one that answers in the chat."""
     return "\n".join(
@@ -83,6 +92,17 @@ def describe_usage(db: Database, rules: SpendingRules) -> str:
     if unknown:
         lines.append(budgets.describe_missing_prices(tuple(unknown)))
     return "\n".join(lines)
+
+
+def describe_chat_usage(db: Database, rules: SpendingRules, key: str) -> str:
+    """Return tokens and cost of a chat, today and in seven days."""
+    zone, periods = load_zone_or_utc(None, rules.environ), []
+    for days, period in ((0, "today"), (6, "in 7 days")):
+        since = budgets.find_midnight_before(days, rules.clock(), zone)
+        spent, unpriced = usage.sum_chat_spending(db, key, since)
+        money = budgets.format_cost(spent.usd, unknown=unpriced)
+        periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
+    return f"this chat: {', '.join(periods)}"
 
 
 def _format_states(states: Mapping[str, str]) -> str:

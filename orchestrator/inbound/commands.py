@@ -1,8 +1,8 @@
 """Chat commands such as ``/status``, answered by the daemon without a model.
 
 A command runs inside T1, so it does not wait for its chat's open turn, and it runs once however
-often the platform repeats the update. Operators may use all commands; other admitted people may
-ask for help, start a new conversation and stop the answer to their own chat.
+often the platform repeats the update. It counts only in its author's own fresh words: not in what
+was forwarded, quoted or edited. The sender's role decides which commands are obeyed.
 
 Where: is a chat command answered?
 """
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from orchestrator import chat_texts
-from orchestrator.channel_api import PRESS, InboundMessage
+from orchestrator.agentsfile.chat_roles import covers_role
+from orchestrator.channel_api import PRESS, ChatRole, InboundMessage
 from orchestrator.errors import OrchestratorError
 from orchestrator.inbound import call_pages, chat_reports
 from orchestrator.inbound.button_press import ButtonPress
@@ -35,7 +36,10 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
 
 MAX_ANSWER = 3_500  # characters; fits into one message on every supported platform
-FOR_ALL = ("help", "new", "stop")
+NEEDED: Mapping[str, ChatRole] = {  # roles that commands need; all others change standing things
+    **dict.fromkeys(("help", "status", "usage", "new", "stop"), "talk"),
+    **dict.fromkeys(("approve", "deny"), "approve"),
+}
 HELP = {
     "help": "list the commands",
     "status": "state of the daemon, its agents and channels",
@@ -52,7 +56,10 @@ HELP = {
     "deny": "CODE: refuse a waiting tool call",
 }
 # What a channel offers, by Telegram's scopes; in groups most people are no operators.
-MENU = {"default": {name: HELP[name] for name in FOR_ALL}, "all_private_chats": HELP}
+MENU = {
+    "default": {name: HELP[name] for name in HELP if NEEDED.get(name) == "talk"},
+    "all_private_chats": HELP,
+}
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
@@ -62,8 +69,8 @@ _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
 class ChatCommand:
     """One command of one message; T1 runs `answer_command` of its copy.
 
-    In the copy, ``operator`` says whether the sender is one, ``stopped`` collects the turns that
-    commands cancelled, and ``failed`` the names and errors of failed commands.
+    In the copy, ``role`` is that of the sender, ``stopped`` collects the turns that commands
+    cancelled, and ``failed`` the names and errors of failed commands.
     """
 
     name: str
@@ -71,7 +78,7 @@ class ChatCommand:
     message: InboundMessage
     snapshot: DaemonSnapshot
     rules: SpendingRules
-    operator: bool = False
+    role: ChatRole = "talk"
     stopped: list[str] = field(default_factory=list)
     failed: list[tuple[str, Exception]] = field(default_factory=list)
 
@@ -115,7 +122,8 @@ class Commands(LoopBound):
             return ChatCommand(
                 PRESS, message.text, message, self.snapshot(), self.gate.build_rules()
             )
-        found = _COMMAND.fullmatch(message.text) if message.kind == "message" else None
+        own = message.kind == "message" and message.origin in ("operator", "user")
+        found = _COMMAND.fullmatch(message.text) if own else None
         if found is None:
             return None
         name = found[1].lower()
@@ -127,25 +135,29 @@ class Commands(LoopBound):
 
 def _run_command(db: Database, command: ChatCommand) -> str:
     if command.message.kind == PRESS:
-        press = ButtonPress(
-            command.argument, command.chat_key, command.sender, operator=command.operator
-        )
+        may = covers_role(command.role, "approve")
+        press = ButtonPress(command.argument, command.chat_key, command.sender, may_decide=may)
         return press.answer_press(db, command.rules.clock())
     handler = HANDLERS.get(command.name)
     if handler is None:
         return f"I don't know /{command.name}. /help lists what I understand."
-    if not command.operator and command.name not in FOR_ALL:
-        return f"Only my operator may use /{command.name}. /help lists what you can."
+    needed = NEEDED.get(command.name, "operate")
+    if not covers_role(command.role, needed):
+        who = "my operator" if needed == "operate" else "a person who may approve calls"
+        return f"Only {who} may use /{command.name}. /help lists what you can."
     return handler(db, command)
 
 
 def _answer_help(db: Database, command: ChatCommand) -> str:
     del db
-    names = HELP if command.operator else FOR_ALL
-    return "\n".join(f"/{name} - {HELP[name]}" for name in names)
+    allowed = (name for name in HELP if covers_role(command.role, NEEDED.get(name, "operate")))
+    return "\n".join(f"/{name} - {HELP[name]}" for name in allowed)
 
 
 def _answer_status(db: Database, command: ChatCommand) -> str:
+    if command.role != "operate":
+        here = _find_answering_agent(db, command)
+        return chat_reports.describe_chat(db, command.snapshot, command.chat_key, here)
     return chat_reports.describe_daemon(db, command.snapshot, command.rules.clock())
 
 
@@ -205,13 +217,20 @@ def _answer_tasks(db: Database, command: ChatCommand) -> str:
 
 
 def _answer_usage(db: Database, command: ChatCommand) -> str:
+    if command.role != "operate":
+        return chat_reports.describe_chat_usage(db, command.rules, command.chat_key)
     return chat_reports.describe_usage(db, command.rules)
 
 
 def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
     code = command.argument
-    if granted and code.partition(" ")[0] == "show":
-        return call_pages.format_call_page(db, *code.split()[1:3])
+    shown = code.split()[1:3] if granted and code.partition(" ")[0] == "show" else None
+    if command.role != "operate":
+        asked = (shown or [""])[0] if shown is not None else code
+        if not questions.is_asked_in(db, asked, command.chat_key):
+            return f"No call of this chat has the code {asked!r}."
+    if shown is not None:
+        return call_pages.format_call_page(db, *shown)
     found = questions.decide_question(
         db, code, command.sender, command.rules.clock(), granted=granted
     )

@@ -19,7 +19,7 @@ import anyio.lowlevel
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
+from orchestrator.channel_api import PRESS, REMOVAL, ChatRole, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
     AdmissionDecision,
@@ -28,7 +28,7 @@ from orchestrator.inbound.admission import (
     judge_message,
     make_pairing_code,
 )
-from orchestrator.inbound.button_press import NOT_OPERATOR
+from orchestrator.inbound.button_press import NOT_APPROVER
 from orchestrator.inbound.commands import ChatCommand, Commands
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
@@ -42,8 +42,6 @@ NO_SPACE = (
     "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
     " there is space again."
 )
-EDIT = "edit"
-ANSWERED = "an edit of a message that was answered"  # why such an edit is ignored
 MAX_LOGGED = 5  # refusals of one batch in the log
 NOTICE_SECONDS = 10.0  # timeout of sending `NO_SPACE`; nothing depends on it
 log = structlog.get_logger()
@@ -126,7 +124,8 @@ class JournalIntake(LoopBound):
         chats = {
             inbox.make_address(message).chat_key
             for message, command in read
-            if command is None and (message.album or _is_for_agent(agents, message))
+            if (command is None or not message.personal)
+            and (message.album or _is_for_agent(agents, message))
         }
         try:
             with self.queues.hold_chats(chats) as admit:
@@ -152,7 +151,7 @@ class JournalIntake(LoopBound):
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
             agents, paired = (
                 self.agents(),
-                await self.store.transact_once(pairing.list_approved_ids),
+                await self.store.transact_once(pairing.load_roles),
             )
             for message in messages:
                 chat = (message.channel, message.chat_id)
@@ -192,10 +191,11 @@ def _ingest(
     db: Database, batch: _Batch, admit: Callable[[Database], None]
 ) -> tuple[list[int], _Outcomes]:
     """Store the messages; return the rows for agents, and the results of commands."""
-    outcomes, paired = _Outcomes(), frozenset[tuple[str, str]]()
+    outcomes = _Outcomes()
+    paired: dict[tuple[str, str], ChatRole] = {}
     settings = batch.agents.channels.list_chat_channels().get(batch.messages[0][0].channel)
     if settings is not None and settings.access == "pairing":  # pairings count only then
-        paired = pairing.list_approved_ids(db)
+        paired = pairing.load_roles(db)
     arrivals = [
         _build_arrival(db, batch, message, command, paired, outcomes)
         for message, command in batch.messages
@@ -223,26 +223,26 @@ def _build_arrival(
     batch: _Batch,
     message: InboundMessage,
     command: ChatCommand | None,
-    paired: frozenset[tuple[str, str]],
+    paired: Mapping[tuple[str, str], ChatRole],
     outcomes: _Outcomes,
 ) -> Arrival:
+    if message.kind == REMOVAL:
+        return Arrival(message)
     admission = judge_message(batch.agents, message, paired)
     if admission.verdict is AdmissionDecision.ADMIT:
         if message.skip is not None:
             return Arrival(message, message.skip, message.notice)
-        if message.kind == EDIT and inbox.is_answered(db, message):
-            return Arrival(message, ANSWERED)
-        if command is None:
+        if command is None or (admission.role is None and message.kind != PRESS):
             return Arrival(message)
         own = replace(
-            command, operator=admission.operator, stopped=outcomes.stopped, failed=outcomes.failed
+            command, role=admission.role or "talk", stopped=outcomes.stopped, failed=outcomes.failed
         )
         if message.kind == PRESS:
             return Arrival(message, command=partial(_answer_press, own, outcomes.pressed))
         return Arrival(message, command=own.answer_command)
     notice, held = None, False
     if message.kind == PRESS and message.skip is None:
-        outcomes.pressed[message.message_id] = NOT_OPERATOR
+        outcomes.pressed[message.message_id] = NOT_APPROVER
     elif admission.verdict is AdmissionDecision.PAIR and message.private:
         code = pairing.request_pairing(
             db,

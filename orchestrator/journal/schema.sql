@@ -31,6 +31,7 @@ CREATE TABLE pairing(  -- chats that may, or want to, talk to the agents
   created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, decided_at INTEGER,
   bot_id TEXT NOT NULL DEFAULT '',  -- the bot that was written to
   sender_id TEXT NOT NULL DEFAULT '',  -- the person who asked, whose id may differ from the chat's
+  role TEXT CHECK(role IN('talk','approve','operate')),  -- NULL: from before roles, operate
   PRIMARY KEY(channel, chat_id)) STRICT;
 
 CREATE TABLE inbox(
@@ -49,6 +50,7 @@ CREATE TABLE inbox(
   origin TEXT NOT NULL DEFAULT 'user',
   -- What the message does to an answer that is being written; NULL: as the agent's whileBusy says.
   while_busy TEXT CHECK(while_busy IN('queue','steer','interrupt')),
+  quote TEXT,  -- what the message answers: thinker.protocol.messages.QuotedMessage
   UNIQUE(channel, bot_id, update_id),
   UNIQUE(channel, bot_id, chat_id, message_id, edit_date, kind)) STRICT;
 CREATE INDEX inbox_new ON inbox(chat_key, id) WHERE state = 'new';

@@ -38,7 +38,7 @@ class MemoryIntake:
         self.refused = 0
         self._next: int | str = 0
         self._begun = anyio.Event()
-        self._seen: set[tuple[str, str, int]] = set()
+        self._seen: set[tuple[str, str, int, str]] = set()
         self._changed = anyio.Event()
 
     async def load_offset(self, channel: str, bot_id: str) -> int:
@@ -78,7 +78,7 @@ class MemoryIntake:
             return {}
         self._refuse_if_full()
         for message in messages:
-            name = (message.chat_id, message.message_id, message.edit_date)
+            name = (message.chat_id, message.message_id, message.edit_date, message.kind)
             if name not in self._seen:
                 self._seen.add(name)
                 self.stored.append(message)

@@ -10,13 +10,15 @@ Where: is an operator asked to approve a call?
 
 import secrets
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
+from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import approvals, questions, steps
+from orchestrator.journal.turns import approvals, outbox, questions, steps
 from orchestrator.journal.turns.approvals import Approval
-from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.outbox import HOOKS, Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.toolcalls import provenance, question_text
 from orchestrator.tools import policy
@@ -74,19 +76,36 @@ class ApprovalQueue(Wakeup):
         return found
 
 
+class AskedChats(NamedTuple):
+    """The chat of a call, and how to find the one whose people may decide about it."""
+
+    origin: Address
+    find: Callable[[Database, Address], Address | None] = lambda _, origin: origin
+
+    def ask(self, db: Database, question: Approval, text: str, now: int) -> None:
+        """Send a question where it can be answered, and tell the call's chat if that is another."""
+        asked = self.find(db, self.origin)
+        if asked is not None:
+            # An operator must see the question; a code counts once, however often it is shown.
+            questions.ask_question(db, question, asked, text, REPEATS, now)
+        if asked != self.origin and self.origin.channel != HOOKS:
+            told = chat_texts.ASKED_NOBODY if asked is None else chat_texts.ASKED_ELSEWHERE
+            outbox.add_notice(db, self.origin, told, now)
+
+
 def check_approval(
     db: Database,
     call: Call,
     tool: HostTool | RemoteTool,
     definition: AgentDefinition,
-    address: Address,
+    chats: AskedChats,
     code: str,
     now: int,
     fixed: Mapping[str, object],
 ) -> str | Approval | None:
     """Return None if the call may run, inside T4, which uses up its approval.
 
-    Otherwise return the open question, which is sent to the chat once, or the reason for a refusal.
+    Otherwise return the open question, which is sent once, or the reason for a refusal.
     ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
     prompt's definition sets.
     """
@@ -101,9 +120,8 @@ def check_approval(
         return f"not approved: {question.note or 'denied or expired'} ({reason})"
     if fresh:
         written = steps.find_written_call(db, call)
-        text = question_text.format_question(question, address, tool, written, fixed)
-        # An operator must see the question; a code counts once, however often it is shown.
-        questions.ask_question(db, question, address, text, REPEATS, now)
+        text = question_text.format_question(question, chats.origin, tool, written, fixed)
+        chats.ask(db, question, text, now)
     return question
 
 

@@ -175,10 +175,11 @@ class CallAuthorizer:
             problem = host_tool.describe_unknown_arguments(tool, call.arguments)
             if problem is not None:
                 return self._refuse_call(db, call, problem)
-        definition, address = self.caller.definition, self.caller.context.address
+        definition, context = self.caller.definition, self.caller.context
+        chats = approvals.AskedChats(context.address, context.find_asked_chat)
         fixed = find_fixed_options(self.bundle, call.name)
         checked = approvals.check_approval(
-            db, call, tool, definition, address, self.code, self.now, fixed
+            db, call, tool, definition, chats, self.code, self.now, fixed
         )
         return self._refuse_call(db, call, checked) if isinstance(checked, str) else checked
 

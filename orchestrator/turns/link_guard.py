@@ -73,6 +73,9 @@ class LinkGuard:
             if isinstance(message, AssistantMessage):
                 continue
             number = self._texts.setdefault(message.content, len(self._texts))
+            quote = message.quote if isinstance(message, UserMessage) else None
+            for found in _ADDRESS.finditer(quote.text) if quote else ():
+                self._seen.setdefault(found[0].rstrip(ENDS), number)
             if isinstance(message, ToolResult) and message.private:
                 self._add_private_words(message.content.lower(), number)
             for found in _ADDRESS.finditer(message.content):

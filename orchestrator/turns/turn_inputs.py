@@ -7,7 +7,6 @@ Where: are the authors of a turn's inputs determined?
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import TypeVar
 
 from orchestrator import turn_access
@@ -169,7 +168,6 @@ def _add_pictures(db: Database, stored: StoredTurn, recent: int) -> StoredTurn:
 
 
 Read = TypeVar("Read", ToolResult, UserMessage, Message)
-_get_documents = attrgetter("documents")
 TASK_LAYERS = "proactive"  # the recipe whose prompt has neither history nor summary
 
 
@@ -180,8 +178,7 @@ def find_context_taint(context: StoredTurn, known: PromptMemory) -> Taint:
     """
     rows, recipe = context.messages, context.turn.recipe
     parts = [taint.make_origin_taint(row.origin) for row in rows if row.origin in UNTRUSTED]
-    if any(map(_get_documents, context.said)):
-        parts.append(taint.make_document_taint(context.said))
+    parts += [taint.make_attached_taint(message) for message in context.said]
     if inbox.RESULT in [row.kind for row in rows]:
         parts.append(Taint(private={"subagent": True}))
     if recipe != TASK_LAYERS and context.history:
@@ -257,6 +254,7 @@ def strip_message_origin(message: Read) -> Read:
     if not isinstance(message, ToolResult):
         whole = (document.model_copy(update={"fence": ""}) for document in message.documents)
         trusted["documents"] = tuple(whole)
+        trusted["quote"] = message.quote and message.quote.model_copy(update={"fence": ""})
     return message.model_copy(update=trusted)
 
 

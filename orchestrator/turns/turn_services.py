@@ -57,6 +57,7 @@ class TurnServices:
             takes_files=formats.takes_files,
             memory=memory,
             may_write=partial(turn_access.can_write_to_chat, context.agents, memory),
+            find_asked_chat=partial(turn_access.find_asked_chat, context.agents, turn.agent_id),
             store=self.store,
             meaning=partial(inputs.embeddings.embed, definition, turn.agent_id),
             document_text=inputs.media.make_reader(definition, turn.agent_id),

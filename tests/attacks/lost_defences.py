@@ -44,6 +44,19 @@ NOTHING_CLOSED = (
     ),
 )
 
+REPEATED = (
+    Edit(
+        "orchestrator/inbound/commands.py",
+        'own = message.kind == "message" and message.origin in ("operator", "user")',
+        "own = True",
+    ),
+    Edit(
+        "orchestrator/extensions/telegram/updates.py",
+        "source = quotes.format_source(parts)",
+        'source = ""',
+    ),
+)
+
 LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     **LOST_PAGE_DEFENCES,
     "a call is the whole answer": (
@@ -108,12 +121,22 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "only people whom the operator named command": (
+        Edit("orchestrator/inbound/admission.py", 'return own or "talk"', 'return "operate"'),
         Edit(
             "orchestrator/inbound/admission.py",
-            "return message.personal and not own.isdisjoint(trusted)",
-            "return bool(trusted)",
+            'return None if named is None else "talk"',
+            'return "operate"',
+        ),
+        *REPEATED,
+    ),
+    "a role limits what a named person may do": (
+        Edit(
+            "orchestrator/agentsfile/chat_roles.py",
+            "return role is not None and ROLES.index(role) >= ROLES.index(needed)",
+            "return True",
         ),
     ),
+    "a command counts in fresh words of its author": REPEATED,
     "approvals are single use": (
         Edit(
             APPROVALS,
@@ -155,6 +178,16 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
             FORMATTING,
             "if extract_visible_text(label) != address and _is_deceptive_label(",
             "if not address and (",
+        ),
+    ),
+    "links show the whole place": (
+        Edit(FORMATTING, "return named and not there", "return False and not there"),
+    ),
+    "names are shown as they are": (
+        Edit(
+            "orchestrator/channels/sender_names.py",
+            "    shown = clean_name(name)\n",
+            "    return name\n    shown = clean_name(name)\n",
         ),
     ),
     "previews are off": (

@@ -45,7 +45,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "the supervisor decides what a session does": (
         Edit(
             "orchestrator/extensions/page/daemon_side/page_access.py",
-            "return REQUIRED_RIGHTS.get(method) in ROLES.get(role, frozenset())",
+            "return right in ROLES.get(role, frozenset())",
             "return role in ROLES and method in REQUIRED_RIGHTS",
         ),
         Edit(

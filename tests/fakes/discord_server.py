@@ -152,6 +152,12 @@ class DiscordServer:
         await self.tell("MESSAGE_UPDATE", self._placed(message))
         return message
 
+    async def delete(self, channel: str, message_id: str) -> None:
+        """Let a person delete a message."""
+        self.channels[channel].messages.remove(self.find(channel, message_id))
+        gone = {"id": message_id, "channel_id": channel}
+        await self.tell("MESSAGE_DELETE", self._placed(gone))
+
     def find(self, channel: str, message_id: str) -> dict[str, Any]:
         """A message."""
         return next(m for m in self.channels[channel].messages if m["id"] == message_id)

@@ -20,6 +20,7 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.turn_access import (
     build_memory_scope,
     can_write_to_chat,
+    find_asked_chat,
     find_folder_scope,
     is_operator_scope,
 )
@@ -206,3 +207,55 @@ def test_chats_share_a_folder_as_they_share_memory(
 ) -> None:
     """A stranger and a group have their own; the operator's stays the folder of the agent."""
     assert find_folder_scope(build_memory_scope(agents, db, "work", scope)) == folder
+
+
+def wrote(db: Database, chat: str, sender: str, *, private: bool = True) -> Address:
+    """Let a person write to the agent in a chat, and return its address."""
+    number = int(db.execute("SELECT coalesce(max(update_id), 0) + 1 FROM inbox").get)
+    message = InboundMessage("telegram", "1", chat, str(number), sender, "hi", number)
+    message = replace(message, private=private)
+    with job(db):
+        inbox.ingest(db, [Arrival(message)], None, 1)
+        db.execute("UPDATE inbox SET agent_id = 'work' WHERE update_id = ?", (number,))
+    return inbox.make_address(message)
+
+
+def asked(db: Database, origin: Address, agents: AgentsFile) -> str | None:
+    """Return the id of the chat that is asked about a call."""
+    found = find_asked_chat(agents, "work", db, origin)
+    return None if found is None else found.chat_id
+
+
+def test_a_question_goes_where_it_may_be_answered(db: Database) -> None:
+    """The chat itself if its people may; else an operator's, who has ever written; else none."""
+    talk = {"channels": {"telegram": {"allowlist": ["7", "8"], "roles": {"7": "talk"}}}}
+    guest = wrote(db, "7", "7")
+    assert asked(db, guest, file(ANY, **talk)) is None
+    wrote(db, "8", "8")
+    assert asked(db, guest, file(ANY, **talk)) == "8"
+    approve = {"channels": {"telegram": {"allowlist": ["7", "8"], "roles": {"7": "approve"}}}}
+    assert asked(db, guest, file(ANY, **approve)) == "7"
+    assert asked(db, Address("console", "", "main"), file(ANY, **talk)) == "main"
+
+
+def test_a_group_is_asked_if_one_of_its_writers_may_decide(db: Database) -> None:
+    """Its own name, which its administrators write in, does not count."""
+    listed = {"channels": {"telegram": {"allowlist": ["8"]}}}
+    wrote(db, "8", "8")
+    group = wrote(db, "-100", "5", private=False)
+    wrote(db, "-100", "-100", private=False)
+    assert asked(db, group, file(GROUP, **listed)) == "8"
+    trusted: Any = {**GROUP, "role": "approve"}
+    assert asked(db, group, file(trusted, **listed)) == "-100"
+    wrote(db, "-100", "8", private=False)
+    assert asked(db, group, file(GROUP, **listed)) == "-100"
+
+
+def test_a_paired_guest_is_no_operator(db: Database) -> None:
+    """Its chat shares no memory with others; a pairing from before roles does."""
+    guests, scope = file(NAMED, work={"memory": None}), "telegram:9"
+    assert is_operator_scope(guests, db, scope)
+    pairing.change_role(db, "telegram", "9", "talk", 3)
+    assert not is_operator_scope(guests, db, scope)
+    db.execute("UPDATE pairing SET role = NULL")
+    assert is_operator_scope(guests, db, scope)

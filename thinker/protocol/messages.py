@@ -7,9 +7,18 @@ another, so a field added later must not make a journal unreadable.
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationInfo,
+    field_validator,
+)
 
 from thinker.protocol.fencing import fence_text
+from thinker.protocol.visible_text import clean_name
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 LATE = ConfigDict(defer_build=True)  # made when first used: no process uses all that it imports
@@ -22,6 +31,14 @@ ORIGINS: tuple[Origin, ...] = ("operator", "user", "other_user", "tool", "web") 
 # A message that arrives while an answer is written waits, joins the turn, or ends the turn.
 WhileBusy: TypeAlias = Literal["queue", "steer", "interrupt"]
 UNTRUSTED: frozenset[Origin] = frozenset(("other_user", "tool", "web"))
+MAX_QUOTE = 2_000  # characters of a message that another one answers
+MAX_FORWARD = 20_000  # characters of a message that another one passes on
+MAX_AUTHOR = 64  # characters of a name
+QUOTE_HEADS = {
+    "reply": "[in reply to what {whose} wrote]",
+    "forward": "[passing on what {whose} wrote]",
+    "correction": "[this corrects an earlier message, which said]",
+}
 MAX_DEPTH = 64  # levels of JSON from outside; pydantic reads at most 200
 RESULT_LIMIT = 30_000  # characters of a tool result shown to the model; the journal keeps it whole
 MAX_SCHEMA_OBJECTS = 1000  # in a JSON Schema; checking one takes half a millisecond
@@ -173,12 +190,56 @@ class LayerRecord(Frozen):
         return -(-len(self.text) // 4)
 
 
+QuoteKind: TypeAlias = Literal["reply", "forward", "correction"]
+
+
+class QuotedMessage(Frozen):
+    """Another message that a message answers or passes on, or its own earlier wording.
+
+    Of an answered message it is the part that the sender chose, if any. ``by`` is who wrote it, and
+    ``author`` the name of another person. Text over `MAX_QUOTE` is shortened, forwarded text over
+    `MAX_FORWARD`. Text of others gets a ``fence``, so that the model reads it as data.
+    """
+
+    kind: QuoteKind = "reply"
+    by: Literal["agent", "sender", "other"] = "other"
+    author: str = ""
+    text: str = ""
+    fence: str = ""
+
+    @field_validator("text")
+    @classmethod
+    def _shorten_text(cls, text: str, info: ValidationInfo) -> str:
+        limit = MAX_FORWARD if info.data.get("kind") == "forward" else MAX_QUOTE
+        kept = text.strip()
+        return kept if len(kept) <= limit else f"{kept[: limit - 1]}…"
+
+    @field_validator("author")
+    @classmethod
+    def _clean_author(cls, author: str) -> str:
+        return clean_name(author)[:MAX_AUTHOR]
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether neither the agent nor the message's sender wrote it."""
+        return self.by == "other"
+
+    def format_quote(self) -> str:
+        """Return the text sent to the model before the message."""
+        whose = {"agent": "you", "sender": "the sender"}.get(self.by, FROM["other_user"])
+        head = QUOTE_HEADS[self.kind].format(whose=whose)
+        if self.fence:
+            who = ", ".join(filter(None, (FROM["other_user"], self.author)))
+            return f"{head}\n{fence_text(self.text, self.fence, who)}"
+        return "\n".join([head, *(f"> {line}" for line in self.text.split("\n"))])
+
+
 class UserMessage(Frozen):
     """A message from a person or a scheduled task.
 
     ``context`` holds the prompt layers sent before the content: the volatile layers of the cached
-    prompt layout, and the quoted ones. ``sender`` is the author in a chat of several people. With
-    a ``fence`` the model reads the content as data.
+    prompt layout, and the quoted ones. ``quote`` is what the message answers. ``sender`` is the
+    author in a chat of several people. With a ``fence`` the model reads the content as data.
     """
 
     role: Literal["user"] = "user"
@@ -189,15 +250,20 @@ class UserMessage(Frozen):
     sender: str = ""
     fence: str = ""
     documents: tuple[AttachedFile, ...] = ()
+    quote: QuotedMessage | None = Field(default=None, exclude_if=_is_empty)
 
     @property
     def text(self) -> str:
-        """The text sent to the model: the context in a ``<context>`` block, content, documents."""
+        """The text sent to the model.
+
+        It begins with the context in a ``<context>`` block; quote, content and documents follow.
+        """
         content = self.content
         if self.fence:
             content = fence_text(content, self.fence, FROM.get(self.origin, self.origin))
         files = (document.text for document in self.documents)
-        content = "\n\n".join(part for part in (content, *files) if part)
+        said = "" if self.quote is None else self.quote.format_quote()
+        content = "\n\n".join(part for part in (said, content, *files) if part)
         if not self.context:
             return content
         layers = "\n\n".join(layer.text for layer in self.context)
@@ -207,12 +273,14 @@ class UserMessage(Frozen):
     @property
     def is_untrusted(self) -> bool:
         """Whether the model reads text that neither the operator nor the chat's user wrote."""
-        quoted = any(layer.quoted for layer in self.context) or self.has_quoted_document
+        quoted = any(layer.quoted for layer in self.context) or self.has_quoted_text
         return self.origin in UNTRUSTED or quoted
 
     @property
-    def has_quoted_document(self) -> bool:
-        """Whether the message contains the text of a document, which anyone may have written."""
+    def has_quoted_text(self) -> bool:
+        """Whether the message contains text of others: a document's, or that of a quote."""
+        if self.quote is not None and self.quote.fence:
+            return True
         return any(document.content and document.fence for document in self.documents)
 
 

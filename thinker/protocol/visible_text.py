@@ -17,6 +17,7 @@ _SHAPELESS = (
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _UNSEEN = f"{_REORDERING}{_DIRECTION_MARKS}{_SHAPELESS}\u00ad"
 _HIDDEN = re.compile(f"[{_UNSEEN}]")
+_CONTROL = re.compile(f"[{_CONTROLS}]")
 _UNPRINTABLE = re.compile(f"[{_CONTROLS}{_UNSEEN}]")
 _FLAG = "\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f"  # of England, for example: ends in tags
 _MISLEADING = re.compile(f"({_FLAG})|[{_REORDERING}{_SHAPELESS}]")
@@ -40,6 +41,11 @@ def remove_misleading(text: str) -> str:
 def remove_hidden(text: str) -> str:
     """Remove every sign that has no shape, including marks of direction."""
     return _HIDDEN.sub("", text)
+
+
+def clean_name(name: str) -> str:
+    """Return a person's name on one line, without signs that hide or reorder parts of it."""
+    return " ".join(_CONTROL.sub(" ", remove_hidden(name)).split())
 
 
 def escape_hidden(json: str) -> str:

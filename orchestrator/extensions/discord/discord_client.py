@@ -43,13 +43,24 @@ class MessageWritten:
 
 
 @dataclass(frozen=True)
+class MessagesDeleted:
+    """Messages of a channel or thread were deleted; ``server`` is None in a private chat."""
+
+    server: int | None
+    channel: int
+    messages: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class HistoryRead:
     """A history has been read up to this message."""
 
     message: int
 
 
-GatewayEvent: TypeAlias = SessionBegan | ServerReached | ServerLost | MessageWritten | HistoryRead
+GatewayEvent: TypeAlias = (
+    SessionBegan | ServerReached | ServerLost | MessageWritten | MessagesDeleted | HistoryRead
+)
 
 
 class LoginBudget:
@@ -108,3 +119,10 @@ class DiscordClient(discord.Client):
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         if payload.message.edited_at is not None:  # otherwise a preview of a link was added
             self.put(MessageWritten(payload.message, edited=True))
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        self.put(MessagesDeleted(payload.guild_id, payload.channel_id, (payload.message_id,)))
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        ids = tuple(sorted(payload.message_ids))
+        self.put(MessagesDeleted(payload.guild_id, payload.channel_id, ids))

@@ -1,12 +1,13 @@
 """Translate Discord messages into received messages. Pure."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 import discord
 
 from orchestrator.channelhost.channel_wire import ReceivedFile, ReceivedMessage
+from thinker.protocol.messages import QuotedMessage
 
 SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
 MAX_NAME = 255  # characters
@@ -42,10 +43,39 @@ def convert_discord_message(
         mentioned=mentioned,
         replied_to_bot=_is_answer_to_bot(message, bot, sent),
         from_bot=message.author.bot or message.webhook_id is not None,
-        attachments=tuple(
-            _build_received_file(message, attached) for attached in message.attachments
-        ),
+        origin="other_user" if message.message_snapshots else "user",
+        quote=_build_quote(message, bot),
+        attachments=tuple(_iter_files(message)),
     )
+
+
+def _build_quote(message: discord.Message, bot: int) -> QuotedMessage | None:
+    """Return the message that a reply answers, as far as Discord sent it along."""
+    answered = _find_answered(message)
+    if answered is None:
+        return None
+    kept = answered.author.id in (bot, message.author.id) and not answered.message_snapshots
+    by = ("agent" if answered.author.id == bot else "sender") if kept else "other"
+    files = (f"[{attached.filename[:200]}]" for attached in answered.attachments)
+    text = "\n".join(filter(None, (_join_texts(answered), *files)))
+    quote = {"by": by, "author": answered.author.display_name, "text": text}
+    return QuotedMessage.model_validate(quote) if text.strip() else None
+
+
+def _find_answered(message: discord.Message) -> discord.Message | None:
+    if message.type is not discord.MessageType.reply or message.reference is None:
+        return None
+    answered = message.reference.resolved
+    return answered if isinstance(answered, discord.Message) else None
+
+
+def _iter_files(message: discord.Message) -> Iterator[ReceivedFile]:
+    """Yield the message's files, then pictures and documents of the message that it answers."""
+    yield from (_build_received_file(message, attached) for attached in message.attachments)
+    answered = _find_answered(message)
+    if answered is not None:
+        files = (_build_received_file(answered, attached) for attached in answered.attachments)
+        yield from (file for file in files if file.about.startswith(("image", "file")))
 
 
 def _to_epoch_seconds(date: datetime | None) -> int:
@@ -60,11 +90,11 @@ def _find_chat_and_thread(message: discord.Message) -> tuple[int, int | None]:
 
 
 def _is_answer_to_bot(message: discord.Message, bot: int, sent: Collection[str]) -> bool:
+    answered = _find_answered(message)
+    if answered is not None:
+        return answered.author.id == bot
     if message.type is not discord.MessageType.reply or message.reference is None:
         return False
-    answered = message.reference.resolved
-    if isinstance(answered, discord.Message):
-        return answered.author.id == bot
     return str(message.reference.message_id) in sent
 
 
@@ -75,12 +105,18 @@ def _parse_mention(message: discord.Message, bot: int) -> tuple[bool, str]:
     """
     role = message.guild.self_role if message.guild else None
     marks = [f"<@{bot}>", f"<@!{bot}>", *([f"<@&{role.id}>"] if role else ())]
-    texts = (message.content, *(shot.content for shot in message.message_snapshots))
-    text = "\n".join(filter(None, texts))
+    text = _join_texts(message, readable=False)
     mentioned = any(mark in text for mark in marks)
     text = re.sub(rf"\A\s*(?:{'|'.join(marks)})[:,]?\s*", "", text, count=1)
     stickers = "".join(f"\n(sticker: {sticker.name})" for sticker in message.stickers)
     return mentioned, _replace_mentions(text, message) + stickers
+
+
+def _join_texts(message: discord.Message, *, readable: bool = True) -> str:
+    """Return a message's words and those that it forwards."""
+    texts = (message.content, *(shot.content for shot in message.message_snapshots))
+    text = "\n".join(filter(None, texts))
+    return _replace_mentions(text, message) if readable else text
 
 
 def _replace_mentions(text: str, message: discord.Message) -> str:

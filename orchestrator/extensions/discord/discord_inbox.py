@@ -13,6 +13,7 @@ import discord
 from discord.abc import Messageable
 
 from orchestrator.channel_api import SendError, SendOutcome
+from orchestrator.channelhost.channel_wire import ReceivedMessage
 from orchestrator.channelhost.foreign_channel import ChannelInbox, try_read_message
 from orchestrator.extensions.discord.discord_backlog import (
     Backlog,
@@ -23,6 +24,7 @@ from orchestrator.extensions.discord.discord_client import (
     DiscordClient,
     GatewayEvent,
     HistoryRead,
+    MessagesDeleted,
     MessageWritten,
     ServerLost,
     ServerReached,
@@ -85,6 +87,8 @@ class DiscordInbox:
                 self._progress.mark_server_lost(server.id)
             case MessageWritten(message, edited):
                 await self._accept_message(message, edited=edited)
+            case MessagesDeleted():
+                await self._withdraw_messages(event)
             case HistoryRead(message):
                 self._progress.record_stored(message)
                 await self._save_progress()
@@ -133,6 +137,18 @@ class DiscordInbox:
         if not edited:
             self._progress.record_stored(message.id)
         await self._store_messages([message], edited=edited)
+
+    async def _withdraw_messages(self, event: MessagesDeleted) -> None:
+        """Tell that messages were deleted, unless a history that lacks them is still to be read."""
+        if (event.server or PRIVATE) in self._progress.behind:
+            return
+        place = self._client.get_channel(event.channel)
+        chat = place.parent_id if isinstance(place, discord.Thread) else event.channel
+        gone = (
+            ReceivedMessage(chat_id=str(chat), message_id=str(one), sender_id="", kind="removal")
+            for one in event.messages
+        )
+        await self._inbox.store_messages(list(gone), self._progress.model_dump_json())
 
     async def _read_new_private_chat(self, chat: int) -> None:
         """Read the messages that a new private chat missed while nothing was received."""

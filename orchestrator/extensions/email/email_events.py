@@ -24,8 +24,9 @@ from orchestrator.extensions.email.mail_content import (
     parse_head,
     parse_mail,
 )
-from orchestrator.extensions.email.quoted_text import strip_quoted_text
+from orchestrator.extensions.email.quoted_text import split_quoted_text
 from orchestrator.extensions.email.sender_check import check_sender_domain
+from thinker.protocol.messages import QuotedMessage
 
 TOO_LARGE = (
     f"I cannot read your mail: it is too large or has too many parts. I take {MAX_MAIL >> 20} MB."
@@ -45,6 +46,7 @@ _SENDER = re.compile(
 )
 _ID = re.compile(r'<([^<>\s"\\\x00-\x1f\x7f-\U0010ffff]{1,300})>')
 _ANSWER = re.compile(r"(?:(?:re|aw|sv|vs|antw|odp|r|ref)\s*(?:\[\d+\])?\s*:\s*)+", re.IGNORECASE)
+_FORWARD = re.compile(r"(?:fwd?|wg|tr|rv|enc)\s*:", re.IGNORECASE)  # begins such a subject
 _ROBOT = re.compile(
     r"(?:no-?reply|do-?not-?reply|mailer-daemon|postmaster|bounces?)(?:[+.=-].*)?@.*"
 )
@@ -101,7 +103,8 @@ def parse_received_mail(
     told = told.model_copy(update=_build_chat_fields(mail, told, bot))
     if not readable:
         return told.model_copy(update={"skip": "too large", "notice": TOO_LARGE})
-    return told.model_copy(update=_build_content_fields(mail, handle))
+    own = told.private and told.replied_to_bot  # what it quotes is the bot's and the sender's
+    return told.model_copy(update=_build_content_fields(mail, handle, own=own))
 
 
 def parse_sender(mail: Mail) -> tuple[str, str]:
@@ -152,24 +155,36 @@ def _build_chat_fields(mail: Mail, told: ReceivedMessage, bot: Recipient) -> dic
     }
 
 
-def _build_content_fields(mail: Mail, handle: str) -> dict[str, object]:
-    text, files = extract_content(mail)
-    before = parse_references(mail)
-    text = strip_quoted_text(text, answer=bool(before))
-    begun_by_bot = len(before) == 1 and OWN_ID.match(before[0])
-    subject = parse_subject(mail)
-    if begun_by_bot and not text.startswith("/"):
-        text = extract_content(
-            mail
-        ).text.strip()  # the conversation has no other copy of the mail that this one answers
+def _build_content_fields(mail: Mail, handle: str, *, own: bool) -> dict[str, object]:
+    """Return text, quote and files; the quoted mail is the bot's if it is its ``own``."""
+    whole, files = extract_content(mail)
+    before, subject = parse_references(mail), parse_subject(mail)
+    passed_on = _FORWARD.match(subject) is not None or bool(find_field(mail, "Resent-From"))
+    text, quoted, forwarded = split_quoted_text(whole, answer=bool(before), forwarded=passed_on)
+    foreign = bool(find_field(mail, "Resent-From")) or not (text or own)
+    begun_by_bot = len(before) == 1 and OWN_ID.match(before[0]) and not text.startswith("/")
+    if begun_by_bot or not text:
+        # The conversation has no other copy of it, or the sender has nothing to add.
+        text, quoted = whole.strip(), ""
     if not before and subject and not text.startswith("/"):
         text = f"{subject}\n\n{text}".strip()
     return {
         "text": text,
+        "origin": "other_user" if foreign and whole.strip() else "user",
+        "quote": _build_quote(quoted, own=own, forwarded=forwarded),
         "attachments": tuple(
             _build_received_file(part, f"{handle}:{number}") for number, part in enumerate(files)
         ),
     }
+
+
+def _build_quote(text: str, *, own: bool, forwarded: bool) -> QuotedMessage | None:
+    if own and not forwarded:  # the mails before it are in the conversation
+        text = "\n".join(line for line in text.split("\n") if not line.startswith(">"))
+    by = "agent" if own and not forwarded else "other"
+    kind = "forward" if forwarded else "reply"
+    quote = {"kind": kind, "by": by, "text": text}
+    return QuotedMessage.model_validate(quote) if text.strip() else None
 
 
 def _build_received_file(part: Mail, handle: str) -> ReceivedFile:

@@ -1,29 +1,65 @@
-"""Extract a mail's own words, without quotes and signature. Pure."""
+"""Tell a mail's own words from what it quotes or passes on. Pure."""
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 MAX_SIGNATURE = 20  # lines
 MAX_ATTRIBUTION = 3  # lines of "On Monday, Ann wrote:"
 _ORIGINAL = re.compile(r"-{3,} ?[^-\s].{0,60}? ?-{3,}|_{20,}")  # above Outlook's quote
+_FORWARD = re.compile(
+    r"forwarded|weitergeleitet|transfer|transmis|reenviad|inoltrat", re.IGNORECASE
+)
 _FIELD = re.compile(r"\*?[^\W\d][\w -]{1,20}\*?:\*?\s+\S")
 _DATED = re.compile(r"(?:On|Am|Le|El|Il|Op|Em|Den|W dniu|Pe)\b.*\d")  # "On 26 May …"
 _FROM = re.compile(r"\*?(?:From|Von|De|Da|Van|Från|Fra)\*?:", re.IGNORECASE)
 
 
-def strip_quoted_text(text: str, *, answer: bool) -> str:
-    """Return the words of a mail's writer; the whole text if nothing else would remain.
+class MailWords(NamedTuple):
+    """The words of a mail's writer, and those of another mail that it quotes or passes on."""
+
+    own: str
+    quoted: str = ""
+    forwarded: bool = False
+
+
+def split_quoted_text(text: str, *, answer: bool, forwarded: bool = False) -> MailWords:
+    """Tell the words of a mail's writer from those of another mail.
 
     Args:
         text: the mail.
         answer: whether it answers another mail, which it may quote above or below; a quote with
             answers between its lines stays.
+        forwarded: whether its subject says that it passes on another mail.
     """
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    if answer:
-        lines = _strip_leading_quote(_strip_trailing_quote(_strip_original(lines)))
-    own = "\n".join(_strip_signature(lines)).strip()
-    return own or text.strip()
+    start = _find_forwarded(lines, said=forwarded)
+    if start is not None:
+        return MailWords(_join_own(lines[:start]), "\n".join(lines[start:]).strip(), forwarded=True)
+    if not answer:
+        return MailWords(_join_own(lines))
+    above = _strip_trailing_quote(_strip_original(lines))
+    own = _strip_leading_quote(above)
+    quoted = [*above[: len(above) - len(own)], *lines[len(above) :]]
+    return MailWords(_join_own(own), "\n".join(map(_strip_mark, quoted)).strip())
+
+
+def _join_own(lines: list[str]) -> str:
+    return "\n".join(_strip_signature(lines)).strip()
+
+
+def _strip_mark(line: str) -> str:
+    return line[1:].removeprefix(" ") if line.startswith(">") else line
+
+
+def _find_forwarded(lines: list[str], *, said: bool) -> int | None:
+    """Return where another mail begins that is passed on."""
+    for number, line in enumerate(lines):
+        marked = _FORWARD.search(line) is not None
+        if marked and (_ORIGINAL.fullmatch(line) or line.endswith(":")):
+            return number
+    end = len(_strip_original(lines)) if said else len(lines)
+    return end if end < len(lines) else None
 
 
 def _strip_original(lines: list[str]) -> list[str]:

@@ -125,10 +125,15 @@ class MatrixChannel:
                 said = [*gap, *events]
             view = self._build_room_view(room_id)
             for event in said:
-                answers_bot = await self._is_answer_to_bot(view, event)
-                message = try_read_message(
-                    partial(convert_matrix_event, answers_bot=answers_bot), event, view
+                answered = await self._fetch_answered_event(view, event)
+                by_bot = event.answered_id in self._own
+                by_bot |= answered is not None and answered.sender == self._user
+                read = partial(
+                    convert_matrix_event,
+                    answers_bot=by_bot and not view.private,
+                    answered=answered,
                 )
+                message = try_read_message(read, event, view)
                 if message is not None:
                     messages.append(message)
         return messages
@@ -161,12 +166,14 @@ class MatrixChannel:
             names={name: user.display_name or name for name, user in room.users.items()},
         )
 
-    async def _is_answer_to_bot(self, room: RoomView, event: MatrixEvent) -> bool:
-        """Return whether an event replies to the bot, which matters only in groups."""
-        if room.private or not event.answered_id or event.answered_id in self._own:
-            return bool(event.answered_id) and not room.private
+    async def _fetch_answered_event(self, room: RoomView, event: MatrixEvent) -> MatrixEvent | None:
+        """Return the event that an event answers, if the homeserver shows it."""
+        if not event.answered_id or event.sender == self._user:
+            return None
         answer = await self._client.room_get_event(room.room_id, event.answered_id)
-        return isinstance(answer, nio.RoomGetEventResponse) and answer.event.sender == self._user
+        if not isinstance(answer, nio.RoomGetEventResponse):
+            return None
+        return next(iter(parse_events([answer.event.source])), None)
 
     async def download(self, handle: str, limit: int) -> bytes:
         del limit  # the host checks it; a homeserver limits its files

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from orchestrator.channelhost.channel_wire import ReceivedFile, ReceivedMessage
+from thinker.protocol.messages import QuotedMessage
 
 ENCRYPTED = (
     "I cannot read encrypted messages. Please write to me in a room without encryption: switch it"
@@ -54,6 +55,7 @@ class _Content(_MatrixObject):
     url: str = ""
     info: _Info = _Info()
     membership: str = ""
+    redacts: str = ""
     relates_to: _Relation = Field(_Relation(), alias="m.relates_to")
     mentions: _Mentions | None = Field(None, alias="m.mentions")
     new_content: JsonValue = Field(None, alias="m.new_content")
@@ -68,7 +70,13 @@ class MatrixEvent(_MatrixObject):
     sender: str = ""
     state_key: str | None = None
     origin_server_ts: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    redacts: str = ""
     content: _Content = _Content()
+
+    @property
+    def redacted_id(self) -> str:
+        """The id of the removed event, which newer rooms have in the content."""
+        return self.content.redacts or self.redacts
 
     @property
     def replaced_id(self) -> str:
@@ -129,12 +137,21 @@ def select_since_invited(events: Sequence[MatrixEvent], bot: str) -> Sequence[Ma
 
 
 def convert_matrix_event(
-    event: MatrixEvent, room: RoomView, *, answers_bot: bool = False
+    event: MatrixEvent,
+    room: RoomView,
+    *,
+    answers_bot: bool = False,
+    answered: MatrixEvent | None = None,
 ) -> ReceivedMessage | None:
     """Return the message in an event; None for other events and the bot's own messages.
 
-    ``answers_bot`` says whether the event answers a message of the bot.
+    ``answers_bot`` says whether the event answers a message of the bot, and ``answered`` is what
+    it answers, if the homeserver has it.
     """
+    if event.type == "m.room.redaction" and event.redacted_id:
+        return ReceivedMessage(
+            chat_id=room.room_id, message_id=event.redacted_id, sender_id="", kind="removal"
+        )
     spoken = event.type in ("m.room.message", "m.room.encrypted", "m.sticker")
     if not spoken or event.sender in ("", room.bot) or not event.event_id:
         return None
@@ -152,7 +169,13 @@ def convert_matrix_event(
     )
     if event.type == "m.room.encrypted":
         return base.model_copy(update={"skip": "encrypted", "notice": ENCRYPTED})
-    return base.model_copy(update=_build_content_fields(event, room))
+    fields = _build_content_fields(event, room)
+    if event.answered_id:
+        known = answered or _parse_fallback(event, bot=room.bot if answers_bot else "")
+        fields["quote"] = _build_quote(known, event.sender, room)
+    found = base.model_copy(update=fields)
+    files = (*found.attachments, *_list_quoted_files(answered))
+    return found.model_copy(update={"attachments": files})
 
 
 def _build_content_fields(event: MatrixEvent, room: RoomView) -> dict[str, object]:
@@ -173,6 +196,36 @@ def _build_content_fields(event: MatrixEvent, room: RoomView) -> dict[str, objec
         files = (_build_received_file(kind, name, content),)
     mentioned, text = _parse_mention(text, content, room)
     return {"text": text, "mentioned": mentioned, "attachments": files}
+
+
+def _parse_fallback(event: MatrixEvent, bot: str) -> MatrixEvent:
+    """Return what an older client quotes as the answered message; its author is not certain."""
+    found = _QUOTED.match(event.content.body)
+    lines = re.sub(r"^> ?", "", found[0] if found else "", flags=re.MULTILINE).strip()
+    body = re.sub(r"\A(?:\* )?<[^>\s]*> ?", "", lines)
+    return MatrixEvent(type="m.room.message", sender=bot, content=_Content(body=body))
+
+
+def _build_quote(answered: MatrixEvent, sender: str, room: RoomView) -> QuotedMessage | None:
+    own = {room.bot: "agent", sender: "sender"}
+    text = _QUOTED.sub("", answered.content.body, count=1) if answered.answered_id else ""
+    text = text or answered.content.body
+    kind = MEDIA.get(answered.content.msgtype)
+    quote = {
+        "by": own.get(answered.sender, "other"),
+        "author": room.names.get(answered.sender, answered.sender),
+        "text": f"[{kind}: {text}]" if kind else text,
+    }
+    return QuotedMessage.model_validate(quote) if text.strip() else None
+
+
+def _list_quoted_files(answered: MatrixEvent | None) -> tuple[ReceivedFile, ...]:
+    """Return the picture or document of an answered message."""
+    content = answered.content if answered else _Content()
+    kind = MEDIA.get(content.msgtype, "")
+    if kind not in ("image", "file") or not content.url:
+        return ()
+    return (_build_received_file(kind, content.filename or content.body, content),)
 
 
 def _build_received_file(kind: str, name: str, content: _Content) -> ReceivedFile:

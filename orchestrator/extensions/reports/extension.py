@@ -10,6 +10,7 @@ REPORTS = {
     },
     "Talk": {
         "approvals": "Grant or deny tool calls that wait for approval.",
+        "pair": "Decide which chats may talk to the bot.",
         "sessions": "List, show or end conversations.",
         "route": "Show which agent answers a chat.",
     },

@@ -13,7 +13,7 @@ from orchestrator.extensions.slack.slack_markup import (
     list_mentioned_ids,
     strip_mention,
 )
-from thinker.protocol.messages import Frozen
+from thinker.protocol.messages import Frozen, QuotedMessage
 
 MESSAGE_SUBTYPES = (
     "",
@@ -21,6 +21,7 @@ MESSAGE_SUBTYPES = (
     "thread_broadcast",
     "bot_message",
 )  # subtypes of ordinary messages
+DELETED = "message_deleted"  # a subtype
 SLACKBOT = "USLACKBOT"
 VOICE = "slack_audio"  # subtype of a recording that was made instead of writing
 MAX_NAME = 255  # characters
@@ -63,6 +64,21 @@ class _EditMark(SlackObject):
 class _Author(SlackObject):
     user: str = ""
     name: str = ""
+    text: str = ""
+
+
+class SlackShare(SlackObject):
+    """What stands below a message: another message that it passes on, or a preview of a page."""
+
+    is_share: bool = False
+    is_msg_unfurl: bool = False
+    author_id: str = ""
+    author_name: str = ""
+    text: str = ""
+
+    @property
+    def is_message(self) -> bool:
+        return self.is_share or self.is_msg_unfurl
 
 
 class SlackMessage(SlackObject):
@@ -87,6 +103,8 @@ class SlackMessage(SlackObject):
     latest_reply: Timestamp = ""
     edited: _EditMark | None = None
     files: tuple[SlackFile, ...] = ()
+    attachments: tuple[SlackShare, ...] = ()
+    deleted_ts: Timestamp = ""
     message: Optional["SlackMessage"] = None
     previous_message: Optional["SlackMessage"] = None
 
@@ -125,9 +143,13 @@ def extract_message(event: SlackMessage) -> SlackMessage | None:
     """Return the message in an event, ``edited`` for an edit; None for other events."""
     if event.type != "message":
         return None
+    if event.subtype == DELETED:
+        return event if event.deleted_ts else None
     if event.subtype != "message_changed":
         return event if event.subtype in MESSAGE_SUBTYPES else None
     new, old = event.message, event.previous_message
+    if new is not None and new.subtype == "tombstone":  # of a message with a thread
+        return event.model_copy(update={"subtype": DELETED, "deleted_ts": new.ts})
     if new is None or new.edited is None or (old is not None and old.edited == new.edited):
         return None  # Slack has added a preview of a link, or counted an answer
     place = {"channel": event.channel, "channel_type": event.channel_type}
@@ -136,6 +158,10 @@ def extract_message(event: SlackMessage) -> SlackMessage | None:
 
 def convert_slack_message(message: SlackMessage, view: SlackView) -> ReceivedMessage | None:
     """Return the received message; None for the bot's own or one without an author."""
+    if message.subtype == DELETED:
+        return ReceivedMessage(
+            chat_id=message.channel, message_id=message.deleted_ts, sender_id="", kind="removal"
+        )
     sender = message.user or message.bot_id
     own = message.user == view.user_id or (message.bot_id and message.bot_id == view.bot_id)
     if not sender or own or not message.ts or not message.channel:
@@ -156,8 +182,28 @@ def convert_slack_message(message: SlackMessage, view: SlackView) -> ReceivedMes
         mentioned=view.user_id in list_mentioned_ids(message.text),
         replied_to_bot=in_thread and not private and parent == view.user_id,
         from_bot=bool(message.bot_id) or sender == SLACKBOT,
+        quote=_build_quote(message, view),
         attachments=tuple(_build_received_file(file) for file in message.files if file.id),
     )
+
+
+def _build_quote(message: SlackMessage, view: SlackView) -> QuotedMessage | None:
+    """Return the message that a message passes on, or the thread's first one that it answers.
+
+    Slack tells the latter only of an answer that is shown in the chat, too.
+    """
+    share = next((one for one in message.attachments if one.is_message), None)
+    author = message.root.user if share is None else share.author_id
+    text = message.root.text if share is None else share.text
+    name = view.names.get(author) or ("" if share is None else share.author_name)
+    own = {view.user_id: "agent", message.user: "sender"}
+    quote = {
+        "kind": "reply" if share is None else "forward",
+        "by": own.get(author, "other") if author else "other",
+        "author": name,
+        "text": format_readable_text(text, view.names),
+    }
+    return QuotedMessage.model_validate(quote) if text.strip() else None
 
 
 def _build_received_file(file: SlackFile) -> ReceivedFile:

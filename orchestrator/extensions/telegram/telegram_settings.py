@@ -3,8 +3,11 @@
 import re
 from typing import ClassVar
 
+from pydantic import Field
+
 from orchestrator.agentsfile.chat_channels import ChatChannel
 from orchestrator.agentsfile.field_types import ConfigModel, HttpUrl, NumericId
+from orchestrator.channel_api import ChatRole
 
 NUMBER = re.compile(r"-?[0-9]+")
 PUBLIC_NAME = re.compile(r"@[A-Za-z]\w{3,31}", re.ASCII)  # of a channel that can be written to
@@ -28,6 +31,8 @@ class TelegramChannel(ChatChannel):
     """Lets Telegram push updates; without it the daemon asks for them, and needs no address."""
     allowlist: tuple[NumericId, ...] = ()
     """Numeric ids of the users and chats that are admitted; user names change hands."""
+    roles: dict[NumericId, ChatRole] = Field(default_factory=dict)
+    """What a user, or everyone in a group, may do, keyed by id: "talk", "approve" or "operate"."""
 
     @property
     def webhook_url(self) -> str | None:

@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from orchestrator.channel_api import PRESS, InboundMessage
-from orchestrator.extensions.telegram import media
+from orchestrator.channels.sender_names import format_sender_name
+from orchestrator.extensions.telegram import media, quotes
 from orchestrator.extensions.telegram.bot_api import CHANNEL, User
 from orchestrator.extensions.telegram.bot_errors import BotResult
 
@@ -16,7 +17,7 @@ PRESSED = "press:"  # prefix of a press's message id, before Telegram's id
 MAX_TEXT = 100_000  # characters; Telegram allows 4096, other servers have no limit
 TOO_LONG = f"Your message is too long for me: I read up to {MAX_TEXT:,} characters."
 
-_NAME_LENGTH = 64  # characters; Telegram's limit for a first name
+_NAME_LENGTH = 64  # characters
 # What an integer of the journal holds; the number after the last update is stored too.
 _Id = Annotated[int, Field(gt=-(2**63), lt=2**63 - 1)]
 _ID = TypeAdapter[int](_Id)
@@ -157,10 +158,21 @@ def parse_inbound_message(update: JsonValue, number: int, bot: Bot) -> InboundMe
         personal=message.sender_chat is None,
         sender_name=_format_name(sender),
     )
-    if isinstance(raw, dict) and not media.NAMES.isdisjoint(raw):
-        description, files = media.parse_media(raw)
+    parts = raw if isinstance(raw, dict) else {}
+    if not media.NAMES.isdisjoint(parts):
+        description, files = media.parse_media(parts)
         found = replace(found, text=description, attachments=files)
-    return _apply_filters(found, message, bot)
+    found = _apply_filters(found, message, bot)
+    if found.skip is not None:
+        return found
+    source = quotes.format_source(parts)
+    quote, files = quotes.parse_quote(parts, bot.id, found.sender_id)
+    return replace(
+        found,
+        text=f"{source}\n{found.text}".strip() if source else found.text,
+        quote=quote,
+        attachments=(*found.attachments, *files),
+    )
 
 
 def _parse_press(raw: JsonValue, unseen: InboundMessage) -> InboundMessage:
@@ -184,7 +196,8 @@ def _parse_press(raw: JsonValue, unseen: InboundMessage) -> InboundMessage:
 
 
 def _format_name(person: User) -> str:
-    return " ".join(f"{person.first_name} {person.last_name}".split())[:_NAME_LENGTH]
+    name = f"{person.first_name} {person.last_name}"
+    return format_sender_name(name, str(person.id))[:_NAME_LENGTH]
 
 
 def _apply_filters(found: InboundMessage, message: _Message, bot: Bot) -> InboundMessage:

@@ -6,6 +6,7 @@ Where: does a pairing code admit a chat?
 from dataclasses import dataclass
 
 from orchestrator import chat_texts
+from orchestrator.channel_api import ChatRole
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import held_messages, outbox
@@ -26,6 +27,7 @@ class Pairing:
     code: str | None
     state: str
     created_at: int
+    role: ChatRole | None = None  # None before the approval, and for pairings from before roles
 
 
 PAIRINGS = Rows(Pairing, "pairing")
@@ -74,16 +76,18 @@ def find_channel_of_code(db: Database, code: str) -> str | None:
     return None if found is None else found.channel
 
 
-def approve(db: Database, code: str, now: int) -> Pairing | None:
+def approve(db: Database, code: str, now: int, role: ChatRole | None = None) -> Pairing | None:
     """Approve the chat with this code; None if the code is unknown or expired.
 
-    Case is ignored. The chat gets a notice, and its messages so far are answered.
+    Case is ignored. The chat gets a notice, and its messages so far are answered. Without a
+    ``role`` the first chat may operate, and later ones may talk.
     """
+    first = PAIRINGS.find_first(db, "state = 'approved'") is None
     row = db.execute(
-        "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?"
+        "UPDATE pairing SET state = 'approved', code = NULL, decided_at = ?, role = ?"
         " WHERE code = ? AND state = 'pending' AND expires_at >= ?"
         " RETURNING channel, bot_id, chat_id",
-        (now, code.upper(), now),
+        (now, role or ("operate" if first else "talk"), code.upper(), now),
     ).fetchone()
     if row is None:
         return None
@@ -93,6 +97,19 @@ def approve(db: Database, code: str, now: int) -> Pairing | None:
     outbox.add_notice(db, chat, text, now)
     audit.record_decision(db, "operator", "pairing approved", chat.name, now)
     return PAIRINGS.find_first(db, "channel = ? AND chat_id = ?", chat.channel, chat.chat_id)
+
+
+def change_role(
+    db: Database, channel: str, chat_id: str, role: ChatRole, now: int
+) -> Pairing | None:
+    """Give an approved chat another role; None if the chat is not approved."""
+    where = "channel = ? AND chat_id = ? AND state = 'approved'"
+    db.execute(f"UPDATE pairing SET role = ? WHERE {where}", (role, channel, chat_id))
+    found = PAIRINGS.find_first(db, where, channel, chat_id)
+    if found is not None:
+        name = str(ChatName(channel, chat_id))
+        audit.record_decision(db, "operator", f"pairing may {role}", name, now)
+    return found
 
 
 def revoke_pairing(db: Database, channel: str, chat_id: str, now: int) -> bool:
@@ -117,15 +134,20 @@ def list_pairings(db: Database) -> list[Pairing]:
     return PAIRINGS.select(db, "true ORDER BY created_at, chat_id")
 
 
-def is_approved(db: Database, channel: str, chat_id: str) -> bool:
-    where = "channel = ? AND chat_id = ? AND state = 'approved'"
-    return PAIRINGS.find_first(db, where, channel, chat_id) is not None
+def load_roles(
+    db: Database, channel: str | None = None, chat_id: str | None = None
+) -> dict[tuple[str, str], ChatRole]:
+    """Return the roles of the approved chats and of their people, keyed by channel and id.
 
-
-def list_approved_ids(db: Database) -> frozenset[tuple[str, str]]:
-    """Return the ids of the approved chats and of their people, each with its channel."""
+    Of all chats, or of one. Pairings from before roles may operate.
+    """
     rows = db.execute(
-        "SELECT channel, chat_id FROM pairing WHERE state = 'approved' UNION"
-        " SELECT channel, sender_id FROM pairing WHERE state = 'approved' AND sender_id <> ''"
+        "SELECT channel, chat_id, sender_id, coalesce(role, 'operate') FROM pairing"
+        " WHERE state = 'approved' AND channel = coalesce(?, channel)"
+        " AND chat_id = coalesce(?, chat_id)",
+        (channel, chat_id),
     )
-    return frozenset((str(channel), str(name)) for channel, name in rows)
+    found: dict[tuple[str, str], ChatRole] = {}
+    for place, chat, sender, role in rows:
+        found |= {(str(place), str(name)): role for name in (chat, sender) if name}
+    return found

@@ -42,9 +42,8 @@ def join_album(db: Database, row_id: int, chat_key: str, album: str) -> None:
         " FROM inbox AS part WHERE part.id = ? AND inbox.id = ?",
         (row_id, head),
     )
-    db.execute(
-        "UPDATE inbox SET state = 'done', text = '', ended_at = received_at WHERE id = ?", (row_id,)
-    )
+    # The part keeps its caption, which may yet be corrected.
+    db.execute("UPDATE inbox SET state = 'done', ended_at = received_at WHERE id = ?", (row_id,))
 
 
 def compute_album_wait(db: Database, chat_key: str, album: str | None, now: int, since: int) -> int:

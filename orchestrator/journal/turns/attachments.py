@@ -64,13 +64,19 @@ UNREAD_FILES = Rows(
 
 
 def store_attachments(
-    db: Database, inbox_id: int, channel: str, attachments: Sequence[Attachment], now: int
+    db: Database,
+    inbox_id: int,
+    channel: str,
+    attachments: Sequence[Attachment],
+    now: int,
+    *,
+    first: int = 0,
 ) -> None:
-    """Store the attachments of a message.
+    """Store the attachments of a message, numbered from ``first`` on.
 
     Missing bytes are marked for download, other files than pictures for text extraction.
     """
-    for part, item in enumerate(attachments):
+    for part, item in enumerate(attachments, first):
         about = stored_files.clean_name(item.about)
         name = (stored_files.clean_name(item.name) or "file") if item.name else ""
         db.execute(

@@ -6,15 +6,16 @@ Where: is a repeated update dropped?
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from orchestrator import chat_texts
-from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
+from orchestrator.channel_api import EDIT, NOT_ADDRESSED, REMOVAL, InboundMessage
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows, build_distinct_query
-from orchestrator.journal.turns import albums, attachments, held_messages, outbox
-from thinker.protocol.messages import Origin, UserMessage, WhileBusy
+from orchestrator.journal.turns import albums, attachments, corrections, held_messages, outbox
+from thinker.protocol.fencing import compute_mark
+from thinker.protocol.messages import Origin, QuotedMessage, UserMessage, WhileBusy
 
 # Kinds of messages, besides that of a person.
 COMMAND = "command"  # a chat command, which the daemon answers
@@ -86,6 +87,7 @@ class InboxRow:
     origin: Origin
     after_step: int | None
     while_busy: WhileBusy | None
+    quote: str | None
     pictured: bool  # whether it has attachments
 
     @property
@@ -114,10 +116,16 @@ class InboxRow:
 
     def build_user_message(self, db: Database) -> UserMessage:
         """Return the message as a model reads it, its pictures without their bytes."""
-        if self.private and self.origin == "user" and not self.pictured:
+        if self.private and self.origin == "user" and not (self.pictured or self.quote):
             return UserMessage(content=self.text)
         pictured = self.id if self.pictured else None
-        return attachments.build_user_message(db, pictured, self.text, self.author)
+        found = attachments.build_user_message(db, pictured, self.text, self.author)
+        if self.quote is None:
+            return found
+        quote = QuotedMessage.model_validate_json(self.quote)
+        mark = compute_mark(self.turn_id or "") if quote.is_foreign else ""
+        quote = quote.model_copy(update={"fence": mark})
+        return found.model_copy(update={"quote": quote})
 
 
 COLUMNS = ", ".join([*InboxRow.__annotations__][:-1])
@@ -141,6 +149,11 @@ def ingest(db: Database, arrivals: Sequence[Arrival], offset: Offset | None, now
     admitted = []
     for found in arrivals:
         arrival = _admit_addressed_part(db, found) if found.message.album else found
+        if arrival.message.kind == REMOVAL:
+            corrections.withdraw_message(db, arrival.message, now)
+            continue
+        if arrival.message.kind == EDIT:
+            arrival = _settle_edit(db, arrival, now)
         row = store_arrival(db, arrival, now)
         if row is None:
             continue
@@ -151,7 +164,7 @@ def ingest(db: Database, arrivals: Sequence[Arrival], offset: Offset | None, now
                 outbox.add_notice(db, address, answer, now, reply_to=message_id)
         elif arrival.refusal is None:
             admitted.append(row)
-        else:
+        elif arrival.refusal != corrections.REPLACED:
             audit.record_decision(
                 db, "admission", f"refused: {arrival.refusal}", f"inbox {row}", now
             )
@@ -167,6 +180,20 @@ def store_offset(db: Database, offset: Offset) -> None:
         " ON CONFLICT(channel, bot_id) DO UPDATE SET next = excluded.next",
         vars(offset),
     )
+
+
+def _settle_edit(db: Database, arrival: Arrival, now: int) -> Arrival:
+    """Give the new words to the message that they correct, if it waits for answer or admission."""
+    if arrival.held and corrections.correct_held_text(db, arrival.message):
+        return arrival._replace(held=False)
+    if arrival.refusal not in (None, NOT_ADDRESSED):
+        return arrival
+    refusal, quote = corrections.correct_message(db, arrival.message, now)
+    if refusal is not None:
+        return arrival._replace(refusal=refusal)
+    if quote is None:
+        return arrival
+    return arrival._replace(message=replace(arrival.message, quote=quote))
 
 
 def _admit_addressed_part(db: Database, arrival: Arrival) -> Arrival:
@@ -200,14 +227,16 @@ def store_arrival(db: Database, arrival: Arrival, now: int, queue: str | None = 
         "now": now,
         "refusal": refusal,
         "album": None if is_command else message.album,
+        "quote": _write_quote(message) if refusal is None and not is_command else None,
     }
     row: int | None = db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"
         " edit_date, kind, sender_id, sender_name, private, target, text, state, received_at,"
-        " ended_at, error, album, origin, while_busy)"
+        " ended_at, error, album, origin, while_busy, quote)"
         " VALUES(:channel, :bot_id, :update_id, :chat_id, :thread_id, :chat_key,"
         " :message_id, :edit_date, :kind, :sender_id, :sender_name, :private, :target, :text,"
-        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album, :origin, :while_busy)"
+        " :state, :now, iif(:state = 'new', NULL, :now), :refusal, :album, :origin, :while_busy,"
+        " :quote)"
         " ON CONFLICT DO NOTHING RETURNING id",
         values,
     ).get
@@ -224,6 +253,10 @@ def store_arrival(db: Database, arrival: Arrival, now: int, queue: str | None = 
     if notice is not None:
         outbox.add_notice(db, address, notice, now)
     return row
+
+
+def _write_quote(message: InboundMessage) -> str | None:
+    return None if message.quote is None else message.quote.model_dump_json(exclude_defaults=True)
 
 
 def make_address(message: InboundMessage) -> outbox.Address:
@@ -295,13 +328,22 @@ def find_message_by_id(db: Database, channel: str, message_id: str) -> InboxRow 
     return INBOX.find_first(db, where, message_id, channel)
 
 
-def is_answered(db: Database, message: InboundMessage) -> bool:
-    """Return whether the message that an edit changes was answered."""
-    sql = (
-        "SELECT count(*) FROM inbox WHERE channel = :channel AND bot_id = :bot_id"
-        " AND chat_id = :chat_id AND message_id = :message_id AND edit_date = 0 AND state = 'done'"
+def list_senders(db: Database, agent_id: str, channel: str, chat_id: str) -> list[str]:
+    """Return the ids of the people who wrote to an agent in a chat."""
+    sql = "SELECT DISTINCT sender_id FROM inbox WHERE agent_id = ? AND channel = ? AND chat_id = ?"
+    return [str(sender) for (sender,) in db.execute(sql, (agent_id, channel, chat_id))]
+
+
+def find_private_address(db: Database, channel: str, name: str) -> outbox.Address | None:
+    """Return the private chat with this id, or of the person with this id, if they ever wrote."""
+    row = INBOX.find_first(
+        db,
+        "channel = ?1 AND private = 1 AND (chat_id = ?2 OR sender_id = ?2)"
+        " AND kind IN('message','edit','command') ORDER BY id DESC LIMIT 1",
+        channel,
+        name,
     )
-    return bool(db.execute(sql, vars(message)).get)
+    return None if row is None else replace(row.build_address(), thread_id="")
 
 
 def find_bot_id(db: Database, channel: str) -> str | None:

@@ -89,10 +89,9 @@ def enter_new_messages(
     while (row := inbox.find_oldest_new(db, turn.chat_key)) is not None and takes(row):
         origin = _find_origin(db, turn, row)
         _claim_message(db, turn, step, row.id, origin)
-        author = replace(row.author, turn_id=turn.id, origin=origin)
-        message = attachments.build_user_message(db, row.id, row.text, author)
+        message = replace(row, turn_id=turn.id, origin=origin).build_user_message(db)
         entered.append(message)
-        read = taint.make_origin_taint(origin), taint.make_document_taint([message])
+        read = taint.make_origin_taint(origin), taint.make_attached_taint(message)
         taint.add_taint(db, turn.id, taint.join_taints(read))
     return attachments.load_and_fill_pictures(db, entered)
 

@@ -30,6 +30,15 @@ def ask_question(
     outbox.add_extra(db, None, address, (part,), mode, now)
 
 
+def is_asked_in(db: Database, code: str, chat_key: str) -> bool:
+    """Return whether a chat was sent the question with this code."""
+    sql = (
+        "SELECT 1 FROM approval JOIN outbox ON approval_id = approval.id"
+        " WHERE code = ? AND outbox.chat_key = ?"
+    )
+    return db.execute(sql, (code, chat_key)).get is not None
+
+
 def build_choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
     """Return the buttons of a message; none if its question was answered meanwhile."""
     found = None if row.approval_id is None else approvals.find_approval_by_id(db, row.approval_id)

@@ -91,7 +91,9 @@ def append_messages(
 
 def estimate_tokens(message: Message) -> int:
     """Estimate the tokens of a message with its tool calls: four characters each, rounded up."""
-    if isinstance(message, UserMessage) and (message.fence or message.documents or message.context):
+    if isinstance(message, UserMessage) and (
+        message.fence or message.documents or message.context or message.quote
+    ):
         size = len(message.text)
     else:
         size = len(message.content)

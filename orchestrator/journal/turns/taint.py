@@ -6,7 +6,7 @@ record is part of the turn, so that a resumed turn knows it too.
 Where: is a turn's exposure to data recorded?
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -27,6 +27,7 @@ EARLIER = "an earlier turn"  # the source of data that a turn read together with
 INHERITED = (CONVERSATION, EARLIER)
 MESSAGE = "the message"
 DOCUMENT = "the document"
+QUOTE = "the quoted message"
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,12 @@ def make_origin_taint(origin: Origin) -> Taint:
     return Taint(untrusted={MESSAGE: origin}) if origin in UNTRUSTED else UNREAD
 
 
-def make_document_taint(said: Iterable[Message]) -> Taint:
-    """Return the taint of the documents of a turn's messages, which anyone may have written."""
-    for message in said:
-        if isinstance(message, UserMessage) and message.documents and message.has_quoted_document:
-            return Taint(untrusted={DOCUMENT: "other_user"})
-    return UNREAD
+def make_attached_taint(message: Message) -> Taint:
+    """Return the taint of a message's documents and of what it answers."""
+    if not isinstance(message, UserMessage) or not message.has_quoted_text:
+        return UNREAD
+    source = DOCUMENT if message.documents else QUOTE
+    return Taint(untrusted={source: "other_user"})
 
 
 def make_history_taint(history: Sequence[Message]) -> Taint:
@@ -114,8 +115,7 @@ def make_history_taint(history: Sequence[Message]) -> Taint:
     private = mixed = False
     for message in history:
         if isinstance(message, UserMessage):
-            quotes = bool(message.context or message.documents) and message.is_untrusted
-            if quotes or message.origin in UNTRUSTED:
+            if message.origin in UNTRUSTED or message.is_untrusted:
                 origins.add(message.origin)
             continue
         if message.origin in UNTRUSTED:

@@ -333,6 +333,12 @@ def load_opening_message(db: Database, turn_id: str) -> InboxRow:
     return inbox.list_opening_messages(db, turn_id)[0]
 
 
+def has_open_turn(db: Database, chat_key: str) -> bool:
+    """Return whether a chat has a turn that runs or waits."""
+    query = f"SELECT 1 FROM turn WHERE chat_key = ? AND {OPEN}"
+    return db.execute(query, (chat_key,)).get is not None
+
+
 def count_open_turns(db: Database) -> int:
     return int(db.execute(f"SELECT count(*) FROM turn WHERE {OPEN}").get)
 

@@ -163,6 +163,17 @@ def sum_spending(db: Database, agent_id: str, since: int) -> Amount:
     return Amount(int(row[0]), float(row[1]))
 
 
+def sum_chat_spending(db: Database, chat_key: str, since: int) -> tuple[Amount, bool]:
+    """Sum the calls of a chat's turns since a time, and return whether a price was missing."""
+    (row,) = db.execute(
+        "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0),"
+        " count(*) - count(usd) FROM model_call JOIN turn ON turn.id = turn_id"
+        " WHERE chat_key = ? AND at >= ?",
+        (chat_key, since),
+    )
+    return Amount(int(row[0]), float(row[1])), bool(row[2])
+
+
 def count_unpriced_calls(db: Database, agent_id: str, since: int) -> dict[str, int]:
     """Count the calls without a known cost since ``since`` (milliseconds), keyed by model."""
     rows = db.execute(

@@ -56,6 +56,7 @@ class ToolContext:
     (channel and id) may be sent messages; ``store`` is for tools that read; ``meaning`` embeds a
     text, or returns None without an embeddings model; ``document_text`` finds the text of a file;
     ``draw`` asks the agent's model for pictures;
+    ``find_asked_chat`` returns the chat that is asked about a call of a chat, if any;
     ``denied_tools`` may not be used in this turn; ``environments`` are the variables that are set
     outside the prompt; ``off_loop`` reads files; ``command_tool``: the agent runs commands by
     it; ``fast_tasks``: tasks may be due more than once a minute; ``origin`` is who may have written
@@ -79,6 +80,7 @@ class ToolContext:
     meaning: Callable[[str], Awaitable[Embedding | None]]
     document_text: ReadDocument
     draw: Callable[[DrawingRequest], Awaitable[DrawingResult]]
+    find_asked_chat: Callable[[Database, Address], Address | None] = lambda _, origin: origin
     denied_tools: tuple[str, ...] = ()
     environments: Environments = field(default_factory=Environments)
     off_loop: OffLoop = run_off_loop

@@ -89,6 +89,15 @@ def squeezed(text: str) -> str:
             '<a href="https://bank.com/login"><b>www.bank.com</b></a>',
         ),
         (
+            "[https://g.e.com/us](https://g.e.com/eve)",
+            'https://g.e.com/us (<a href="https://g.e.com/eve">https://g.e.com/eve</a>)',
+        ),
+        (
+            "[git.e.com/us…](https://git.e.com/us/it)",
+            '<a href="https://git.e.com/us/it">git.e.com/us…</a>',
+        ),
+        ("[ann.b@x.org](mailto:ann.b@x.org)", '<a href="mailto:ann.b@x.org">ann.b@x.org</a>'),
+        (
             "[at 10.0.0.1](http://bank.com)",
             'at 10.0.0.1 (<a href="http://bank.com">http://bank.com</a>)',
         ),

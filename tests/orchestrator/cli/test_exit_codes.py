@@ -24,6 +24,7 @@ UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
     ("approvals", "deny", "NOPE"): protocol.APPROVAL_DECIDE,
     ("pair", "approve", "NOPE"): protocol.PAIR_APPROVE,
     ("pair", "revoke", "telegram:5"): protocol.PAIR_REVOKE,
+    ("pair", "role", "telegram:5", "--as", "talk"): protocol.PAIR_ROLE,
     ("tools", "approve", "nope/nope"): protocol.TOOL_APPROVE,
     ("dashboard", "revoke", "nope"): "dashboard/revoke",
 }

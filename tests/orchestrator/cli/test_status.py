@@ -5,10 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
-import pytest
-from fakes.carrier import CarrierExtension
 from fakes.control_server import ask, command, serving
-from fakes.installed_extensions import install_extensions
 from pydantic import JsonValue
 
 from orchestrator.cli.output import format_moment
@@ -19,9 +16,6 @@ from orchestrator.control.protocol import (
     AgentName,
     AgentReport,
     ChannelReport,
-    PairedChat,
-    PairingList,
-    PairingReport,
     ProcessReport,
     RecentTurn,
     ReloadReport,
@@ -186,50 +180,3 @@ async def test_refused_reload_is_78(tmp_path: Path) -> None:
         done = await ask(tmp_path, "reload")
     assert done.exit_code == ExitCode.CONFIG
     assert done.stdout.startswith("agents.json:12: has no model\nrefused")
-
-
-async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
-    """A stranger's name is shown but cannot drive the terminal."""
-    asked = PairingReport(
-        channel="telegram",
-        chat_id="5",
-        name="[red]Eve\x1b[2J",
-        code="ABCD",
-        state="pending",
-        created_at=0.0,
-    )
-    answers = {
-        protocol.PAIR_LIST: PairingList(pairings=(asked,)),
-        protocol.PAIR_APPROVE: PairedChat(channel="telegram", chat_id="5"),
-        protocol.PAIR_REVOKE: Ack(),
-    }
-    async with serving(tmp_path, answers) as server:
-        listed = await ask(tmp_path, "pair", "list")
-        as_json = await ask(tmp_path, "pair", "list", "--json")
-        approved = await ask(tmp_path, "pair", "approve", "ABCD")
-        revoked = await ask(tmp_path, "pair", "revoke", "telegram", "5")
-    assert "[red]Eve\N{REPLACEMENT CHARACTER}[2J  pending  ABCD  1970-01-01 00:00" in listed.stdout
-    assert json.loads(as_json.stdout)["pairings"][0]["chatId"] == "5"
-    admitted, operator = approved.stdout.splitlines()
-    assert admitted == "telegram:5 is admitted"
-    assert operator.startswith("It is an operator's chat now")
-    assert revoked.stdout == "telegram:5 is no longer admitted\n"
-    assert server.params(protocol.PAIR_APPROVE) == [{"code": "ABCD"}]
-    (params,) = server.params(protocol.PAIR_REVOKE)
-    assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")
-
-
-async def test_empty_list_of_pairings_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rather than nothing."""
-    install_extensions(monkeypatch, own=(CarrierExtension(),))
-    async with serving(tmp_path, {protocol.PAIR_LIST: PairingList(pairings=())}):
-        assert (await ask(tmp_path, "pair", "list")).stdout.startswith("no chats have asked")
-        (tmp_path / "agents.json").write_text(
-            '{"agents": [{"agentId": "work", "llmProvider": "demo"}],'
-            ' "channels": {"carrier": {"access": "allowlist"}}}'
-        )
-        listed = (await ask(tmp_path, "pair", "list")).stdout
-    assert "access is 'allowlist'" in listed
-    assert "orchestrator logs" in listed

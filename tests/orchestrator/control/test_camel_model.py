@@ -17,6 +17,7 @@ class Row:
     code: str | None = None
     state: str = "approved"
     created_at: int = 1500
+    role: str | None = None
     expires_at: int = 9999
 
 
@@ -30,6 +31,7 @@ def test_fields_are_copied_unless_they_are_changed() -> None:
         "code": None,
         "state": "approved",
         "createdAt": 1.5,
+        "role": None,
     }
 
 

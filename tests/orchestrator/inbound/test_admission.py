@@ -1,5 +1,6 @@
 """Admission: which chats are admitted, get a pairing code, or are refused."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,18 +8,19 @@ import pytest
 from fakes.agents_file import validate_file
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
-from orchestrator.agentsfile import Access, ChatChannel
-from orchestrator.channel_api import InboundMessage
+from orchestrator.agentsfile import Access, AgentsFile
+from orchestrator.channel_api import ChatRole, InboundMessage
 from orchestrator.inbound.admission import (
     CODE_ALPHABET,
     Admission,
     AdmissionDecision,
-    decide_admission,
     format_pairing_message,
     judge_message,
     make_pairing_code,
 )
+from thinker.protocol.messages import JsonObject
 
 PRIVATE = InboundMessage("telegram", "1", chat_id="7", message_id="1", sender_id="7")
 GROUP = InboundMessage("telegram", "1", "-100", "1", sender_id="7", private=False, mentioned=True)
@@ -40,8 +42,27 @@ def admission(
     paired: tuple[str, ...] = (),
 ) -> Admission:
     """Return what is decided."""
-    settings = ChatChannel(access=access, allowlist=allowed)
-    return decide_admission(message, settings, bound_chats=bound, paired=paired)
+    channel = message.channel
+    bindings = [{"chatId": chat} for chat in bound if chat]
+    file = build_file(access, bindings, channel, allowlist=list(allowed))
+    return judge_message(file, message, {(channel, name): "operate" for name in paired})
+
+
+def build_file(
+    access: Access,
+    bindings: Sequence[Mapping[str, JsonValue]],
+    channel: str = "telegram",
+    **settings: JsonValue,
+) -> AgentsFile:
+    """Return an agents.json with these bindings and settings of a channel."""
+    own: JsonObject = {"channel": channel, "agentId": "work"}
+    return validate_file(
+        {
+            "agents": [{"agentId": "work", "llmProvider": "demo"}],
+            "bindings": [{**own, **binding} for binding in bindings],
+            "channels": {channel: {"access": access, **settings}},
+        }
+    )
 
 
 def verdict(
@@ -55,16 +76,19 @@ def verdict(
 def test_local_channels_are_admitted(channel: str) -> None:
     """A channel on this host with a token needs no admission."""
     message = InboundMessage(channel, "", "main", "1", "operator")
-    found = judge_message(AGENTS, message, ())
+    found = judge_message(AGENTS, message, {})
     assert (found.verdict, found.operator) == (AdmissionDecision.ADMIT, channel != "http")
 
 
 def test_chat_platform_is_judged_by_its_own_settings() -> None:
     """Bindings and pairings of another channel open nothing; one without settings is closed."""
     other = replace(PRIVATE, channel="carrier-pigeon")
-    assert judge_message(AGENTS, PRIVATE, ()).verdict is AdmissionDecision.ADMIT
+    assert judge_message(AGENTS, PRIVATE, {}).verdict is AdmissionDecision.ADMIT
     stranger = replace(PRIVATE, chat_id="8", sender_id="8")
-    pairings = {("console", "8"), ("carrier-pigeon", "7")}
+    pairings: dict[tuple[str, str], ChatRole] = {
+        ("console", "8"): "operate",
+        ("carrier-pigeon", "7"): "operate",
+    }
     assert judge_message(AGENTS, stranger, pairings).verdict is AdmissionDecision.REFUSE
     assert judge_message(AGENTS, other, pairings).verdict is AdmissionDecision.REFUSE
 
@@ -201,7 +225,7 @@ def test_an_update_without_a_chat_is_refused_even_when_open() -> None:
 def test_a_message_of_an_unknown_writer_says_why(access: Access) -> None:
     """It gets no pairing code: that would go to whom it names."""
     forged = InboundMessage("email", "email", "", "m1", "", skip="the sender is not verified")
-    assert admission(forged, access) == (AdmissionDecision.REFUSE, forged.skip, False)
+    assert admission(forged, access) == (AdmissionDecision.REFUSE, forged.skip, None)
 
 
 @given(st.binary(min_size=8, max_size=8))
@@ -221,4 +245,56 @@ def test_unknown_chat_gets_the_command_to_run() -> None:
 def test_channel_that_knows_its_sender_says_who_is_an_operator(*, operator: bool) -> None:
     """A person who may chat on the page gives no orders to the daemon."""
     message = InboundMessage("web", "local", "ann/1", "1", "ann", operator=operator)
-    assert judge_message(AGENTS, message, ()).operator is operator
+    assert judge_message(AGENTS, message, {}).operator is operator
+
+
+def role(message: InboundMessage, file: AgentsFile, paired: ChatRole | None = None) -> str | None:
+    """Return the role of a sender; ``paired`` is that of the pairing of chat 7."""
+    pairings: dict[tuple[str, str], ChatRole] = {}
+    if paired is not None:
+        pairings["telegram", "7"] = paired
+    found = judge_message(file, message, pairings)
+    assert found.verdict is AdmissionDecision.ADMIT
+    return found.role
+
+
+def test_a_written_role_counts_before_that_of_a_pairing() -> None:
+    """The lowest of several counts; a bare binding does not raise what a pairing was given."""
+    bare: JsonObject = {"chatId": "7"}
+    talk: JsonObject = {"chatId": "7", "role": "talk"}
+    assert role(PRIVATE, build_file("pairing", []), "approve") == "approve"
+    assert role(PRIVATE, build_file("pairing", [bare]), "talk") == "talk"
+    assert role(PRIVATE, build_file("pairing", [bare])) == "operate"
+    assert role(PRIVATE, build_file("pairing", [talk]), "operate") == "talk"
+    both = build_file("pairing", [talk], roles={"7": "operate"})
+    assert role(PRIVATE, both, "operate") == "talk"
+    listed = build_file("allowlist", [], allowlist=["7"], roles={"7": "approve"})
+    assert role(PRIVATE, listed, "operate") == "approve"
+
+
+def test_a_role_in_a_group_is_the_senders_own_or_that_of_the_whole_group() -> None:
+    """A binding without a role makes nobody in the group more than a guest."""
+    stranger = replace(GROUP, sender_id="8")
+    open_group = build_file("pairing", [{"chatId": "-100"}])
+    trusted = build_file("pairing", [{"chatId": "-100", "role": "approve"}])
+    assert role(stranger, open_group) == "talk"
+    assert role(stranger, trusted) == "approve"
+    assert role(GROUP, trusted, "talk") == "talk"
+    assert role(GROUP, trusted, "operate") == "operate"
+    assert role(GROUP, build_file("open", [], roles={"7": "operate"})) == "operate"
+    assert role(stranger, build_file("open", [], roles={"-100": "approve"})) == "approve"
+
+
+def test_who_writes_in_a_chats_name_gives_commands_only_if_that_chat_is_named() -> None:
+    """A linked channel or an anonymous administrator talks at most."""
+    channel = replace(GROUP, sender_id="-200", personal=False)
+    as_group = replace(GROUP, sender_id="-100", personal=False)
+    bound = build_file("pairing", [{"chatId": "-100", "role": "operate"}])
+    assert role(channel, bound) is None
+    assert role(as_group, bound) == "talk"
+
+
+def test_a_role_for_every_chat_is_refused() -> None:
+    """A wildcard names nobody."""
+    with pytest.raises(ValueError, match="role for every chat"):
+        build_file("open", [{"chatId": "*", "role": "operate"}])

@@ -94,10 +94,10 @@ def test_rules_open_no_group_and_answer_no_bot() -> None:
     rules = {"answer": ["all"], "patterns": ["tea"]}
     settings = {"access": "allowlist", "allowlist": [7], "groups": rules}
     agents = parsed(WORK, channels={"carrier": settings}).file
-    assert judge_message(agents, SAID, ()).verdict is AdmissionDecision.ADMIT
-    stranger = judge_message(agents, replace(SAID, sender_id="8"), ())
+    assert judge_message(agents, SAID, {}).verdict is AdmissionDecision.ADMIT
+    stranger = judge_message(agents, replace(SAID, sender_id="8"), {})
     assert stranger.reason == "neither chat nor sender is on the allow-list"
-    robot = judge_message(agents, replace(SAID, from_bot=True, mentioned=True), ())
+    robot = judge_message(agents, replace(SAID, from_bot=True, mentioned=True), {})
     assert (robot.verdict, robot.reason) == (AdmissionDecision.REFUSE, "from a bot")
 
 

@@ -11,7 +11,7 @@ from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.journal import connection_in, job, next_turn, planned, store_in, update
 
 from orchestrator.channel_api import PRESS, InboundMessage
-from orchestrator.inbound.button_press import NOT_OPERATOR, UNKNOWN
+from orchestrator.inbound.button_press import NOT_APPROVER, UNKNOWN
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
@@ -149,7 +149,7 @@ async def test_a_member_of_a_group_who_is_no_operator_decides_nothing(
     """The same rule as for the command."""
     async with desk_in(tmp_path) as desk:
         approve, _ = await desk.ask(GROUP)
-        assert await desk.pressed(desk.press(approve, GROUP, sender)) == [NOT_OPERATOR]
+        assert await desk.pressed(desk.press(approve, GROUP, sender)) == [NOT_APPROVER]
         assert desk.state() == "pending"
         await desk.pressed(desk.press(approve, GROUP))
         assert desk.state() == "granted"
@@ -159,7 +159,7 @@ async def test_a_press_in_a_chat_that_is_not_admitted_decides_nothing(tmp_path: 
     """It is refused as a message is, and gets no pairing code."""
     async with desk_in(tmp_path) as desk:
         approve, _ = await desk.ask()
-        assert await desk.pressed(desk.press(approve, STRANGER, STRANGER)) == [NOT_OPERATOR]
+        assert await desk.pressed(desk.press(approve, STRANGER, STRANGER)) == [NOT_APPROVER]
         assert (desk.state(), desk.notices()) == ("pending", 1)
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.agents_file import validate_file
@@ -120,22 +121,54 @@ async def test_unknown_command_says_so(tmp_path: Path) -> None:
 async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
     """Admitted to talk is not admitted to steer, however open the bot is."""
     async with chat_in(tmp_path) as chat:
-        for command in (
-            "/status",
-            "/pause",
-            "/resume",
-            "/approve x",
-            "/usage",
-            "/tasks",
-            "/agents",
-        ):
+        for command in ("/pause", "/resume", "/tasks", "/agents", "/handback"):
             assert "Only my operator" in await chat.says(command, STRANGER)
+        for command in ("/approve x", "/deny x", "/approve show x", "/approve files/read"):
+            assert "Only a person who may approve calls" in await chat.says(command, STRANGER)
         assert pauses.list_pauses(chat.db) == []
         lines = (await chat.says("/help", STRANGER)).splitlines()
-        assert [line.split()[0] for line in lines] == ["/help", "/new", "/stop"]
+        assert [line.split()[0] for line in lines] == [
+            "/help",
+            "/status",
+            "/new",
+            "/stop",
+            "/usage",
+        ]
         assert (await chat.says("/start", STRANGER)).splitlines() == lines
         assert "new conversation" in await chat.says("/new", STRANGER)
         assert "not doing anything" in await chat.says("/stop", STRANGER)
+
+
+async def test_a_guest_reads_the_state_of_the_own_chat_alone(tmp_path: Path) -> None:
+    """Other chats and agents are none of a guest's business."""
+    async with chat_in(tmp_path) as chat:
+        assert await chat.says("hello", "9") == ""
+        usage.record_usage(chat.db, "work", None, "demo/m", Usage(prompt=500), 0.0, NOW)
+        assert await chat.says("/status", STRANGER) == "work: running\nNothing waits here."
+        said = await chat.says("/usage", STRANGER)
+        assert said.startswith("this chat: 0 tokens")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"origin": "other_user"},
+        {"kind": "edit", "edit_date": 5},
+        {"text": "> /pause work"},
+        {"sender_id": "-55", "personal": False},
+    ],
+)
+async def test_a_command_counts_only_in_fresh_words_of_its_author(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    """Forwarded, edited, quoted, or in the name of a channel, it is text for the agent."""
+    async with chat_in(tmp_path) as chat:
+        message = replace(update(1, "/pause work"), chat_id="-100", private=False)
+        message = replace(message, replied_to_bot=True)
+        await chat.hears(replace(message, **({"sender_id": OPERATOR} | fields)))
+        assert pauses.list_pauses(chat.db) == []
+        (row,) = inbox.INBOX.select(chat.db, "true")
+        assert (row.state, row.kind != "command") == ("new", True)
 
 
 async def test_everybody_in_a_group_is_a_stranger_but_the_operator(tmp_path: Path) -> None:

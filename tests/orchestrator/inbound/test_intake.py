@@ -245,3 +245,15 @@ async def test_command_is_answered_without_a_turn(bench: Bench) -> None:
     assert "/new" in notice
     assert bench.queues.held == [set()]
     assert bench.answers == 1
+
+
+async def test_what_a_stranger_corrects_or_deletes_is_answered_so_once_let_in(
+    bench: Bench,
+) -> None:
+    """An edit replaces the held words, and a deleted message is not held any more."""
+    await bench.intake.accept([update(1, "helo", STRANGER), update(2, "secret", STRANGER)], 3)
+    edit = replace(update(3, "hello", STRANGER), message_id="1", kind="edit", edit_date=9)
+    gone = replace(update(4, "", STRANGER), message_id="2", kind="removal", sender_id="")
+    await bench.intake.accept([edit, gone], 5)
+    assert bench.held() == ["hello"]
+    assert await bench.intake.load_offset("telegram", "1") == 5

@@ -13,13 +13,19 @@ from fakes.journal import job, open_turn, opened, planned, store_in
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.chat_texts import ASKED_ELSEWHERE, ASKED_NOBODY
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import outbox, steps, turns
 from orchestrator.journal.turns.approvals import LIFETIME, REPEAT_WINDOW, Approval
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
-from orchestrator.toolcalls.approvals import REPEATS, ApprovalQueue, check_approval
+from orchestrator.toolcalls.approvals import (
+    REPEATS,
+    ApprovalQueue,
+    AskedChats,
+    check_approval,
+)
 from orchestrator.tools.builtin.catalog import TOOLS
 
 CHAT = Address("telegram", "1", "7")
@@ -43,7 +49,14 @@ class Bench:
         with job(self.db):
             code = self.queue.new_code()
             return check_approval(
-                self.db, call, TOOLS["store_fact"], agent(approvals), CHAT, code, self.now, {}
+                self.db,
+                call,
+                TOOLS["store_fact"],
+                agent(approvals),
+                AskedChats(CHAT),
+                code,
+                self.now,
+                {},
             )
 
     def asked(self, call: Call) -> Approval:
@@ -219,3 +232,21 @@ async def test_wait_ends_when_the_daemon_stops(bench: Bench) -> None:
             tasks.start_soon(bench.queue.wait_for_answer, question)
             bench.queue.close()
     assert await bench.queue.list_open_questions() == [question]
+
+
+async def test_a_question_that_its_chat_may_not_answer_goes_elsewhere(bench: Bench) -> None:
+    """The chat is told so, also if there is no other."""
+    boss = Address("telegram", "1", "99")
+    (first, second) = planned(bench.db, "t1", "pay", "pay")
+    with job(bench.db):
+        for call, found in ((first, boss), (second, None)):
+            chats = AskedChats(CHAT, lambda *_, found=found: found)
+            code, tool = bench.queue.new_code(), TOOLS["store_fact"]
+            check_approval(bench.db, call, tool, agent(("pay",)), chats, code, 5, {})
+    rows = bench.db.execute("SELECT chat_id, body FROM outbox ORDER BY id")
+    told = [(chat, body.split(".")[0].split(":")[0]) for chat, body in rows]
+    assert told == [
+        ("99", "I need my operator's approval for this call"),
+        (CHAT.chat_id, ASKED_ELSEWHERE.split(".")[0]),
+        (CHAT.chat_id, ASKED_NOBODY.split(".")[0]),
+    ]

@@ -3,6 +3,8 @@
 Where: are the rights of a role on the page decided?
 """
 
+from pydantic import JsonValue
+
 from orchestrator.control import protocol
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.daemon_side import page_protocol
@@ -48,6 +50,16 @@ READ_METHODS = frozenset(
 )
 
 
-def can_call_method(role: str, method: str) -> bool:
-    """Return whether a role may call a method; an unknown role may call none."""
-    return REQUIRED_RIGHTS.get(method) in ROLES.get(role, frozenset())
+def can_call_method(role: str, method: str, params: JsonValue = None) -> bool:
+    """Return whether a role may call a method with these parameters; an unknown role calls none.
+
+    Only who may change everything can let a chat do so.
+    """
+    right = REQUIRED_RIGHTS.get(method)
+    if method == protocol.PAIR_APPROVE and _find_role(params) not in ("talk", "approve"):
+        right = Right.CHANGE
+    return right in ROLES.get(role, frozenset())
+
+
+def _find_role(params: JsonValue) -> JsonValue:
+    return params.get("role") if isinstance(params, dict) else None

@@ -273,7 +273,7 @@ class PageDesk(LoopBound):
         session = await self.store.read(web_sessions.find_session, asked.digest, self.clock())
         if session is None or not self.identities.is_valid_session(session):
             raise RpcError(FAILED, NO_SESSION)
-        if not can_call_method(session.role, asked.method):
+        if not can_call_method(session.role, asked.method, asked.params):
             raise RpcError(FAILED, NOT_ALLOWED.format(role=session.role))
         return session
 

@@ -34,6 +34,7 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 
 MAX_ITEMS = 50  # of each kind
+LET_IN = {"talk": "Let in", "approve": "Let in and approve", "operate": "Let in as operator"}
 # Actions of the page's forms; other entries of the audit log are in words.
 ACTS = {
     protocol.APPROVAL_DECIDE: "answered a question",
@@ -157,7 +158,13 @@ def _render_pairing(request: ScreenRequest, found: Pairing) -> h.Node:
             f" “{shorten_text(found.name, 40)}”",
             f" · {figures.format_age(found.created_at, request.now)} · code {found.code}",
         ],
-        render_act_button(request, protocol.PAIR_APPROVE, {"code": found.code or ""}, "Let in"),
+        [
+            render_act_button(
+                request, protocol.PAIR_APPROVE, {"code": found.code or "", "role": role}, label
+            )
+            for role, label in LET_IN.items()
+            if role != "operate" or request.has_right(Right.CHANGE)
+        ],
     ]
 
 

@@ -18,7 +18,7 @@ from orchestrator.agentsfile import (
 )
 from orchestrator.agentsfile.mounting import list_channel_names
 from orchestrator.agentsfile.problems import format_path, suggest_name
-from orchestrator.channel_api import NOT_ADDRESSED, InboundMessage
+from orchestrator.channel_api import NOT_ADDRESSED, ChatRole, InboundMessage
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import load_moved_chats
 from orchestrator.cli.options import (
@@ -209,8 +209,8 @@ def explain_routing(
     return lines
 
 
-def _load_paired_chats(settings: Settings) -> frozenset[tuple[str, str]]:
-    """Return the channels and ids of the chats that are admitted; none without a journal."""
+def _load_paired_chats(settings: Settings) -> dict[tuple[str, str], ChatRole]:
+    """Return the roles of paired chats, by channel and id; none without a journal."""
     with suppress(JournalError), open_for_reading(settings.journal) as db:
-        return pairing.list_approved_ids(db)
-    return frozenset()
+        return pairing.load_roles(db)
+    return {}

@@ -47,6 +47,7 @@ READY_WITHIN = 60.0  # seconds
 POLL = 0.02  # seconds between two reads of the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
+GUESTS = range(8000, 8000 + 20)  # private chats whose people may only talk
 HOOK = Path(inside.__file__).read_bytes()
 # In the user's own home: what starts programs, documents, and keys.
 STARTING = (".local/lib", ".local/share/systemd", ".config/git", ".cargo", ".cache/uv", ".tmux")
@@ -116,6 +117,7 @@ class AttackWorld:
         self.reached: dict[str, list[str]] = {}  # keyed by the place that tried
         self._chats = {agent: count(base) for agent, base in _BASES.items()}
         self._numbers = count(1)
+        self.guests = iter(GUESTS)
         self._pages: dict[str, object] = {}
 
     @property
@@ -253,6 +255,10 @@ class AttackWorld:
         bindings += [
             {"channel": "telegram", "chatId": str(chat), "agentId": "native"}
             for chat in (OWNER, GROUP, CHANNEL)
+        ]
+        bindings += [
+            {"channel": "telegram", "chatId": str(chat), "agentId": "guarded", "role": "talk"}
+            for chat in GUESTS
         ]
         bindings.append({"channel": "telegram", "chatId": "*", "agentId": "public"})
         bindings.append({"channel": "api", "chatId": "*", "agentId": "public"})

@@ -12,9 +12,11 @@ from orchestrator.extensions.selftest.attacks.attack_world import (
 )
 from orchestrator.extensions.selftest.attacks.obedient_model import make_answer_order
 from orchestrator.extensions.selftest.crash.process_tree import read_processor_seconds
+from orchestrator.testing.loopback import ForeignJson
 
 _LINKS = "links lead to the web alone"
 _ESCAPED = "arguments are shown escaped"
+_NAMES = "names are shown as they are"
 _HREF = re.compile(r'href="([^"]*)"')
 _BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
 _STALLED = 1.0  # processor seconds for one answer; the daemon needs a tenth
@@ -40,6 +42,23 @@ async def _mask_link(world: AttackWorld) -> str:
     visible = re.sub(r"<[^>]*>", "", sent)
     hidden = _HREF.findall(sent) and "evil.example" not in visible
     return f"the link hides its target: {sent}" if hidden else ""
+
+
+async def _mask_path(world: AttackWorld) -> str:
+    """Let a link's text be another place on the same host."""
+    sent = await _show_answer(world, "[https://git.example/us/it](https://git.example/eve/it)")
+    visible = re.sub(r"<[^>]*>", "", sent)
+    return "" if "/eve/" in visible else f"the link hides its target: {sent}"
+
+
+async def _mask_name(world: AttackWorld, name: str) -> str:
+    """Write under a name that passes for another one."""
+    chat = world.take_chat()
+    person: ForeignJson = {"id": chat, "is_bot": False, "first_name": name}
+    await world.write_message(chat, "hello", **{"from": person})
+    ((shown,),) = world.query_rows("SELECT sender_name FROM inbox WHERE chat_id = ?", str(chat))
+    hidden = set(str(shown)) & set(_BIDI)
+    return f"the name is {shown!r}" if hidden or not str(shown).startswith(str(chat)) else ""
 
 
 async def _preview_link(world: AttackWorld) -> str:
@@ -110,6 +129,14 @@ ATTACKS = (
         )
     ),
     Attack("a link's text is another address", "links show where they lead", _mask_link),
+    Attack("a link's text is another page", "links show the whole place", _mask_path),
+    *(
+        Attack(f"a name {what}", _NAMES, partial(_mask_name, name=name))
+        for what, name in {
+            "is another address": "boss@bank.example",
+            "hides its letters": f"{_BIDI[3]}@owner{_BIDI}",
+        }.items()
+    ),
     Attack("a link is previewed", "previews are off", _preview_link),
     Attack("a question is reordered", _ESCAPED, _reorder_question),
     Attack("an argument forges a question", _ESCAPED, _forge_question_line),

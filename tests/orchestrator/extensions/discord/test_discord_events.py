@@ -80,3 +80,25 @@ async def test_a_file_says_what_it_is(world: DiscordWorld) -> None:
         "file: voice-message.ogg, 3 seconds",
     ]
     assert [file.voice for file in found.attachments] == [False, True]
+
+
+async def test_a_reply_carries_what_it_answers(world: DiscordWorld) -> None:
+    """Words and files of others, of the sender, and of the bot."""
+    for author, by in ((ROBOT, "other"), (ANN, "sender"), (BOT, "agent")):
+        first = await world.server.write(world.group, author, "at five")
+        found = await _received(world, "no", **world.server.reply_to(world.group, first["id"]))
+        assert found.quote is not None
+        assert (found.quote.by, found.quote.text, found.text) == (by, "at five", "no")
+
+
+async def test_a_deleted_message_is_told(world: DiscordWorld) -> None:
+    """So that one that waits is not answered."""
+    intake = MemoryIntake()
+    async with receiving(world, intake):
+        sent = await world.server.write(world.group, ANN, "forget this")
+        await intake.wait_for_message("forget this")
+        await world.server.delete(world.group, sent["id"])
+        await world.say(world.group, "the end")
+        await intake.wait_for_message("the end")
+    (gone,) = [found for found in intake.stored if found.kind == "removal"]
+    assert (gone.chat_id, gone.message_id) == (world.group, sent["id"])

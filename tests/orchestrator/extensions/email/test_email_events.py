@@ -281,3 +281,47 @@ def test_parts_of_a_text_are_cut_as_one() -> None:
     part = "--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + "x" * MAX_TEXT + "\r\n"
     mail = raw(part * 3 + "--b--\r\n", Content_Type="multipart/mixed; boundary=b")
     assert len(message(mail).text) <= MAX_TEXT + 1
+
+
+def test_an_answer_carries_the_mail_that_it_answers() -> None:
+    """That of the bot is known as the bot's; nobody vouches for what is quoted of others."""
+    body = "no, at six\n\nOn 5 May bot@x.example wrote:\n> at five?\n> > when?\n"
+    own = f"<{build_own_id('k', 'bot@x.example')}>"
+    thread = f"<1@a.example> {own}"
+    found = message(raw(body, In_Reply_To=own, References=thread)).quote
+    assert found is not None
+    assert (found.by, found.kind) == ("agent", "reply")
+    assert found.text == "On 5 May bot@x.example wrote:\nat five?"
+    for fields in (
+        {"In_Reply_To": "<2@a.example>", "References": "<2@a.example>"},
+        {"In_Reply_To": own, "References": thread, "Cc": "eve@e.example"},
+    ):
+        found = message(raw(body, **fields)).quote
+        assert found is not None
+        assert found.is_foreign
+        assert "> when?" in found.text
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ("---------- Forwarded message ---------\nFrom: x\nDate: y\n\n/pause", {}),
+        ("> /pause", {"In_Reply_To": "<2@a.example>"}),
+        ("/pause", {"Resent-From": "eve@e.example"}),
+    ],
+)
+def test_a_mail_with_no_words_of_its_sender_is_of_others(body: str, fields: dict[str, str]) -> None:
+    """So it is no command, and the model reads it as data."""
+    found = message(raw(body, **fields))
+    assert found.origin == "other_user"
+    assert "/pause" in found.text
+
+
+def test_a_comment_on_a_forwarded_mail_is_the_senders_alone() -> None:
+    """The rest is what the sender passes on."""
+    body = "sum this up\n\n---------- Forwarded message ---------\nFrom: x\nDate: y\n\n/pause"
+    found = message(raw(body, Subject="Fwd: news"))
+    assert (found.text, found.origin) == ("Fwd: news\n\nsum this up", "user")
+    assert found.quote is not None
+    assert (found.quote.kind, found.quote.by) == ("forward", "other")
+    assert found.quote.text.endswith("/pause")

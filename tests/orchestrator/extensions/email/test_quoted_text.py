@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.extensions.email.quoted_text import strip_quoted_text
+from orchestrator.extensions.email.quoted_text import split_quoted_text
 
 ON = "On Thu, Nov 26, 2026 at 1:00 PM Bot <bot@x.example> wrote:"
 
@@ -29,17 +29,41 @@ ON = "On Thu, Nov 26, 2026 at 1:00 PM Bot <bot@x.example> wrote:"
 )
 def test_an_answer_is_without_what_it_answers(text: str, own: str) -> None:
     """Answers between the lines keep them, and all is kept where nothing else would be left."""
-    assert strip_quoted_text(text, answer=True) == own
+    assert (split_quoted_text(text, answer=True).own or text) == own
 
 
 def test_a_forwarded_mail_is_kept() -> None:
     """It is what the bot is asked about."""
     text = "look\n\n---------- Forwarded message ---------\nFrom: x\nDate: y\n\nbody\n> quoted"
-    assert strip_quoted_text(text, answer=False) == text
+    found = split_quoted_text(text, answer=False)
+    assert found.own == "look"
+    assert found.quoted == text.removeprefix("look\n\n")
+    assert found.forwarded
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see\n\nBegin forwarded message:\n\n> From: x\n> Subject: y\n>\n> body",
+        "see\n\n________________________________\nFrom: x\nSent: y\n\nbody",
+        "see\n-------- Weitergeleitete Nachricht --------\nBetreff: y\n\nbody",
+    ],
+)
+def test_programs_mark_a_forwarded_mail_differently(text: str) -> None:
+    """Its subject tells where its text does not."""
+    found = split_quoted_text(text, answer=True, forwarded=True)
+    assert (found.own, found.forwarded) == ("see", True)
+    assert "body" in found.quoted
+
+
+def test_a_quote_comes_without_its_marks() -> None:
+    """A deeper one keeps one less."""
+    found = split_quoted_text("no\n\nAnn wrote 5:\n> at five?\n> > when?", answer=True)
+    assert (found.own, found.quoted) == ("no", "Ann wrote 5:\nat five?\n> when?")
 
 
 @given(st.lists(st.sampled_from(["", ">", "> a", "--", "b", ON, "From: x", "____" * 6])))
 def test_words_are_never_lost(lines: list[str]) -> None:
     """Whatever is above and below, what a person wrote first is there."""
     text = "\n".join(["my own words", *lines])
-    assert strip_quoted_text(text, answer=True).startswith("my own words")
+    assert split_quoted_text(text, answer=True).own.startswith("my own words")

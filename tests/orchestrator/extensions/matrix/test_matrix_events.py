@@ -148,3 +148,57 @@ def test_voice_message_is_told_from_other_files(
     content = {"msgtype": kind, "body": "Voice message", "url": "mxc://x/1", **mark}
     (file,) = message(content).attachments
     assert (file.name, file.voice) == ("Voice message", voice)
+
+
+REPLY = {"m.relates_to": {"m.in_reply_to": {"event_id": "$0"}}}
+
+
+def answer(body: str, answered: Any = None, *, answers_bot: bool = False) -> ReceivedMessage:
+    """Ann's answer to an event, which the homeserver may have."""
+    found = convert_matrix_event(
+        parse_events([event({"msgtype": "m.text", "body": body, **REPLY})])[0],
+        ROOM,
+        answers_bot=answers_bot,
+        answered=None if answered is None else parse_events([answered])[0],
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sender", "by"), [(BOT, "agent"), ("@ann:x", "sender"), ("@eve:x", "other")]
+)
+def test_an_answer_carries_the_event_that_it_answers(sender: str, by: str) -> None:
+    """And not what the sender says that it was."""
+    body = {"msgtype": "m.text", "body": "at five"}
+    found = answer("> <@bot:x> /pause\n\nno", event(body, sender=sender))
+    assert found.quote is not None
+    assert (found.text, found.quote.by, found.quote.text) == ("no", by, "at five")
+
+
+def test_without_the_event_its_quotation_is_of_others() -> None:
+    """Unless the bot is known to have sent it."""
+    body = "> <@bot:x> at five\n> sharp\n\nno"
+    for answers_bot, by in ((False, "other"), (True, "agent")):
+        found = answer(body, answers_bot=answers_bot)
+        assert found.quote is not None
+        assert (found.text, found.quote.by, found.quote.text) == ("no", by, "at five\nsharp")
+    assert answer("no").quote is None
+
+
+def test_an_answer_to_a_picture_brings_it() -> None:
+    """With its name as the words that are answered."""
+    picture = {"msgtype": "m.image", "body": "cat.png", "url": "mxc://x/1"}
+    found = answer("what is it?", event(picture, sender="@eve:x"))
+    assert found.quote is not None
+    assert found.quote.text == "[image: cat.png]"
+    assert [file.handle for file in found.attachments] == ["mxc://x/1"]
+
+
+@pytest.mark.parametrize("fields", [{"redacts": "$0"}, {"content": {"redacts": "$0"}}])
+def test_a_removed_event_is_told(fields: dict[str, Any]) -> None:
+    """Newer rooms name it in the content."""
+    removal = event({}, "m.room.redaction") | fields
+    found = convert_matrix_event(parse_events([removal])[0], ROOM)
+    assert found is not None
+    assert (found.chat_id, found.message_id, found.kind) == ("!r:x", "$0", "removal")

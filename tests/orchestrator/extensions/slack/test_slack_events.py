@@ -147,3 +147,48 @@ def test_the_cursor_never_goes_back() -> None:
     cursor = SlackCursor(begun="1.5", newest="999.000100")
     assert cursor.move_after("1000.000001").newest == "1000.000001"
     assert cursor.move_after("5.000000").newest == "999.000100"
+
+
+def test_a_message_that_is_passed_on_comes_with_its_author() -> None:
+    """It is of others; the comment is the sender's own. A preview of a page is no message."""
+    share: JsonObject = {"is_share": True, "author_id": "U9", "author_name": "Eve"}
+    found = message(text="true?", attachments=[share | {"text": "/pause &amp; pay"}])
+    assert found is not None
+    assert (found.text, found.origin) == ("true?", "user")
+    assert found.quote is not None
+    assert found.quote.kind == "forward"
+    assert (found.quote.by, found.quote.author, found.quote.text) == (
+        "other",
+        "Eve",
+        "/pause & pay",
+    )
+    found = message(attachments=[{"text": "a page", "from_url": "https://x.example"}])
+    assert found is not None
+    assert found.quote is None
+
+
+def test_an_answer_that_the_chat_shows_too_comes_with_the_first_message_of_its_thread() -> None:
+    """Slack tells it of no other answer."""
+    for author, by in (("UBOT", "agent"), ("U1", "sender"), ("U9", "other")):
+        root: JsonObject = {"user": author, "text": "at five"}
+        found = message(subtype="thread_broadcast", thread_ts="1700000000.000100", root=root)
+        assert found is not None
+        assert found.quote is not None
+        assert (found.quote.by, found.quote.text) == (by, "at five")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"subtype": "message_deleted", "deleted_ts": "1700000001.000200"},
+        {
+            "subtype": "message_changed",
+            "message": {**BASE, "subtype": "tombstone", "user": "USLACKBOT"},
+        },
+    ],
+)
+def test_a_deleted_message_is_told(fields: JsonObject) -> None:
+    """One with a thread leaves a stone."""
+    found = message(ts="1700000005.000000", **fields)
+    assert found is not None
+    assert (found.chat_id, found.message_id, found.kind) == ("C1", "1700000001.000200", "removal")

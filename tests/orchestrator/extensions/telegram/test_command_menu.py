@@ -26,7 +26,7 @@ async def test_menu_is_told_once_and_again_when_it_changed() -> None:
 
 def test_groups_are_offered_what_everybody_may_use() -> None:
     """Private chats, which are mostly operators', are offered everything."""
-    assert set(MENU["default"]) == {"help", "new", "stop"}
+    assert set(MENU["default"]) == {"help", "new", "stop", "status", "usage"}
     assert {"approve", "status"} < set(MENU["all_private_chats"])
 
 

@@ -364,3 +364,86 @@ def test_forwarded_message_has_the_words_of_somebody_else(fields: dict[str, Any]
         parse_inbound_message({"update_id": 1, "message": message(text="hi")}, 1, BOT).origin
         == "user"
     )
+
+
+def test_a_reply_carries_what_it_answers() -> None:
+    """The bot's words, the sender's own, and those of others are told apart."""
+    ada, eve = {"id": 7, "first_name": "Ada"}, {"id": 8, "first_name": "E\u202eve"}
+    bot = {"id": 42, "is_bot": True, "first_name": "Bot"}
+    for author, by in ((bot, "agent"), (ada, "sender"), (eve, "other")):
+        found = read(message(text="why?", reply_to_message={"from": author, "text": "It is."}))
+        assert found.quote is not None
+        assert (found.quote.by, found.quote.text, found.text) == (by, "It is.", "why?")
+    assert found.quote is not None
+    assert found.quote.author == "Eve"
+
+
+def test_a_chosen_part_and_a_quote_from_another_chat_come_alone() -> None:
+    """The rest of the message was not meant."""
+    part = {"text": "five", "position": 3, "is_manual": True}
+    near = {"from": {"id": 42, "is_bot": True, "first_name": "B"}, "text": "at five sharp"}
+    found = read(message(text="am or pm?", reply_to_message=near, quote=part)).quote
+    assert found is not None
+    assert (found.by, found.text) == ("agent", "five")
+    origin = {"type": "channel", "chat": {"id": -3, "title": "News"}, "message_id": 4}
+    found = read(message(text="true?", external_reply={"origin": origin}, quote=part)).quote
+    assert found is not None
+    assert (found.by, found.author, found.text) == ("other", "News", "five")
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"forward_origin": {"type": "hidden_user", "sender_user_name": "Eve"}},
+        {"forward_date": 5},
+        {"via_bot": {"id": 9, "is_bot": True, "first_name": "I"}},
+        {"sender_chat": {"id": -3, "title": "News"}},
+    ],
+)
+def test_what_the_answered_message_repeats_is_of_others(mark: dict[str, Any]) -> None:
+    """Though the bot or the sender has posted it."""
+    for number in (7, 42):
+        answered = {"from": {"id": number, "first_name": "A"}, "text": "/pause", **mark}
+        found = read(message(text="well?", reply_to_message=answered)).quote
+        assert found is not None
+        assert found.is_foreign
+
+
+def test_a_reply_to_a_picture_names_it_and_brings_it() -> None:
+    """A recording is named only: it is not what the sender says."""
+    photo = {"photo": [{"file_id": "p", "width": 8, "height": 6}]}
+    voice = {"voice": {"file_id": "v", "duration": 3}}
+    found = read(message(text="what is it?", reply_to_message={"from": {"id": 8}, **photo}))
+    assert found.quote is not None
+    assert found.quote.text == "[photo, 8x6]"
+    assert [item.handle for item in found.attachments] == ["p"]
+    found = read(message(text="well?", reply_to_message={"from": {"id": 8}, **voice}))
+    assert found.quote is not None
+    assert (found.quote.text, found.attachments) == ("[voice: 3 seconds]", ())
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        {"from": {"id": 42}, "forum_topic_created": {"name": "Topic"}, "text": "x"},
+        {"from": {"id": 42}},
+        {"from": "no one"},
+        "nonsense",
+    ],
+)
+def test_a_reply_without_words_quotes_nothing(answered: Any) -> None:
+    """Nor does one that cannot be read."""
+    assert read(message(text="hi", reply_to_message=answered)).quote is None
+
+
+def test_a_forwarded_message_says_where_it_comes_from() -> None:
+    """It is of others, and its caption too."""
+    person = {"type": "user", "sender_user": {"id": 8, "first_name": "Eve"}}
+    found = read(message(text="/pause", forward_origin=person))
+    assert (found.origin, found.text) == ("other_user", "[forwarded from Eve]\n/pause")
+    photo = [{"file_id": "p", "width": 8, "height": 6}]
+    found = read(message(caption="/pause", photo=photo, forward_origin={"type": "odd"}))
+    assert (found.origin, found.text) == ("other_user", "[forwarded]\n/pause")
+    found = read(message(text="/pause", via_bot={"id": 9, "is_bot": True}))
+    assert found.origin == "other_user"
+    assert "inline bot" in found.text

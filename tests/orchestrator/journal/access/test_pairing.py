@@ -57,10 +57,10 @@ def test_approved_chat_is_in_until_it_is_revoked(db: Database) -> None:
         "approved",
     )
     assert pairing.approve(db, "AAAA", 1) is None
-    assert pairing.list_approved_ids(db) == {("telegram", "7")}
+    assert pairing.load_roles(db) == {("telegram", "7"): "operate"}
     assert pairing.revoke_pairing(db, "telegram", "7", 2)
     assert not pairing.revoke_pairing(db, "telegram", "99", 2)
-    assert pairing.list_approved_ids(db) == frozenset()
+    assert pairing.load_roles(db) == {}
     assert pairing.request_pairing(db, of("7"), "Ann", "CCCC", 3) is None
     assert [(item.chat_id, item.state) for item in pairing.list_pairings(db)] == [
         ("7", "revoked"),
@@ -93,3 +93,18 @@ def test_what_a_chat_wrote_is_kept_as_long_as_its_code(db: Database) -> None:
     assert db.execute("SELECT count(*) FROM held").get == 0
     rows = db.execute("SELECT chat_id, state, text FROM inbox ORDER BY id").fetchall()
     assert rows == [("7", "new", "I am 7"), ("8", "cancelled", "")]
+
+
+def test_the_first_chat_operates_and_later_ones_talk(db: Database) -> None:
+    """Unless the operator says otherwise, then or later; one from before roles operates."""
+    for number, code in enumerate(("AAAA", "BBBB", "CCCC")):
+        pairing.request_pairing(db, of(str(number)), "", code, 0)
+    pairing.approve(db, "AAAA", 1)
+    pairing.approve(db, "BBBB", 1)
+    pairing.approve(db, "CCCC", 1, "approve")
+    assert [*pairing.load_roles(db).values()] == ["operate", "talk", "approve"]
+    assert pairing.change_role(db, "telegram", "1", "operate", 2) is not None
+    assert pairing.change_role(db, "telegram", "9", "operate", 2) is None
+    db.execute("UPDATE pairing SET role = NULL WHERE chat_id = '2'")
+    assert {*pairing.load_roles(db).values()} == {"operate"}
+    assert pairing.load_roles(db, "telegram", "1") == {("telegram", "1"): "operate"}

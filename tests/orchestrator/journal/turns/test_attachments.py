@@ -134,7 +134,7 @@ def test_document_is_named_in_one_line_whatever_its_sender_calls_it(db: Database
     ]
     assert [document.content for document in said.documents] == ["x", "", ""]
     assert said.images == ()
-    assert said.has_quoted_document
+    assert said.has_quoted_text
 
 
 def test_what_is_said_becomes_the_text_of_its_message(db: Database) -> None:
@@ -146,7 +146,7 @@ def test_what_is_said_becomes_the_text_of_its_message(db: Database) -> None:
     (wanted,) = attachments.list_unread_files(db, "t1")
     attachments.store_fetched_file(db, wanted, b"OggS", 5, FileText("tea please"))
     (said,) = turns.load_stored_turn(db, "t1", frozenset(), 9, 5).said
-    assert (said.content, said.origin, said.has_quoted_document) == (
+    assert (said.content, said.origin, said.has_quoted_text) == (
         "hear:\ntea please",
         "user",
         False,

@@ -33,3 +33,19 @@ def test_a_role_may_what_its_rights_say(role: str, method: str, *, allowed: bool
 def test_only_the_operator_reads_texts() -> None:
     """Viewers and approvers see that something happened, not what was said."""
     assert [role for role, rights in ROLES.items() if Right.READ in rights] == ["operator"]
+
+
+@pytest.mark.parametrize(
+    ("role", "given", "allowed"),
+    [
+        ("approver", "talk", True),
+        ("approver", "approve", True),
+        ("approver", "operate", False),
+        ("approver", None, False),
+        ("operator", None, True),
+        ("operator", "operate", True),
+    ],
+)
+def test_an_approver_lets_no_operator_in(role: str, given: str | None, *, allowed: bool) -> None:
+    """Nor by leaving out what the first chat would be by itself."""
+    assert can_call_method(role, protocol.PAIR_APPROVE, {"code": "C", "role": given}) is allowed

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import AgentsFileError
+from orchestrator.channel_api import ROLES, ChatRole
 from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import ask_or_read
@@ -24,15 +25,19 @@ from orchestrator.settings import Settings
 from thinker.protocol.names import ChatName
 
 NOT_ASKED = "no chats have asked for access"
-OPERATOR = (
-    "It is an operator's chat now: all commands work there, such as /pause and /approve (see /help)"
-)
+MEANINGS: dict[ChatRole, str] = {
+    "talk": "it may talk to its agent",
+    "approve": "it may also approve the calls of its own chat",
+    "operate": "all commands work there, such as /pause and /approve",
+}
+CHANGE = "To change that: orchestrator pair role {chat} --as {others}"
 REFUSED = "; access is {access!r}, see channels.{channel} in agents.json{log}"
 LOG = ". Refused senders are listed in: orchestrator logs"
 COLUMNS: Columns = {
     "chat": lambda asked: ChatName(asked.channel, asked.chat_id),
     "name": "name",
     "state": "state",
+    "role": "role",
     "code": "code",
     "asked (UTC)": lambda asked: format_minute(asked.created_at),
 }
@@ -59,13 +64,39 @@ def list_pairings(*, as_json: AsJson = False, home: Home = None) -> None:
 def approve(
     code: Annotated[str, typer.Argument(metavar="CODE", help="The code that the chat received.")],
     *,
+    role: Annotated[
+        ChatRole | None,
+        typer.Option(
+            "--as", help="What it may do; default: operate for the first chat, else talk."
+        ),
+    ] = None,
     home: Home = None,
 ) -> None:
     """Admit the chat that received this code."""
-    settings, params = load_settings(home), protocol.PairCode(code=code)
-    chat = ask_daemon(settings, protocol.PAIR_APPROVE, params, protocol.PairedChat)
+    settings, params = load_settings(home), protocol.PairCode(code=code, role=role)
+    chat = ask_daemon(settings, protocol.PAIR_APPROVE, params, protocol.AdmittedChat)
     print_text(f"{ChatName(chat.channel, chat.chat_id)} is admitted")
-    print_text(OPERATOR)
+    _explain_role(chat)
+
+
+@app.command("role")
+def change_role(
+    name: ChatWords,
+    *,
+    role: Annotated[ChatRole, typer.Option("--as", help="What it may do from now on.")],
+    home: Home = None,
+) -> None:
+    """Change what an admitted chat may do."""
+    chat = parse_whole_chat(name)
+    params = protocol.AdmittedChat(channel=chat.channel, chat_id=chat.chat_id, role=role)
+    send_order(load_settings(home), protocol.PAIR_ROLE, params)
+    print_text(f"{chat}: {MEANINGS[role]}")
+
+
+def _explain_role(chat: protocol.AdmittedChat) -> None:
+    print_text(f"Its role is {chat.role}: {MEANINGS[chat.role]}")
+    others = "|".join(other for other in ROLES if other != chat.role)
+    print_text(CHANGE.format(chat=ChatName(chat.channel, chat.chat_id), others=others))
 
 
 @app.command()

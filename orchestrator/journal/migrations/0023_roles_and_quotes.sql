@@ -1,0 +1,2 @@
+ALTER TABLE pairing ADD COLUMN role TEXT CHECK(role IN('talk','approve','operate'));
+ALTER TABLE inbox ADD COLUMN quote TEXT;
