@@ -7,7 +7,7 @@ has begun is not changed: then the new words come as a message of their own, wit
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from orchestrator.channel_api import InboundMessage
+from orchestrator.channel_api import EDIT, InboundMessage
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import albums, attachments
 from thinker.protocol.messages import QuotedMessage
@@ -25,9 +25,11 @@ class StoredWording:
     """One version of a message."""
 
     id: int
+    update_id: int | None
     chat_key: str
     sender_id: str
     edit_date: int
+    kind: str
     state: str
     text: str
     album: str | None
@@ -42,6 +44,29 @@ class Correction(NamedTuple):
 
     refusal: str | None = None
     quote: QuotedMessage | None = None
+
+
+def admit_edit(db: Database, message: InboundMessage) -> bool:
+    """Return whether an edit is new; False for one that comes again.
+
+    A stored edit of the same second leaves its place to a new one: platforms date in seconds.
+    """
+    known = _list_wordings(db, message)
+    same = [row for row in known if (row.kind, row.edit_date) == (EDIT, message.edit_date)]
+    if message.update_id is not None:
+        if any(row.update_id == message.update_id for row in known):
+            return False
+    elif same and not _has_new_words(known, message):
+        return False
+    for row in same:
+        db.execute("UPDATE inbox SET edit_date = -id WHERE id = ?", (row.id,))
+    return True
+
+
+def _has_new_words(known: list[StoredWording], message: InboundMessage) -> bool:
+    """Return whether an edit without a number says what no wording says, before the answer."""
+    unanswered = any(row.state in ("new", "claimed") for row in known)
+    return unanswered and all(row.text != message.text for row in known)
 
 
 def correct_message(db: Database, message: InboundMessage, now: int) -> Correction:

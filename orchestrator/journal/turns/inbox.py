@@ -184,6 +184,8 @@ def store_offset(db: Database, offset: Offset) -> None:
 
 def _settle_edit(db: Database, arrival: Arrival, now: int) -> Arrival:
     """Give the new words to the message that they correct, if it waits for answer or admission."""
+    if not corrections.admit_edit(db, arrival.message):
+        return arrival  # and is not stored again
     if arrival.held and corrections.correct_held_text(db, arrival.message):
         return arrival._replace(held=False)
     if arrival.refusal not in (None, NOT_ADDRESSED):

@@ -113,6 +113,14 @@ class BotWorld:
         """
         return self.queue_update({"message": self._build_message(chat_id, text, fields)})
 
+    def edit_user_message(self, number: int, text: str, date: int) -> int:
+        """Give the message of an update new words, as its sender; return the update's number.
+
+        ``date`` is in seconds since the epoch.
+        """
+        message = self._updates[number]["message"]
+        return self.queue_update({"edited_message": {**message, "text": text, "edit_date": date}})
+
     def list_buttons(self, chat_id: int, message_id: int | None = None) -> list[tuple[str, str]]:
         """Return labels and data of a message's buttons; of the chat's last ones by default."""
         shown = [key for key, found in self._buttons.items() if found and key[0] == chat_id]

@@ -134,6 +134,7 @@ class JournalRows:
     epoch: int = 0
     facts: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
+    message_states: tuple[tuple[int, str], ...] = ()  # ids of messages, and states as they came
     readable: bool = True
 
     def describe_unsettled(self) -> str:
@@ -289,4 +290,10 @@ def _read_rows(db: Database, *, check: bool) -> JournalRows:
         epoch=int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0),
         facts=tuple(str(fact) for (fact,) in db.execute("SELECT fact FROM fact")),
         violations=tuple(invariants.check_invariants(db)) if check else (),
+        message_states=tuple(
+            (int(number), str(state))
+            for number, state in db.execute(
+                "SELECT number, state FROM transition WHERE kind = 'inbox' ORDER BY id"
+            )
+        ),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.extensions.selftest.crash import authorization_checks
+from orchestrator.extensions.selftest.crash.answerable import list_messages
 from orchestrator.extensions.selftest.crash.evidence import (
     OPEN_OUTBOX,
     TERMINAL,
@@ -23,7 +24,7 @@ from orchestrator.extensions.selftest.crash.scenario import AGENTS, HANDOVER
 Check: TypeAlias = Callable[[Evidence], Iterator[str]]
 ENDED = ("done", "failed", "unknown")
 MAX_DEATHS = 3  # processes that may die during a message's turn before it is given up
-SENT = ("said", "decision")  # kinds of events that have an update
+SENT = ("said", "edited", "decision")  # kinds of events that have an update
 HOLD = "may or may not have happened"  # part of the result of a call with unknown outcome
 
 
@@ -43,9 +44,8 @@ def check_evidence(evidence: Evidence) -> list[Violation]:
 
 def _check_lost_messages(evidence: Evidence) -> Iterator[str]:
     rows = {row.update_id: row for row in evidence.journal.inbox}
-    for event in evidence.events:
-        if event.kind not in SENT:
-            continue
+    decisions = [event for event in evidence.events if event.kind == "decision"]
+    for event in (*list_messages(evidence), *decisions):
         row = rows.get(event.number)
         if row is None:
             yield f"{event.text}: has no inbox row"
@@ -64,8 +64,8 @@ def _check_lost_messages(evidence: Evidence) -> Iterator[str]:
 def _is_interrupted(evidence: Evidence, event: LedgerEvent) -> bool:
     """Return whether a newer message of its chat may have ended the turn of a message."""
     return evidence.interrupts and any(
-        (newer.kind, newer.chat) == ("said", event.chat) and newer.number > event.number
-        for newer in evidence.events
+        newer.chat == event.chat and newer.number > event.number
+        for newer in list_messages(evidence)
     )
 
 
@@ -79,6 +79,25 @@ def _check_answer(evidence: Evidence, name: str) -> Iterator[str]:
         quoted = any(mark in text for text in evidence.visible_texts.get(script.chat, {}).values())
         if not (script.is_direct and (quoted or (rows and rows[-1].state == "unknown"))):
             yield f"{mark} is not visible; outbox: {[row.state for row in rows]}"
+
+
+def _check_words(evidence: Evidence) -> Iterator[str]:
+    """Check that each message is read and answered in its last words, and no others are."""
+    rows = {row.update_id: row for row in evidence.journal.inbox}
+    for event in list_messages(evidence):
+        row = rows.get(event.number)
+        if row is not None and row.state == "done" and row.text.strip() != event.text:
+            yield f"{event.text}: was read as {row.text}"
+    names = {event.text for event in list_messages(evidence)}
+    written = {event.text for event in evidence.events if event.kind in ("said", "edited")}
+    asked = {event.text for event in evidence.events if event.kind == "asked"}
+    seen = {
+        mark.partition("#")[0]
+        for chat in evidence.visible_texts
+        for mark in evidence.list_marks(chat)
+    }
+    for name in sorted((written - names) & (asked | seen)):
+        yield f"{name}: is answered, although other words replaced it or it was answered before"
 
 
 def _check_duplicates(evidence: Evidence) -> Iterator[str]:
@@ -123,7 +142,7 @@ def _check_double_effects(evidence: Evidence) -> Iterator[str]:
 def _check_reply_order(evidence: Evidence) -> Iterator[str]:
     """Check invariant 4: replies of a chat become visible in the order of its messages."""
     for chat in {script.chat for script in evidence.scenario.values()}:
-        messages = [e.text for e in evidence.events if e.kind == "said" and e.chat == chat]
+        messages = [e.text for e in list_messages(evidence) if e.chat == chat]
         expected = [mark for name in messages for mark in evidence.scenario[name].marks]
         first: list[str] = []
         for event in evidence.events:
@@ -139,7 +158,7 @@ def _check_places(evidence: Evidence) -> Iterator[str]:
     for chat, shown in evidence.visible_texts.items():
         places = {mark: number for number, text in shown.items() for mark in parse_marks(text)}
         rows = [row.body for row in evidence.journal.outbox if row.chat_id == str(chat)]
-        asked = [e.text for e in evidence.events if e.kind == "said" and e.chat == chat]
+        asked = [e.text for e in list_messages(evidence) if e.chat == chat]
         queued = [mark for body in rows for mark in parse_marks(body)]
         expected = [mark for name in asked for mark in evidence.scenario[name].marks]
         for name, order in (("queued", queued), ("asked for", expected)):
@@ -335,6 +354,7 @@ def _check_recoveries(evidence: Evidence) -> Iterator[str]:
 
 CHECKS: Mapping[str, Check] = {
     "lost": _check_lost_messages,
+    "words": _check_words,
     "duplicate (12)": _check_duplicates,
     "re-run (5)": _check_reruns,
     "double effect (6)": _check_double_effects,

@@ -19,6 +19,7 @@ class LedgerEvent:
     kind     number          chat     text
     ======== =============== ======== ==================================
     said     update          chat     a person's message
+    edited   update          chat     new words of a person's message
     decision update          chat     an operator's decision
     confirm  offset                   (updates below it are confirmed)
     shown    message         chat     present text of a message of the bot

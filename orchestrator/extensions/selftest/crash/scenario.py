@@ -36,7 +36,8 @@ class Script:
     ``follows`` names the message of the same chat during whose turn this one is sent. ``work``
     names the script that a subagent or a scheduled task of this one follows. ``decision`` is what
     operators do with its calls, ``approve`` or ``deny``, if they need approval. ``faults`` befall
-    the next messages that are sent to its chat once the model is asked.
+    the next messages that are sent to its chat once the model is asked. ``corrects`` names the
+    message that its sender edits, so that it reads as this one.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Script:
     work: str = ""
     decision: str = ""
     faults: tuple[Fault, ...] = ()
+    corrects: str = ""
 
     @property
     def is_direct(self) -> bool:
@@ -102,9 +104,14 @@ def make_scenario(*scripts: Script) -> Scenario:
 
 
 def select_sent_scripts(scripts: Scenario) -> Scenario:
-    """Return the scripts that people send; the others are work of subagents and tasks."""
+    """Return the scripts that people send.
+
+    The others are work of subagents and tasks, and new words of messages.
+    """
     work = {script.work for script in scripts.values()}
-    return {name: script for name, script in scripts.items() if name not in work}
+    return {
+        name: script for name, script in scripts.items() if name not in work and not script.corrects
+    }
 
 
 # At most four sends to a chat: more would wait for Telegram's limit of one per second.
@@ -170,7 +177,7 @@ def build_agents_file(
     ``chats`` have the agents of chats; ``fields`` are added to every agent. Agents that hand chats
     over have the prompts ``<agent>-prompt``. Strangers' chats are bound by a wildcard, which admits
     none of them. It has the server of effects if the scenario calls that. If operators decide, the
-    server's tools need approval and each operator has a chat.
+    server's tools need approval, each operator has a chat, and the people of the group may decide.
     """
     guarded = {chats.get(script.chat, "work") for script in scenario.values() if script.decision}
     called = {tool for script in scenario.values() for step in script.steps for tool in step}
@@ -199,7 +206,8 @@ def build_agents_file(
         }
 
     def make_binding(chat: int | str, agent_id: str) -> JsonObject:
-        return {"channel": "telegram", "chatId": str(chat), "agentId": agent_id}
+        role: JsonObject = {"role": "approve"} if chat == GROUP and guarded else {}
+        return {"channel": "telegram", "chatId": str(chat), "agentId": agent_id, **role}
 
     return {
         "mcpServers": {SERVER: server} if any(SERVER in tool for tool in called) else {},

@@ -120,11 +120,9 @@ class World:
             return
         self._sent.add(script.name)
         fields: ForeignJson = {}
-        text = script.name
         if script.is_direct:
-            text = f"{MENTION} {text}"
             fields["entities"] = [{"type": "mention", "offset": 0, "length": len(MENTION)}]
-        number = self.bot.send_user_message(script.chat, text, **fields)
+        number = self.bot.send_user_message(script.chat, write_text(script), **fields)
         self.ledger.append("said", script.name, number, script.chat)
 
     def _on_shown_text(self, text: str, chat_id: int, message_id: int) -> None:
@@ -151,6 +149,11 @@ class World:
     async def _wait_for_preview(self, script: Script) -> None:
         with anyio.move_on_after(PREVIEW_WITHIN):
             await self.bot.wait_for_preview(script.chat)
+
+
+def write_text(script: Script) -> str:
+    """Return the text of a script's message; in a group, it is addressed to the bot."""
+    return f"{MENTION} {script.name}" if script.is_direct else script.name
 
 
 @asynccontextmanager

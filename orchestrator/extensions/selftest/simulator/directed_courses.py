@@ -13,6 +13,7 @@ from orchestrator.extensions.selftest.crash.scenario import (
     Script,
     Style,
     make_scenario,
+    select_sent_scripts,
 )
 from orchestrator.extensions.selftest.simulator.history_plan import HistoryPlan, Kind, PlannedEvent
 from orchestrator.extensions.selftest.simulator.simulated_world import EDIT_WITHIN
@@ -20,6 +21,8 @@ from thinker.protocol.messages import WhileBusy
 
 APART = 2.5  # seconds from one message to the next: some meet the previous one's turn
 OUTAGE = 12.0  # seconds from one misbehaviour of the platform to the next
+QUICK = 0.1  # seconds between messages that come while the first one is answered
+FETCHED, ANSWERED = 5.0, 90.0  # seconds
 EFFECT, KEYED, FACT = ("selftest_effect",), ("selftest_keyed",), ("store_fact",)
 
 
@@ -27,8 +30,7 @@ def _make_course(
     *scripts: Script, others: tuple[PlannedEvent, ...] = (), apart: float = APART
 ) -> HistoryPlan:
     """Return a course in which people write their messages, ``apart`` seconds after each other."""
-    work = {script.work for script in scripts}
-    sent = [script for script in scripts if script.name not in work]
+    sent = select_sent_scripts(make_scenario(*scripts)).values()
     says = [PlannedEvent(1 + n * apart, "say", script.name) for n, script in enumerate(sent)]
     events = tuple(sorted([*says, *others], key=lambda event: event.at))
     return HistoryPlan(1, make_scenario(*scripts), events)
@@ -54,6 +56,46 @@ def _make_outages(*ways: str) -> HistoryPlan:
     return _make_course(*scripts, others=tuple(others), apart=OUTAGE)
 
 
+def _make_corrections() -> HistoryPlan:
+    """Return a course in which messages of a chat are edited while the first one's turn runs.
+
+    Two of them wait, one of which is edited twice within a second and the first of the two edits
+    comes again; the first is edited after its turn began. A message of another chat is edited
+    before its update is fetched, and again after its turn began, within a second. The last edit
+    is of a message that was answered.
+    """
+    scripts = (
+        Script("one", 101, (FACT, ("get_time",)), style="streamed"),
+        Script("two", 101, (FACT,)),
+        Script("three", 101),
+        Script("four", 101),
+        Script("newone", 101, corrects="one"),
+        Script("newtwo", 101, (("get_time",),), style="streamed", corrects="two"),
+        Script("newthree", 101, (FACT,), corrects="three"),
+        Script("newerthree", 101, corrects="three"),
+        Script("newfour", 101, corrects="four"),
+    )
+    aside = (
+        Script("five", 102),
+        Script("six", GROUP),
+        Script("newsix", GROUP, (FACT,), corrects="six"),
+        Script("newersix", GROUP, corrects="six"),
+    )
+    begun = 1 + 4 * QUICK
+    edits = ("newone", "newtwo", "newthree", "newerthree")
+    others = [PlannedEvent(begun + n * QUICK / 10, "reword", name) for n, name in enumerate(edits)]
+    others += [
+        PlannedEvent(begun + QUICK / 3, "repeat", "newthree"),
+        PlannedEvent(FETCHED, "say", "five"),  # its update is fetched alone
+        PlannedEvent(FETCHED + 0.001, "say", "six"),
+        PlannedEvent(FETCHED + 0.002, "reword", "newsix"),
+        PlannedEvent(FETCHED + 0.6, "reword", "newersix"),
+        PlannedEvent(ANSWERED, "reword", "newfour"),
+    ]
+    course = _make_course(*scripts, others=tuple(others), apart=QUICK)
+    return replace(course, scripts=make_scenario(*scripts, *aside))
+
+
 _TALK = (
     Script("one", 101, (FACT, ("get_time",)), style="streamed"),
     Script("two", 101, (FACT,)),
@@ -65,6 +107,7 @@ COURSES: Mapping[str, HistoryPlan] = {
         Script("two", 101, (EFFECT,), decision="deny"),
         Script("three", GROUP, (KEYED,), decision="approve"),
     ),
+    "corrections": _make_corrections(),
     "edits": _make_course(
         *_TALK,
         others=(

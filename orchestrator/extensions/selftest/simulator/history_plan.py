@@ -41,6 +41,7 @@ GUARDED = 0.2  # probability that operators decide about all calls of tool serve
 STYLES: tuple[Style, ...] = ("short", "short", "streamed", "streamed", "long")
 Kind: TypeAlias = Literal[
     "say",  # a person writes ``name``
+    "reword",  # a person edits a message, which reads ``name`` then
     "repeat",  # Telegram sends the update of ``name`` twice
     "murmur",  # in the group, a ``name`` ("person", "robot") writes what is not for the bot
     "edit",  # agents.json is edited; ``name`` says how
@@ -67,6 +68,8 @@ RARE: tuple[tuple[Kind, float, float], ...] = (  # kind, probability and longest
     ("clock", 0.1, 4000.0),
 )
 STRANGER = 0.15  # probability that one of the private chats has to be admitted first
+REWORDED = 0.25  # probability that a person edits a message
+NOTICED = (0.0, 0.05, 0.5, 5.0)  # seconds, at most, until a person sees what to edit
 REPEATED = 0.2  # probability that an update comes twice
 MURMURED = 0.5  # probability that there is talk in the group
 EDITED = 0.25  # probability that agents.json is edited
@@ -113,7 +116,8 @@ class HistoryPlan:
 
     def build_scenario(self) -> Scenario:
         """Return the scripts of the sent messages, and of their work."""
-        said = {event.name for event in self.select_events().values() if event.kind == "say"}
+        written = ("say", "reword")
+        said = {event.name for event in self.select_events().values() if event.kind in written}
         said |= {self.scripts[name].work for name in said}
         return {name: script for name, script in self.scripts.items() if name in said}
 
@@ -142,8 +146,10 @@ def make_course(seed: int, only: Collection[int] | None = None) -> HistoryPlan:
     if habits.random() < HANDING and not (guarded or tasks):
         scripts = [_add_handover(habits, script) for script in scripts]
     says = [PlannedEvent(chance.uniform(0, span), "say", name=script.name) for script in scripts]
+    edits = list(_generate_corrections(seed, scripts, says))
     events = [
         *says,
+        *(event for _, event in edits),
         *_generate_crashes(chance, span),
         *_generate_outages(chance, span, chats),
         *_generate_rare_faults(chance, span, [*scripts, *works], says),
@@ -152,7 +158,7 @@ def make_course(seed: int, only: Collection[int] | None = None) -> HistoryPlan:
     ordered = tuple(sorted(events, key=lambda event: event.at))
     return HistoryPlan(
         seed,
-        make_scenario(*scripts, *works),
+        make_scenario(*scripts, *works, *(script for script, _ in edits)),
         ordered,
         None if only is None else tuple(sorted(only)),
         while_busy,
@@ -242,6 +248,25 @@ def _generate_rare_faults(
     if chance.random() < REPEATED:
         said = chance.choice(says)
         yield replace(said, kind="repeat", at=chance.uniform(said.at, 2 * span))
+
+
+def _generate_corrections(
+    seed: int, scripts: list[Script], says: list[PlannedEvent]
+) -> Iterator[tuple[Script, PlannedEvent]]:
+    """Yield new words of messages of people who are known, and when they are written."""
+    chance = Random(f"{seed}/corrections")  # noqa: S311 - no secret depends on it
+    for script, said in zip(scripts, says, strict=True):
+        if script.chat in STRANGERS or chance.random() >= REWORDED:
+            continue
+        at = said.at
+        for number in range(chance.choice((1, 1, 2, 3))):
+            at += chance.uniform(0, chance.choice(NOTICED))
+            name = f"{script.name}new{number}"
+            steps = tuple(chance.choice(STEPS[:5]) for _ in range(chance.choice((0, 0, 1, 2))))
+            correction = Script(name, script.chat, steps, corrects=script.name)
+            yield correction, PlannedEvent(at, "reword", name=name)
+            if chance.random() < REPEATED:
+                yield correction, PlannedEvent(at + 0.01, "repeat", name=name)
 
 
 def _generate_talk_and_edits(

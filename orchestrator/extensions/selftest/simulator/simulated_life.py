@@ -103,6 +103,7 @@ class SimulatedLife:
         """Play the remaining events."""
         happenings: Mapping[str, Callable[[PlannedEvent], None]] = {
             "say": lambda event: self.world.send_script(event.name),
+            "reword": lambda event: self.world.edit_message(event.name),
             "repeat": lambda event: self.world.repeat_update(event.name),
             "murmur": lambda event: self.world.murmur(event.name),
             "edit": self._edit_file,

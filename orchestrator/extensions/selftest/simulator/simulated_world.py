@@ -5,7 +5,7 @@ from random import Random
 
 from orchestrator.extensions.selftest.crash.ledger import Ledger, LedgerEvent
 from orchestrator.extensions.selftest.crash.scenario import GROUP, MENTION, Scenario
-from orchestrator.extensions.selftest.crash.world import World
+from orchestrator.extensions.selftest.crash.world import World, write_text
 from orchestrator.extensions.selftest.simulator.unreliable_platform import UnreliablePlatform
 from orchestrator.testing.loopback import ForeignJson
 from orchestrator.wakeup import Wakeup
@@ -93,8 +93,20 @@ class SimulatedWorld(World):
     def send_script(self, name: str) -> None:
         self._send_script(self.scenario[name])
 
+    def edit_message(self, name: str) -> None:
+        """Edit a message that was sent, so that it reads as the script ``name``.
+
+        Telegram dates the edit by its own clock, in seconds.
+        """
+        script = self.scenario[name]
+        for event in self.ledger.read_events():
+            if (event.kind, event.text) == ("said", script.corrects):
+                text, date = write_text(script), int(self._time())
+                number = self.bot.edit_user_message(event.number, text, date)
+                self.ledger.append("edited", name, number, script.chat)
+
     def repeat_update(self, name: str) -> None:
         """Let Telegram send a message's update twice, unless it is confirmed."""
         for event in self.ledger.read_events():
-            if (event.kind, event.text) == ("said", name):
+            if event.kind in ("said", "edited") and event.text == name:
                 self.bot.deliver_twice(event.number)

@@ -68,6 +68,33 @@ def test_the_newest_wording_wins_whatever_order_edits_come_in(tmp_path: Path) ->
         assert waiting(db) == ["d"]
 
 
+@pytest.mark.parametrize("numbered", [True, False])
+def test_an_edit_of_the_same_second_is_not_lost(tmp_path: Path, *, numbered: bool) -> None:
+    """The first one replaced words that waited, and the turn began before the second."""
+    with booted(tmp_path) as db:
+        first, second, third = (
+            message if numbered else replace(message, update_id=None)
+            for message in (edit(1, 2, "b"), edit(1, 3, "c"), edit(1, 4, "d"))
+        )
+        receive(db, update(1, "a"), first)
+        next_turn(db, "t1")
+        (row,) = receive(db, second)
+        receive(db, third, second if numbered else third)
+        assert waiting(db) == ["d"]
+        found = inbox.load_message(db, row).build_user_message(db)
+        assert found.quote == QuotedMessage(kind="correction", by="sender", text="b")
+        assert db.execute("SELECT count(*) FROM inbox").get == 4
+        assert invariants.check_invariants(db) == []
+
+
+def test_an_edit_that_comes_again_does_not_undo_the_next(tmp_path: Path) -> None:
+    """Though both have the same second."""
+    with booted(tmp_path) as db:
+        first, second = edit(1, 2, "b"), edit(1, 3, "c")
+        receive(db, update(1, "a"), first, second, first)
+        assert waiting(db) == ["c"]
+
+
 def test_a_turn_that_has_begun_gets_the_new_words_with_the_old(tmp_path: Path) -> None:
     """They wait as a message of their own, which another edit replaces."""
     with booted(tmp_path) as db:

@@ -36,6 +36,19 @@ WELL = Evidence(make_scenario(Script("one", 101, (("effect",),))), JOURNAL, EVEN
 UNKNOWN = replace(CALL, state="unknown", result="may or may not have happened")
 
 
+EDITED = LedgerEvent("edited", "two", 8, 101)
+ROWS = (replace(INBOX, text="two"), MessageRow(2, 8, "101", "", "cancelled", None, 0))
+WAITED = ((1, "new"), (2, "cancelled"), (1, "claimed"), (1, "done"))
+LATE = ((1, "new"), (1, "claimed"), (1, "done"), (2, "cancelled"))
+CORRECTED = Evidence(
+    make_scenario(
+        Script("one", 101), Script("two", 101, (("effect",),), corrects="one"), Script("six", 102)
+    ),
+    replace(JOURNAL, inbox=ROWS, message_states=WAITED, offset=9),
+    (SAID, EDITED, replace(SHOWN, text="two#1 done"), replace(EFFECT, text="one.0.effect")),
+)
+
+
 def with_journal(**changes: object) -> Evidence:
     """The good evidence with another journal."""
     return replace(WELL, journal=replace(JOURNAL, **changes))  # type: ignore[arg-type]  # by name
@@ -51,6 +64,11 @@ def test_history_that_went_well_has_no_violation() -> None:
     assert check_evidence(WELL) == []
 
 
+def test_message_that_was_edited_while_it_waited_is_answered_in_its_new_words() -> None:
+    """That is no violation."""
+    assert check_evidence(CORRECTED) == []
+
+
 @pytest.mark.parametrize(
     ("name", "evidence"),
     [
@@ -59,6 +77,9 @@ def test_history_that_went_well_has_no_violation() -> None:
         ("lost", with_journal(inbox=(replace(INBOX, state="dead", claims=2),))),
         ("lost", replace(WELL, events=EVENTS[:-1])),
         ("lost", with_events(LedgerEvent("shown", "one#1 d …", 3, 101))),
+        ("lost", replace(CORRECTED, journal=JOURNAL)),
+        ("words", replace(CORRECTED, journal=replace(JOURNAL, inbox=ROWS, message_states=LATE))),
+        ("words", replace(CORRECTED, events=(*CORRECTED.events, LedgerEvent("asked", "one")))),
         ("duplicate (12)", with_events(LedgerEvent("shown", "one#1 done", 4, 101))),
         ("re-run (5)", with_events(LedgerEvent("effect", "one.0.effect", at=40))),
         ("double effect (6)", with_events(replace(EFFECT, at=21))),

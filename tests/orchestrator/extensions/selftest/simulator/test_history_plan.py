@@ -24,7 +24,7 @@ def test_every_kind_of_event_is_made() -> None:
     kinds = Counter(event.kind for seed in range(300) for event in make_course(seed).events)
     assert set(kinds) == {
         *("say", "repeat", "kill", "power", "stop", "worker", "hang", "tools"),
-        *("platform", "slow_tools", "disk", "broken_disk", "clock", "murmur", "edit"),
+        *("platform", "slow_tools", "disk", "broken_disk", "clock", "murmur", "edit", "reword"),
     }
 
 
@@ -39,6 +39,23 @@ def test_agents_have_every_habit_in_some_courses() -> None:
         if any(HANDOVER in step for script in course.scripts.values() for step in script.steps)
     ]
     assert len(handing) > 10
+
+
+def test_some_messages_are_edited_more_than_once() -> None:
+    """After they were sent, and in their own chat; some at once, before the daemon reads them."""
+    pauses: list[float] = []
+    counts = Counter[str]()
+    for course in map(make_course, range(300)):
+        said = {event.name: event.at for event in course.events if event.kind == "say"}
+        for event in course.events:
+            if event.kind == "reword":
+                script = course.scripts[event.name]
+                assert script.chat == course.scripts[script.corrects].chat
+                pauses.append(event.at - said[script.corrects])
+                counts[f"{course.seed}/{script.corrects}"] += 1
+    assert min(pauses) == 0.0
+    assert max(pauses) > 1.0
+    assert max(counts.values()) == 3
 
 
 def test_some_courses_have_a_stranger_whom_an_operator_lets_in() -> None:
