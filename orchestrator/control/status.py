@@ -14,7 +14,6 @@ from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
-from orchestrator.control.tool_advice import MISSING, advise_on_tool
 from orchestrator.errors import JournalError
 from orchestrator.inbound.chat_reports import DaemonSnapshot
 from orchestrator.journal.db import liveness
@@ -156,16 +155,6 @@ def list_troubles(
         if server.state == "failed":
             yield f"MCP server '{server.name}' has failed: {server.error}"
         yield from (f"MCP server '{server.name}': {note}" for note in server.notes)
-
-
-def list_missing_tools(
-    configuration: Configuration, missing: Iterable[tuple[str, str, str]]
-) -> Iterator[str]:
-    """Yield a hint for each agent, playbook and tool that was missing there."""
-    known = configuration.prompts.current_set.host_tools
-    for agent, playbook, tool in missing:
-        advice = advise_on_tool(configuration.file.find_agent(agent), tool, known)
-        yield MISSING.format(agent=agent, playbook=playbook, tool=tool, advice=advice)
 
 
 def list_unheard_groups(file: AgentsFile, channels: Iterable[ChannelStatus]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import anyio
 from orchestrator import __version__
 from orchestrator.agentsfile import Problem
 from orchestrator.configuration import Configuration
-from orchestrator.control import protocol, status
+from orchestrator.control import protocol, status, tool_advice
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.errors import JournalError
@@ -108,7 +108,8 @@ def _list_hints(
     for one in handed:
         chat = format_chat_name(one.chat_key)
         yield HANDED_OVER.format(chat=chat, new=one.agent_id, old=one.routed_id)
-    yield from status.list_missing_tools(daemon.configuration, missing)
+    known = daemon.configuration.prompts.current_set.host_tools
+    yield from tool_advice.list_missing_tools(daemon.configuration.file, known, missing)
 
 
 async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> HealthReport:

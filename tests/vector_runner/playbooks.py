@@ -84,6 +84,16 @@ def _refuses_name(case: Case, got: list[dict[str, Any]]) -> bool:
     return got == [row for row in expected if NAME.fullmatch(row["name"])]
 
 
+def _names_by_folder(case: Case, got: list[dict[str, Any]]) -> bool:
+    """Return whether each skill is one of the reference, or has the name of its folder for another."""
+    expected = _without_ids(case.expected)
+    more = [row for row in got if row not in expected]
+    return [row for row in got if row in expected] == expected and all(
+        f"name: {row['name']}\n" not in case.given["files"][f"{row['name']}/SKILL.md"]
+        for row in more
+    )
+
+
 def _refuses_metadata(case: Case, got: list[dict[str, Any]]) -> bool:
     """Every missing skill has metadata (`_scan` checks that it was reported)."""
     names = {row["name"] for row in got}
@@ -112,6 +122,7 @@ AREAS = {
         read=_without_ids,
         rules={
             "names-of-the-specification": _refuses_name,
+            "names-of-folders": _names_by_folder,
             "metadata-of-wrong-form": _refuses_metadata,
             "lists-as-text": _takes_text,
         },

@@ -35,7 +35,7 @@ FILE_NAME = "SKILL.md"
 MAX_BYTES = regular_file.SKILL.max_bytes
 AS_WRITTEN = ("name", "description", "license", "compatibility")  # fields taken as they are
 MAX_KEYWORDS, MAX_KEYWORD = 200, 100  # of a skill; characters
-MAX_NAME, MAX_DERIVED = 64, 300  # characters; of a description that is the first line
+MAX_NAME = 64  # characters
 MAX_DESCRIPTION = 4096  # characters; the format says 1024, but public skills have more
 SILENT = "disable-model-invocation"  # as other programs call it
 # Fields of the metadata that only this program has, and all fields that it reads.
@@ -232,7 +232,7 @@ def _parse_skill_text(text: str, directory_name: str, path: Path | None) -> Skil
         **{key: fields.get(key) for key in AS_WRITTEN},
         **{key: metadata.get(key) for key in ("trigger_config", "max_steps", "effort")},
         "name": _choose_name(fields.get("name"), directory_name, notes),
-        "description": _choose_description(fields.get("description"), parts[1], notes),
+        "description": _choose_description(fields.get("description"), notes),
         "agent": agent if isinstance(agent, str) else None,
         "allowed_tools": allowed,
         "instructions": parts[1].strip(),
@@ -277,17 +277,12 @@ def _choose_name(name: JsonValue, directory_name: str, notes: dict[str, str]) ->
     return usable
 
 
-def _choose_description(written: JsonValue, body: str, notes: dict[str, str]) -> str | None:
-    """Return the description, the beginning of the text without one, or None without either."""
+def _choose_description(written: JsonValue, notes: dict[str, str]) -> str | None:
+    """Return the description, shortened if it is too long, or None if there is none."""
     text = str(written).strip() if isinstance(written, str | int | float) else ""
     if len(text) > MAX_DESCRIPTION:
         notes["description"] = f"only the first {MAX_DESCRIPTION} characters of it are shown"
-    if text:
-        return text[:MAX_DESCRIPTION]
-    lines = filter(None, (line.strip(" #*>-\t") for line in body.split("\n")))
-    if first := next(lines, "")[:MAX_DERIVED]:
-        notes["description"] = "it has none, so its first line is shown; add one"
-    return first or None
+    return text[:MAX_DESCRIPTION] or None
 
 
 def _choose_keywords(written: JsonValue, notes: dict[str, str]) -> list[str]:

@@ -112,8 +112,11 @@ async def test_as_many_requests_as_come_at_once_are_answered() -> None:
     assert all(b"200 OK" in answer for answer in answers)
 
 
-async def test_silent_connections_do_not_push_out_a_request_that_is_on_its_way() -> None:
+async def test_silent_connections_do_not_push_out_a_request_that_is_on_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A client has a moment between its connection and its head."""
+    monkeypatch.setattr("orchestrator.web.http_server.PATIENCE", 1000.0)
     async with server() as port, AsyncExitStack() as stack:
         first = await connected(stack, port, b"")
         others = [await connected(stack, port, b"") for _ in range(MAX_IDLE + 50)]

@@ -126,19 +126,17 @@ def test_a_trifle_costs_itself_and_not_the_skill(fields: str, field: str, note: 
 
 
 @pytest.mark.parametrize(
-    ("front", "body", "description", "note"),
+    ("front", "description", "note"),
     [
-        ("description: ' '", "\n# Brew tea\nBoil.", "Brew tea", "it has none, so its first line"),
-        ("license: MIT", "Brew tea", "Brew tea", "it has none, so its first line is shown"),
-        ("description: 5", "do it", "5", ""),
-        (f"description: {'long ' * 900}", "do it", ("long " * 900)[:4096], "only the first 4096"),
+        ("description: 5", "5", ""),
+        (f"description: {'long ' * 900}", ("long " * 900)[:4096], "only the first 4096"),
     ],
 )
 def test_a_description_that_cannot_be_shown_is_replaced(
-    front: str, body: str, description: str, note: str
+    front: str, description: str, note: str
 ) -> None:
     """It is what a model chooses the skill by, and it is in every prompt."""
-    skill = parse_skill(f"---\nname: a\n{front}\n---\n{body}", "a")
+    skill = parse_skill(f"---\nname: a\n{front}\n---\ndo it", "a")
     assert skill.description == description
     assert dict(skill.notes).get("description", "").startswith(note)
 
