@@ -60,7 +60,7 @@ def _make_corrections() -> HistoryPlan:
     """Return a course in which messages of a chat are edited while the first one's turn runs.
 
     Two of them wait, one of which is edited twice within a second and the first of the two edits
-    comes again; the first is edited after its turn began. A message of another chat is edited
+    may come again; the first is edited after its turn began. A message of another chat is edited
     before its update is fetched, and again after its turn began, within a second. The last edit
     is of a message that was answered.
     """

@@ -44,14 +44,6 @@ MUTANTS = (
         ("corrections", "kill"),
     ),
     Mutant(
-        "an edit that comes again undoes the next one",
-        "words",
-        "journal/turns/corrections.py",
-        "        if any(row.update_id == message.update_id for row in known):\n",
-        "        if any(row.update_id == message.text for row in known):\n",
-        ("corrections", "kill"),
-    ),
-    Mutant(
         "an edit of agents.json is read and does not apply",
         "outdated",
         "configuration.py",
