@@ -165,6 +165,11 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
             "    return EVERY if memory or page else memory.chat",
         ),
     ),
+    "a forgotten chat leaves other chats": (
+        Edit(
+            "orchestrator/extensions/erasure/erasure.py", "told.blank_elsewhere(db)", "told.stored"
+        ),
+    ),
     "links lead to the web alone": (
         Edit(FORMATTING, "if not address.lower().startswith(_SCHEMES):", "if not address:"),
         Edit(
