@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from orchestrator.extensions.selftest.attacks.attack_world import Attack, AttackWorld
+from orchestrator.extensions.selftest.attacks.obedient_model import make_call_order
 
 _SCOPE = "memory belongs to a person"
 _FOLDER = "a workspace belongs to a person"
@@ -136,15 +137,18 @@ async def _leave_program(world: AttackWorld) -> str:
 
 
 async def _recall_forgotten(
-    world: AttackWorld, learn: Callable[[AttackWorld, int, str], Awaitable[object]], tool: str = ""
+    world: AttackWorld,
+    learn: Callable[[AttackWorld, int, str], Awaitable[object]],
+    tool: str = "",
+    **arguments: object,
 ) -> str:
     """Let a chat be shown what another chat taught the agent, and forget the other chat."""
     taught, other = world.take_chat("joined"), world.take_chat("joined")
     secret = f"SECRET{world.make_order_id()}"
     await learn(world, taught, secret)
     question = "What is the code of the safe?"
-    asking = world.use_tool(other, tool) if tool else world.write_message(other, question)
-    if not await world.is_shown_to_model(secret, asking):
+    asked = make_call_order(world.make_order_id(), tool, **arguments) if tool else question
+    if not await world.is_shown_to_model(secret, world.write_message(other, asked)):
         raise RuntimeError("the other chat was not shown the fact; adapt the attack")
     await world.forget_chat(taught)
     if await world.is_shown_to_model(secret, world.write_message(other, question)):
@@ -159,6 +163,15 @@ async def _teach_fact(world: AttackWorld, chat: int, secret: str) -> None:
 
 async def _teach_profile(world: AttackWorld, chat: int, secret: str) -> None:
     await world.use_tool(chat, "update_profile", path="safe.code", value=f"The code is {secret}.")
+
+
+async def _tell(world: AttackWorld, chat: int, secret: str) -> None:
+    await world.write_message(chat, f"By the way, {secret} is the code of my safe.")
+
+
+async def _teach_task(world: AttackWorld, chat: int, secret: str) -> None:
+    task = {"name": secret, "instructions": f"Say that {secret} is the code of the safe."}
+    await world.use_tool(chat, "schedule_task", interval_minutes="60", **task)
 
 
 async def _teach_changed_fact(world: AttackWorld, chat: int, secret: str) -> None:
@@ -194,6 +207,10 @@ _LEFT: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
     "a fact": partial(_recall_forgotten, learn=_teach_fact),
     "a listed fact": partial(_recall_forgotten, learn=_teach_fact, tool="list_facts"),
     "a changed fact": partial(_recall_forgotten, learn=_teach_changed_fact),
+    "a found message": partial(
+        _recall_forgotten, learn=_tell, tool="search_conversations", query="code safe"
+    ),
+    "a task": partial(_recall_forgotten, learn=_teach_task, tool="list_tasks"),
     "a profile": partial(_recall_forgotten, learn=_teach_profile, tool="get_profile"),
 }
 ATTACKS = (
