@@ -34,6 +34,7 @@ UNPROVEN = (
     Edit(COMMAND_JAIL, "    if missing:", "    if not order:"),
 )
 FORMATTING = "orchestrator/channels/formatting.py"
+PARSING_COST = "orchestrator/channels/parsing_cost.py"
 
 NOTHING_CLOSED = (
     *NO_JAIL,
@@ -165,6 +166,11 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
             "    return EVERY if memory or page else memory.chat",
         ),
     ),
+    "a forgotten chat leaves other chats": (
+        Edit(
+            "orchestrator/extensions/erasure/erasure.py", "told.blank_elsewhere(db)", "told.stored"
+        ),
+    ),
     "links lead to the web alone": (
         Edit(FORMATTING, "if not address.lower().startswith(_SCHEMES):", "if not address:"),
         Edit(
@@ -210,12 +216,8 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(QUESTION, '    yield (\n        f"CUT', '    (\n        f"CUT'),
     ),
     "linear text": (
-        Edit(
-            "orchestrator/channels/parsing_cost.py",
-            "    spent = end = openers",
-            "    return len(text)\n    spent = end = openers",
-        ),
-        Edit(FORMATTING, "_MAX_NESTING = 24", "_MAX_NESTING = 100"),
+        Edit(PARSING_COST, "    end = _find_end(text)\n", "    end = len(text)\n"),
+        Edit(PARSING_COST, "MAX_NESTING = 24", "MAX_NESTING = 100"),
     ),
     "the Host header is a name of this machine": (
         Edit(GUARD, "if not is_local(headers):", "if not headers:"),

@@ -198,7 +198,7 @@ def forget(db: Database, subject: Subject, now: int) -> None:
         raise OrchestratorError(f"the journal has no data of {subject}")
     pictures = _list_pictures(db)
     names = _list_audit_names(db, subject)
-    told = learned_texts.collect_learned_texts(partial(_execute_on_ids, db), LEARNED)
+    told = learned_texts.collect_learned_texts(db, partial(_execute_on_ids, db), LEARNED)
     with get_dialect(db).wipe_deleted_rows(db):
         _unlearn_profile_values(db)
         _execute_on_ids(db, "UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")

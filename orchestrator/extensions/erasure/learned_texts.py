@@ -7,8 +7,10 @@ from pydantic import JsonValue
 
 from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.memory.memory_scope import EVERY
+from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import shown_texts
 from orchestrator.tools.builtin.memory_tools import cut_excerpt
+from orchestrator.tools.builtin.task_tools import format_task_line
 
 SEARCH = "search_conversations"  # shows messages of other chats
 STORING = "'store_fact','update_fact','update_profile','store_skill','update_skill','schedule_task'"
@@ -29,6 +31,7 @@ IN_JSON = (
         f" AND name IN({STORING}) AND turn_id IN gone_turn"
     ),
 )
+TASKS = "SELECT agent_id, id FROM task WHERE id IN gone_task"
 SAID = (
     "SELECT agent_id, body FROM message JOIN session ON session.id = session_id"
     " WHERE session_id IN gone_session"
@@ -50,7 +53,9 @@ class LearnedTexts:
             shown_texts.blank_shown_texts(db, agent_id, texts, SEARCH)
 
 
-def collect_learned_texts(execute: Callable[[str], Cursor], learned: str) -> LearnedTexts:
+def collect_learned_texts(
+    db: Database, execute: Callable[[str], Cursor], learned: str
+) -> LearnedTexts:
     """Return the texts; ``execute`` runs a query on the gathered ids, ``learned`` is a condition.
 
     Call it before the rows are removed.
@@ -63,6 +68,9 @@ def collect_learned_texts(execute: Callable[[str], Cursor], learned: str) -> Lea
         for agent_id, text in execute(sql.format(every=EVERY, learned=learned)):
             leaves = set(_list_texts(orjson.loads(str(text))))
             found.stored.setdefault(str(agent_id), set()).update(leaves)
+    for agent_id, number in execute(TASKS).fetchall():  # whose names may be short
+        line = format_task_line(tasks.load_task(db, int(str(number))))
+        found.stored.setdefault(str(agent_id), set()).add(line)
     for agent_id, body in execute(SAID):
         message = orjson.loads(str(body))
         content = message.get("content")

@@ -80,7 +80,11 @@ def _build_workspace_server(
         programs=os.path.realpath(chats / PROGRAMS),
     )
     jail = ServerSandbox(
-        read=(*wanted.skills, *(path for path, changed in wanted.paths.items() if not changed)),
+        read=(
+            *list_code_paths(paths.home),  # it guesses the encoding of texts with a library
+            *wanted.skills,
+            *(path for path, changed in wanted.paths.items() if not changed),
+        ),
         write=(
             wanted.workspace,
             wanted.chats,

@@ -110,10 +110,13 @@ def cancel_task(db: Database, context: ToolContext, arguments: JsonObject) -> st
     return f"Canceled task {found.id} {found.name!r}."
 
 
+def format_task_line(task: Task) -> str:
+    """Return how a list of tasks shows a task: the lasting part of its line."""
+    return f"{task.id} {task.name!r}: {describe_trigger(task.spec.parsed_trigger, task.spec.zone)}"
+
+
 def _format_task(task: Task) -> str:
-    when = describe_trigger(task.spec.parsed_trigger, task.spec.zone)
+    line = format_task_line(task)
     if task.next_at is None or task.state != "active":
-        return f"{task.id} {task.name!r}: {when}, {task.state} ({task.note})"
-    return (
-        f"{task.id} {task.name!r}: {when}, next {format_local_time(task.next_at, task.spec.zone)}"
-    )
+        return f"{line}, {task.state} ({task.note})"
+    return f"{line}, next {format_local_time(task.next_at, task.spec.zone)}"

@@ -224,6 +224,12 @@ class AttackWorld:
                 await ask(protocol.APPROVAL_DECIDE, decision, protocol.Ack)
         await self.wait_until_settled(OWNER)
 
+    async def forget_chat(self, chat: int) -> None:
+        """Delete all data of a chat, as the operator's command does."""
+        target: JsonObject = {"channel": "telegram", "chat": str(chat)}
+        async with open_control_connection(self.settings) as peer:
+            await peer.call("forget", target, protocol.Ack, timeout=SETTLED_WITHIN)
+
     def build_environ(self) -> dict[str, str]:
         """Return the daemon's environment."""
         return {
@@ -245,6 +251,7 @@ class AttackWorld:
             self._build_agent("described", deniedTools=["hx_*"]),
             self._build_agent("public", workspace=True),
             self._build_agent("handed", deniedTools=["h*"], workspace=True, web=True),
+            self._build_agent("joined", memory="agent", promptLayout="cached"),
         ]
         bindings: list[JsonObject] = [
             {"channel": "telegram", "chatId": str(chat), "agentId": agent}
@@ -313,6 +320,7 @@ _BASES: Mapping[str, int] = {
     "described": 5000,
     "public": 6000,
     "handed": 7000,
+    "joined": 9000,
 }
 
 

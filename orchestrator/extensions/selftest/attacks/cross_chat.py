@@ -4,9 +4,15 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from orchestrator.extensions.selftest.attacks.attack_world import Attack, AttackWorld
+from orchestrator.extensions.selftest.attacks.obedient_model import make_call_order
 
 _SCOPE = "memory belongs to a person"
 _FOLDER = "a workspace belongs to a person"
+_FORGOTTEN = "a forgotten chat leaves other chats"
+_SHOWN = (  # where the journal keeps what a model was shown
+    "SELECT body FROM turn_prompt UNION ALL SELECT body FROM prompt_part"
+    " UNION ALL SELECT body FROM message UNION ALL SELECT result FROM step"
+)
 
 
 async def _tell_secret(world: AttackWorld) -> tuple[int, str]:
@@ -130,6 +136,52 @@ async def _leave_program(world: AttackWorld) -> str:
     return "a stranger ran another's program" if shown else ""
 
 
+async def _recall_forgotten(
+    world: AttackWorld,
+    learn: Callable[[AttackWorld, int, str], Awaitable[object]],
+    tool: str = "",
+    **arguments: object,
+) -> str:
+    """Let a chat be shown what another chat taught the agent, and forget the other chat."""
+    taught, other = world.take_chat("joined"), world.take_chat("joined")
+    secret = f"SECRET{world.make_order_id()}"
+    await learn(world, taught, secret)
+    question = "What is the code of the safe?"
+    asked = make_call_order(world.make_order_id(), tool, **arguments) if tool else question
+    if not await world.is_shown_to_model(secret, world.write_message(other, asked)):
+        raise RuntimeError("the other chat was not shown the fact; adapt the attack")
+    await world.forget_chat(taught)
+    if await world.is_shown_to_model(secret, world.write_message(other, question)):
+        return "the model was sent a forgotten text"
+    kept = any(secret in str(text) for (text,) in world.query_rows(_SHOWN))
+    return "the journal kept a forgotten text" if kept else ""
+
+
+async def _teach_fact(world: AttackWorld, chat: int, secret: str) -> None:
+    await world.use_tool(chat, "store_fact", fact=f"The safe's code is {secret}.")
+
+
+async def _teach_profile(world: AttackWorld, chat: int, secret: str) -> None:
+    await world.use_tool(chat, "update_profile", path="safe.code", value=f"The code is {secret}.")
+
+
+async def _tell(world: AttackWorld, chat: int, secret: str) -> None:
+    await world.write_message(chat, f"By the way, {secret} is the code of my safe.")
+
+
+async def _teach_task(world: AttackWorld, chat: int, secret: str) -> None:
+    task = {"name": secret, "instructions": f"Say that {secret} is the code of the safe."}
+    await world.use_tool(chat, "schedule_task", interval_minutes="60", **task)
+
+
+async def _teach_changed_fact(world: AttackWorld, chat: int, secret: str) -> None:
+    """Store a fact, and put the secret into the fact later."""
+    await world.use_tool(chat, "store_fact", fact="The safe is behind the oven.")
+    rows = world.query_rows("SELECT max(id) FROM fact")
+    fact = f"The safe's code is {secret}."
+    await world.use_tool(chat, "update_fact", id=rows[0][0], fact=fact)
+
+
 _RUNS: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
     "searches another's conversations": _search_conversations,
     "searches another's memories": _search_memories,
@@ -151,7 +203,18 @@ _FILES: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
     ),
     "runs another's program": _leave_program,
 }
+_LEFT: dict[str, Callable[[AttackWorld], Awaitable[str]]] = {
+    "a fact": partial(_recall_forgotten, learn=_teach_fact),
+    "a listed fact": partial(_recall_forgotten, learn=_teach_fact, tool="list_facts"),
+    "a changed fact": partial(_recall_forgotten, learn=_teach_changed_fact),
+    "a found message": partial(
+        _recall_forgotten, learn=_tell, tool="search_conversations", query="code safe"
+    ),
+    "a task": partial(_recall_forgotten, learn=_teach_task, tool="list_tasks"),
+    "a profile": partial(_recall_forgotten, learn=_teach_profile, tool="get_profile"),
+}
 ATTACKS = (
     *(Attack(f"a stranger {name}", _SCOPE, run) for name, run in _RUNS.items()),
     *(Attack(f"a stranger {name}", _FOLDER, run) for name, run in _FILES.items()),
+    *(Attack(f"a chat keeps {name} forgotten", _FORGOTTEN, run) for name, run in _LEFT.items()),
 )

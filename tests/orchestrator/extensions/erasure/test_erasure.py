@@ -21,6 +21,7 @@ from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import prompt_records, turns
 from orchestrator.journal.turns.prompt_records import SentPrompt
 from orchestrator.schedules.specs import TaskSpec
+from orchestrator.tools.builtin.task_tools import format_task_line
 from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -239,6 +240,25 @@ def test_fact_of_a_forgotten_chat_leaves_what_other_chats_were_shown(db: Databas
     assert mentions(db, "Zora") == set()
     (body,) = db.execute("SELECT body FROM message WHERE body LIKE '%and the cat%'").fetchone()
     assert UserMessage.model_validate_json(body).context[0].text == "- (forgotten) (background)"
+
+
+def test_short_name_of_a_forgotten_task_leaves_the_lists_of_other_chats(db: Database) -> None:
+    """The list of tasks has the name alone, not the instructions."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    spec = TaskSpec(name="Zora", instructions="x", trigger={"interval_minutes": 5}, timezone="UTC")
+    with job(db):
+        tasks.add_task(db, own_of(f"telegram:{CHAT}"), spec, 1)
+        shown = "\n".join(map(format_task_line, tasks.list_tasks(db)))
+        assert "Zora" in shown
+        (session,) = db.execute("SELECT max(id) FROM session").fetchone()
+        told = ToolResult(call_id="c", name="list_tasks", content=shown)
+        db.execute(
+            "INSERT INTO message(session_id, body, at) VALUES(?, ?, 1)",
+            (session, told.model_dump_json()),
+        )
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
+    assert mentions(db, "Zora") == set()
 
 
 def test_fact_that_the_agent_knows_from_elsewhere_stays(db: Database) -> None:

@@ -3,8 +3,10 @@
 import stat
 from pathlib import Path
 
+import pytest
 from fakes.agents_file import WORK, parsed
 
+from orchestrator.agentsfile import ServerSandbox
 from orchestrator.extensions.workspace.agent_servers import build_tool_servers, list_served_tools
 from orchestrator.extensions.workspace.web_settings import WebSettings
 from orchestrator.extensions.workspace.workspace_checks import PROGRAM
@@ -58,6 +60,18 @@ def test_settings_reach_the_server(tmp_path: Path) -> None:
     assert (told.network, told.jailed, found.network) == (True, False, True)
     assert (told.limits.seconds, told.limits.memory) == (700, 64 * 1024 * 1024)
     assert found.server.timeout_seconds > 700
+
+
+def test_workspace_finds_libraries_where_this_python_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that names what it reads sees nothing else, such as packages of the user."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    monkeypatch.syspath_prepend(str(packages))
+    (found,) = servers(tmp_path / "home", workspace=True).values()
+    assert isinstance(found.server.sandbox, ServerSandbox)
+    assert str(packages) in (found.server.sandbox.read or ())
 
 
 def test_hosts_of_a_list_are_for_the_proxy(tmp_path: Path) -> None:
