@@ -20,10 +20,9 @@ from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.journal.turns.degradations import DegradedTurns, list_recent_degradations
-from orchestrator.journal.turns.usage import Amount
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
-from orchestrator.spending.budgets import Window
+from orchestrator.spending.budgets import WindowSpending
 from thinker.protocol.names import format_chat_name
 
 MAX_RECENT = 5  # turns shown
@@ -127,7 +126,7 @@ async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> Hea
 def _report_agents(
     daemon: DaemonOperations,
     paused: Mapping[str, str],
-    spent: Mapping[str, Iterable[tuple[Window, Amount]]] = MappingProxyType({}),
+    spent: Mapping[str, Iterable[WindowSpending]] = MappingProxyType({}),
     lacking: Iterable[DegradedTurns] = (),
 ) -> tuple[protocol.AgentReport, ...]:
     found = [
@@ -187,7 +186,7 @@ def _report_agent(
     slot: Slot,
     configuration: Configuration,
     paused: str,
-    spent: Iterable[tuple[Window, Amount]],
+    spent: Iterable[WindowSpending],
 ) -> protocol.AgentReport:
     owner = slot.spec.parent or slot.spec.agent_id
     return protocol.AgentReport(

@@ -9,7 +9,7 @@ Where: are budgets and unusual spending computed?
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 from zoneinfo import ZoneInfo
 
 from orchestrator.agentsfile import Budget, CostControls, Price
@@ -98,6 +98,9 @@ def list_budget_windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Windo
         Window("Month", month, budget.tokens_per_month, budget.usd_per_month),
     )
     return tuple(item for item in every if (item.tokens, item.usd) != (None, None))
+
+
+WindowSpending: TypeAlias = tuple[Window, Amount]  # a window, and what was spent in it
 
 
 def find_exceeded_limit(limits: Window, spent: Amount, call: Amount) -> str | None:

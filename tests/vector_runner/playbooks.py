@@ -85,12 +85,16 @@ def _refuses_name(case: Case, got: list[dict[str, Any]]) -> bool:
 
 
 def _names_by_folder(case: Case, got: list[dict[str, Any]]) -> bool:
-    """Return whether each skill is one of the reference, or has the name of its folder for another."""
+    """Return whether the skills that the reference skipped have the names of their folders."""
     expected = _without_ids(case.expected)
     more = [row for row in got if row not in expected]
-    return [row for row in got if row in expected] == expected and all(
-        f"name: {row['name']}\n" not in case.given["files"][f"{row['name']}/SKILL.md"]
-        for row in more
+    return (
+        bool(more)
+        and [row for row in got if row in expected] == expected
+        and all(
+            f"name: {row['name']}\n" not in case.given["files"][f"{row['name']}/SKILL.md"]
+            for row in more
+        )
     )
 
 
