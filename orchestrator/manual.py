@@ -31,7 +31,7 @@ _GROUPS = [group.split(", ") for group in _WORDS["synonyms"]]
 _TERMS = {word: group for group in _GROUPS for word in group}
 _SQL = (
     "SELECT page, heading, snippet(section, 2, '', '', ' … ', 28),"
-    " bm25(section, 12.0, 12.0, 1.0, 0.5) * weight AS score"
+    " bm25(section, 12.0, 20.0, 1.0, 0.5) * weight AS score"
     " FROM section WHERE section MATCH ? ORDER BY score LIMIT 60"
 )
 OTHER_WORDS, SOME_WORDS = 0.6, 0.1  # shares of the score of a section with the very words, or all

@@ -117,7 +117,8 @@ def _check_bindings(draft: Draft, declared: set[str]) -> None:
             )
         system, account = split_account(binding.channel)
         if account and system in channels:
-            if binding.channel not in draft.channels.list_sections():
+            known = binding.channel in draft.channels.list_sections()
+            if not known and system not in draft.wrong_channels:  # its accounts were read
                 text = _describe_unknown_account(draft, system, account)
                 draft.add_error((*path, "account"), f"{what} {text}")
         elif binding.channel not in channels:

@@ -25,6 +25,8 @@ def check_account_secrets(draft: Draft, environ: Mapping[str, str]) -> None:
         _close_repeated_accounts(draft, system, secret, environ)
         names = list_account_channels(draft, system)
         own = {name_secret(secret, name) for name in names}
+        if system in draft.wrong_channels:  # its accounts are not known
+            continue
         accounts = [account for name in names if (account := split_account(name)[1])]
         for variable in sorted(environ.keys() - own):
             account = variable.removeprefix(f"{secret}_").lower()

@@ -174,3 +174,10 @@ def test_ids_of_an_account_are_those_of_its_chat_system() -> None:
     """Wherever a setting names a chat."""
     assert check_chat_id("pigeon@work", "ann-7") is None
     assert 'no chat of Pigeon is called "ann"' in str(check_chat_id("pigeon@work", "ann"))
+
+
+def test_accounts_of_an_unreadable_channel_are_not_called_missing() -> None:
+    """The mistake in its section is told alone."""
+    broken = {**SECTION, "access": "nobody", "accounts": {"work": {"ring": "bot-2"}}}
+    (message,) = told(load(broken, WORK, DEFAULT, environ={"PIGEON_TOKEN_WORK": "second"}))
+    assert "access" in message

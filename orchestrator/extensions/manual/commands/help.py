@@ -45,7 +45,9 @@ def show_topic(
     command = find_command(question)
     if text is None and command is not None:
         import_app(command)(["--help"], prog_name=f"orchestrator {question}")
-    _print_page(text or _find_section(question, pages) or _search_pages(question, pages))
+    page, _, heading = question.partition(": ")  # as a search prints what it found
+    section = _find_section(heading, {page: pages[page]}) if heading and page in pages else None
+    _print_page(text or section or _find_section(question, pages) or _search_pages(question, pages))
 
 
 def _find_section(heading: str, pages: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.agentsfile import AgentsFileError
+from orchestrator.agentsfile.chat_roles import find_written_role
 from orchestrator.channel_api import ROLES, ChatRole
 from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
@@ -30,6 +31,10 @@ MEANINGS: dict[ChatRole, str] = {
     "approve": "it may also approve the calls of its own chat",
     "operate": "all commands work there, such as /pause and /approve",
 }
+OVERRULED = (
+    '{chat}: stored, but agents.json gives it the role "{written}", which counts first; change'
+    ' "roles" or the binding there'
+)
 CHANGE = "To change that: orchestrator pair role {chat} --as {others}"
 REFUSED = "; access is {access!r}, see channels.{channel} in agents.json{log}"
 LOG = ". Refused senders are listed in: orchestrator logs"
@@ -89,7 +94,13 @@ def change_role(
     """Change what an admitted chat may do."""
     chat = parse_whole_chat(name)
     params = protocol.AdmittedChat(channel=chat.channel, chat_id=chat.chat_id, role=role)
-    send_order(load_settings(home), protocol.PAIR_ROLE, params)
+    settings = load_settings(home)
+    send_order(settings, protocol.PAIR_ROLE, params)
+    with suppress(AgentsFileError):
+        written = find_written_role(load_agents(settings), chat.channel, [chat.chat_id])
+        if written not in (None, role):
+            print_text(OVERRULED.format(chat=chat, written=written), err=True)
+            return
     print_text(f"{chat}: {MEANINGS[role]}")
 
 

@@ -90,7 +90,11 @@ def test_any_words_are_searched_for_in_all_pages(tmp_path: Path) -> None:
 
 def test_heading_of_several_words_prints_its_section(tmp_path: Path) -> None:
     """As a search shows it, quoted or not."""
-    for words in (["The jail of a server"], ["the", "jail", "of", "a", "server"]):
+    for words in (
+        ["The jail of a server"],
+        ["the", "jail", "of", "a", "server"],
+        ["tools:", "The", "jail", "of", "a", "server"],
+    ):
         shown = command(tmp_path, "help", *words)
         assert shown.stdout.startswith("From the page 'tools':\n\n## The jail of a server\n")
 

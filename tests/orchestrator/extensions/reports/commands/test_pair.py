@@ -57,6 +57,19 @@ async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
     assert PairedChat.model_validate(params) == PairedChat(channel="telegram", chat_id="5")
 
 
+async def test_a_role_that_agents_json_overrules_is_told(tmp_path: Path) -> None:
+    """It is stored, and not in force."""
+    (tmp_path / "agents.json").write_text(
+        '{"agents": [{"agentId": "work", "llmProvider": "demo"}],'
+        ' "channels": {"telegram": {"roles": {"5": "talk"}}}}'
+    )
+    async with serving(tmp_path, {protocol.PAIR_ROLE: Ack()}):
+        told = await ask(tmp_path, "pair", "role", "telegram:5", "--as", "operate")
+        same = await ask(tmp_path, "pair", "role", "telegram:5", "--as", "talk")
+    assert 'agents.json gives it the role "talk", which counts first' in told.output
+    assert same.stdout == "telegram:5: it may talk to its agent\n"
+
+
 async def test_empty_list_of_pairings_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
