@@ -42,7 +42,7 @@ NEEDED: Mapping[str, ChatRole] = {  # roles that commands need; all others chang
 }
 HELP = {
     "help": "list the commands",
-    "status": "state of the daemon, its agents and channels",
+    "status": "state of this chat; for operators, of the daemon",
     "agents": "list the agents, and which one answers here",
     "new": "start a new conversation",
     "handback": "give a chat that was handed over back to its agent",
