@@ -66,6 +66,20 @@ def told(home: Path) -> set[str]:
     return chats | {path.parent.name for path in home.glob("workspaces/*/*/note.txt")}
 
 
+@pytest.mark.parametrize("place", ["skills", "agents/work/skills"])
+@pytest.mark.parametrize("named", [f"notify_chat_id: {ANN}", f"chat: 'telegram@work:{ANN}'"])
+def test_lines_of_skills_that_name_the_person_are_shown(home: Path, place: str, named: str) -> None:
+    """With their numbers, for edits by hand; the end says where the manual lists what remains."""
+    skill = home / place / "news" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(f"---\nname: news\n{named}\n---\nTell {ANN}00 and {BOB}.\n", "utf-8")
+    done = command(home, "forget", "person", f"telegram:{ANN}", "--yes")
+    assert f"{skill}:3: {named}\n" in done.stdout
+    assert done.stdout.count("SKILL.md:") == 1
+    assert done.stdout.endswith('orchestrator help "Forget one person"\n')
+    assert "\n| what | where |" in command(home, "help", "Forget one person").stdout
+
+
 @pytest.mark.parametrize("who", [["ann"], [f"telegram:{ANN}", "Ann"], [f"telegram:{ANN}"]])
 def test_person_goes_with_chats_memory_files_and_logins(home: Path, who: list[str]) -> None:
     """By a name, by a chat, or by both; nobody else loses anything."""
