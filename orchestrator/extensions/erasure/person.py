@@ -162,8 +162,10 @@ def _find_named_chat(db: Database, seen: Iterable[_Seen], word: str) -> ChatName
 def _explain_unknown(seen: Sequence[_Seen], logins: Iterable[str], word: str) -> str:
     """Say that a word is no chat, or no name, and what was probably meant."""
     try:
-        chat = ChatName.parse(word)
+        chat = ChatName.parse(word) if ":" in word else None  # "Ann Lee" could be "Ann:Lee"
     except ValueError:
+        chat = None
+    if chat is None:
         names = sorted({*logins, *(one.name for one in seen)} - {""})
         advice = "write it as the chat system shows it, or a chat such as telegram:123"
         return f"no person has the name {word!r}{suggest_name(word, names, advice)}"

@@ -154,6 +154,7 @@ def test_person_known_only_in_a_group_is_offered_by_id(home: Path) -> None:
     [
         ("nobody", "no person has the name 'nobody'"),
         ("bobb", "no person has the name 'bobb'; did you mean \"Bob\"?"),
+        ("Ann Leee", "no person has the name 'Ann Leee'"),
         ("telegram:31", "no chat telegram:31 in this home"),
         (f"telegram@work:{BOB}", f"in this home; did you mean telegram:{BOB}?"),
     ],
