@@ -7,15 +7,17 @@ caches and logs; keys are included only on request.
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.home_paths import CACHES, CHATS, KEYS
+from orchestrator.home_paths import CACHES, CHATS, KEYS, find_bundled_path
 
 JOURNAL = "journal.db"
 JAILED = ("workspaces", "servers")  # what is in them was written behind walls
+SKILL_LINKS = (".claude", "skills")  # a folder in a workspace, with a link to each skill
 LEFT_OUT = (
     JOURNAL,
     "journal.db-wal",
@@ -42,14 +44,15 @@ class HomeEntry:
 def list_home_entries(home: Path, *, keys: bool) -> Iterator[HomeEntry]:
     """Yield the entries of a backup, each folder before its contents.
 
-    Sockets, named pipes and devices are left out.
+    Sockets, named pipes and devices are left out, and the daemon's links to bundled skills: the
+    daemon makes them anew.
 
     Raises:
         OrchestratorError: a folder cannot be read.
     """
     skipped = LEFT_OUT if keys else (*LEFT_OUT, *KEYS)
     for entry in _walk_folder(home, ""):
-        if entry.name.partition("/")[0] not in skipped:
+        if entry.name.partition("/")[0] not in skipped and not _is_bundled_skill(entry):
             yield entry
 
 
@@ -77,6 +80,17 @@ def _is_in_jailed_folder(name: str) -> bool:
     parts = name.split("/")
     depth = 3 if len(parts) > 1 and parts[1].endswith(CHATS) else 2
     return parts[0] in JAILED and len(parts) > depth
+
+
+def _is_bundled_skill(entry: HomeEntry) -> bool:
+    """Return whether an entry is a workspace's link to a skill that comes with the program."""
+    folder = Path(entry.name).parent
+    if not stat.S_ISLNK(entry.facts.st_mode) or not _is_in_jailed_folder(entry.name):
+        return False
+    with suppress(FileNotFoundError):  # deleted meanwhile
+        target = entry.path.readlink()
+        return folder.parts[-2:] == SKILL_LINKS and target.parent == find_bundled_path("skills")
+    return False
 
 
 def _walk_folder(folder: Path, prefix: str) -> Iterator[HomeEntry]:

@@ -1,12 +1,14 @@
 """Find everything of one person: the private chats on all channels, and the logins to the page.
 
-A person is known by the ids that channels give: names are only a way to find them. Groups are not
-a person's own: they are counted, and stay.
+A person is known by the ids that chat systems give, the same in all accounts of a system: names are
+only a way to find them. Groups are not a person's own: they are counted, and stay.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from orchestrator.agentsfile.channel_kinds import split_account
+from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.erasure import erasure
 from orchestrator.extensions.erasure.erasure import Subject
@@ -21,7 +23,7 @@ WHERE sender_id <> '' AND kind NOT IN{inbox.INTERNAL}
 UNION SELECT channel, chat_id, CASE WHEN sender_id = '' THEN chat_id ELSE sender_id END, name, 1
 FROM pairing"""
 LOGINS = 'SELECT DISTINCT "user" FROM web_session UNION SELECT "user" FROM web_invite'
-Identity = tuple[str, str]  # a channel, and the sender's id there
+Identity = tuple[str, str]  # a chat system, and the sender's id there
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class _Seen:
 
     @property
     def identity(self) -> Identity:
-        return self.channel, self.sender
+        return split_account(self.channel)[0], self.sender
 
     @property
     def own_chat(self) -> ChatName | None:
@@ -80,17 +82,15 @@ def find_person(db: Database, words: Sequence[str]) -> Person:
         chat = _find_named_chat(db, seen, word)
         if chat is not None:
             chats.append(chat)
-            found = {one.identity for one in seen if one.own_chat == chat}
-        else:
-            found = _find_by_name(seen, word)
-            users |= {user for user in logins if user.casefold() == word.casefold()}
-        if chat is None and not found and not users:
-            raise UnknownNameError(
-                f"no person has the name {word!r}; write it as the chat system shows it, or a"
-                " chat such as telegram:123"
-            )
+            identities |= {one.identity for one in seen if one.own_chat == chat}
+            continue
+        found = _find_by_name(seen, word)
+        named = {user for user in logins if user.casefold() == word.casefold()}
+        if not found and not named:
+            raise UnknownNameError(_explain_unknown(seen, logins, word))
         identities |= found
-    users |= {sender for channel, sender in identities if channel == PAGE and sender in logins}
+        users |= named
+    users |= {sender for system, sender in identities if system == PAGE and sender in logins}
     own = [one for one in seen if one.identity in identities]
     chats += [one.own_chat for one in own if one.own_chat is not None]
     return Person(
@@ -98,7 +98,7 @@ def find_person(db: Database, words: Sequence[str]) -> Person:
         tuple(sorted(users)),
         tuple(sorted({sender for _, sender in identities} | {chat.chat_id for chat in chats})),
         tuple(sorted({one.name for one in own if one.name})),
-        _count_in_groups(db, identities),
+        _count_in_groups(db, {(one.channel, one.sender) for one in own}),
     )
 
 
@@ -159,31 +159,52 @@ def _find_named_chat(db: Database, seen: Iterable[_Seen], word: str) -> ChatName
     return chat if known or erasure.count_subject_rows(db, subject) else None
 
 
-def _find_by_name(seen: Iterable[_Seen], word: str) -> set[Identity]:
-    """Return who is called so, one on each channel.
+def _explain_unknown(seen: Sequence[_Seen], logins: Iterable[str], word: str) -> str:
+    """Say that a word is no chat, or no name, and what was probably meant."""
+    try:
+        chat = ChatName.parse(word) if ":" in word else None  # "Ann Lee" could be "Ann:Lee"
+    except ValueError:
+        chat = None
+    if chat is None:
+        names = sorted({*logins, *(one.name for one in seen)} - {""})
+        advice = "write it as the chat system shows it, or a chat such as telegram:123"
+        return f"no person has the name {word!r}{suggest_name(word, names, advice)}"
+    same = {str(one.own_chat) for one in seen if one.private and one.chat == chat.chat_id}
+    meant = f"; did you mean {', or '.join(sorted(same))}?" if same else ""
+    return f"no chat {chat} in this home{meant}"
+
+
+def _find_by_name(seen: Sequence[_Seen], word: str) -> set[Identity]:
+    """Return who is called so, one in each chat system.
 
     Raises:
-        OrchestratorError: several people on one channel are.
+        OrchestratorError: several people in one chat system are.
     """
     wanted = word.casefold()
     named = [one for one in seen if wanted in (one.name.casefold(), one.sender.casefold())]
     found = {one.identity for one in named}
-    channels = [channel for channel, _ in found]
-    if len(set(channels)) < len(channels):
-        chats = sorted({str(one.own_chat) for one in named if one.own_chat is not None})
+    systems = [system for system, _ in found]
+    if len(set(systems)) < len(systems):
+        people = ", or ".join(_list_chats(seen, identity) for identity in sorted(found))
         raise OrchestratorError(
-            f"several people have the name {word!r}; name the chats of one: {', '.join(chats)}"
+            f"several people have the name {word!r}; name the chats of one: {people}"
         )
     return found
 
 
-def _count_in_groups(db: Database, identities: Iterable[Identity]) -> dict[str, int]:
+def _list_chats(seen: Iterable[_Seen], identity: Identity) -> str:
+    """Return the chats of one person joined by ``+``; an id for a person known only in groups."""
+    own = {str(one.own_chat) for one in seen if one.identity == identity and one.own_chat}
+    return " + ".join(sorted(own)) or identity[1]
+
+
+def _count_in_groups(db: Database, senders: Iterable[tuple[str, str]]) -> dict[str, int]:
     counts: dict[str, int] = {}
     sql = (
         "SELECT chat_id, count(*) FROM inbox WHERE channel = ? AND sender_id = ? AND private = 0"
         " GROUP BY chat_id"
     )
-    for channel, sender in sorted(identities):
+    for channel, sender in sorted(senders):
         if channel != API:
             for chat, rows in db.execute(sql, (channel, sender)):
                 counts[f"{channel}:{chat}"] = int(rows)

@@ -54,7 +54,10 @@ def restore(
         typer.echo("          orchestrator approvals list")
     for link in report.links:
         typer.echo(f"left out  {make_printable(link)}, as it leads out of the home; make it again")
-    typer.echo("Messages received after the backup are lost; Telegram does not repeat them.")
+    typer.echo(
+        "What the old daemon took in after the backup is lost;"
+        " what still waits at the chat system comes now."
+    )
     option = format_home_option(str(report.home))
     typer.echo(f"Next: orchestrator check{option}, then orchestrator run{option}")
 

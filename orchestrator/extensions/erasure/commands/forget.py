@@ -40,6 +40,9 @@ AgentName = Annotated[
 Who = Annotated[
     list[str], typer.Argument(metavar="WHO", help="Name or chat, such as telegram:123.")
 ]
+CHANNEL = "[a-z]+(?:@[a-z0-9-]+)?"  # a pattern: a chat system, perhaps with an account
+SKILL = "*/SKILL.md"
+REMAINS = 'orchestrator help "Forget one person"'
 Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
 app = make_command_group("forget")
 
@@ -99,7 +102,7 @@ def person(
     if as_json:
         typer.echo(orjson.dumps({**report, "deleted": not dry_run}))
     elif not dry_run:
-        typer.echo("deleted; see the manual for what remains in backups and at providers")
+        typer.echo(f"deleted; what remains elsewhere: {REMAINS}")
 
 
 @app.command()
@@ -161,14 +164,19 @@ def _describe_person(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_configured_lines(settings: Settings, found: Person) -> Iterator[str]:
-    """Yield the lines of agents.json that name one of a person's chats, ids or names."""
-    path = settings.find_agents_file()
+    """Yield the lines of agents.json and of skills that name a person's chats, ids or names."""
     named = "|".join(map(re.escape, sorted({*found.ids, *found.users, *found.names} - {"", "*"})))
-    token = re.compile(rf'"(?:[a-z]+:)?(?:{named})(?:/[^"]*)?"|[\s\[:,](?:{named})(?=[\s\],}}]|$)')
-    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
-    for number, line in enumerate(lines, 1):
-        if named and token.search(line):
-            yield f"{path}:{number}: {line.strip()}"
+    token = re.compile(
+        rf"""(["'])(?:{CHANNEL}:)?(?:{named})(?:/[^"']*)?\1"""
+        rf"|[\s\[:,](?:{CHANNEL}:)?(?:{named})(?=[\s\],}}]|$)"
+    )
+    paths = settings.paths
+    skills = (*paths.skills.glob(SKILL), *paths.personas.glob(f"*/skills/{SKILL}"))
+    for path in (settings.find_agents_file(), *sorted(skills)):
+        lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+        for number, line in enumerate(lines, 1):
+            if named and token.search(line):
+                yield f"{path}:{number}: {line.strip()}"
 
 
 def _forget_subject(

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.backups.home_contents import list_home_entries
+from orchestrator.home_paths import find_bundled_path
 
 STATE = [
     "agents",
@@ -53,6 +54,21 @@ def test_state_and_configuration_belong_in_a_backup(home: Path) -> None:
 def test_keys_belong_in_it_when_they_are_asked_for(home: Path) -> None:
     """And nothing else is added."""
     assert set(names(home, keys=True)) - set(names(home, keys=False)) == set(SECRETS)
+
+
+def test_links_to_bundled_skills_are_left_out(tmp_path: Path) -> None:
+    """The daemon makes them anew; other links stay, also to a skill of the home."""
+    bundled = find_bundled_path("skills") / "orchestrator-guide"
+    folders = ("workspaces/a/.claude/skills", "workspaces/a@chats/telegram-7/.claude/skills")
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "guide").symlink_to(bundled)
+        (tmp_path / folder / "mine").symlink_to(tmp_path / "skills" / "mine")
+        (tmp_path / folder / "theirs").symlink_to("/nowhere")
+    (tmp_path / "workspaces/a/guide").symlink_to(bundled)
+    links = {name for name in names(tmp_path, keys=False) if (tmp_path / name).is_symlink()}
+    kept = {f"{folder}/{name}" for folder in folders for name in ("mine", "theirs")}
+    assert links == {*kept, "workspaces/a/guide"}
 
 
 def test_unreadable_folder_is_told(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import orjson
 import pytest
 from anyio import to_thread
 from fakes.control_server import command
@@ -32,6 +33,18 @@ async def test_home_of_a_running_daemon_is_backed_up_and_runs_again(tmp_path: Pa
     assert f"restored  {other}" in restored.stdout
     async with running_daemon(other, None) as daemon:
         assert (await daemon.status()).ready
+
+
+def test_restore_says_which_messages_are_lost(tmp_path: Path) -> None:
+    """Those that the old daemon took in, of any chat system; what waits there still comes."""
+    home, path = tmp_path / "home", str(tmp_path / "b.tar.gz")
+    home.mkdir()
+    (home / "agents.json").write_bytes(orjson.dumps(DEMO))
+    written = command(home, "backup", path)
+    assert written.exit_code == 0, written.stderr
+    told = command(tmp_path / "other", "restore", path).stdout
+    assert "What the old daemon took in after the backup is lost" in told
+    assert "what still waits at the chat system comes now." in told
 
 
 def test_wrong_paths_are_told_in_one_sentence(tmp_path: Path) -> None:

@@ -50,10 +50,13 @@ def home(tmp_path: Path) -> Path:
 
 
 def write(home: Path, chat: str, sender: str, name: str, *, private: bool = True) -> None:
-    """Let somebody write another message."""
-    sent = replace(update(900, chat_id=chat), sender_id=sender, sender_name=name, private=private)
+    """Let somebody write another message, in a chat of Telegram or of ``CHANNEL:ID``."""
+    channel, _, chat_id = f"telegram:{chat}".rpartition(":")
+    channel = channel.rpartition(":")[2]
+    sent = update(900 + abs(int(chat_id)), chat_id=chat_id)
     with opened(home) as db:
-        receive(db, sent)
+        facts = replace(sent, channel=channel, sender_id=sender, sender_name=name)
+        receive(db, replace(facts, private=private))
 
 
 def told(home: Path) -> set[str]:
@@ -61,6 +64,20 @@ def told(home: Path) -> set[str]:
     with opened(home) as db:
         chats = {str(chat) for (chat,) in db.execute("SELECT DISTINCT chat_id FROM inbox")}
     return chats | {path.parent.name for path in home.glob("workspaces/*/*/note.txt")}
+
+
+@pytest.mark.parametrize("place", ["skills", "agents/work/skills"])
+@pytest.mark.parametrize("named", [f"notify_chat_id: {ANN}", f"chat: 'telegram@work:{ANN}'"])
+def test_lines_of_skills_that_name_the_person_are_shown(home: Path, place: str, named: str) -> None:
+    """With their numbers, for edits by hand; the end says where the manual lists what remains."""
+    skill = home / place / "news" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(f"---\nname: news\n{named}\n---\nTell {ANN}00 and {BOB}.\n", "utf-8")
+    done = command(home, "forget", "person", f"telegram:{ANN}", "--yes")
+    assert f"{skill}:3: {named}\n" in done.stdout
+    assert done.stdout.count("SKILL.md:") == 1
+    assert done.stdout.endswith('orchestrator help "Forget one person"\n')
+    assert "\n| what | where |" in command(home, "help", "Forget one person").stdout
 
 
 @pytest.mark.parametrize("who", [["ann"], [f"telegram:{ANN}", "Ann"], [f"telegram:{ANN}"]])
@@ -110,18 +127,44 @@ def test_name_of_two_people_is_not_guessed(home: Path) -> None:
     assert "telegram:99" in refused.stderr
 
 
+def test_accounts_of_a_chat_system_know_a_person_by_one_id(home: Path) -> None:
+    """Two ids with one name are two people, also in two accounts; their chats are grouped."""
+    write(home, "telegram@work:99", "99", "Ann")
+    write(home, f"telegram@work:{ANN}", ANN, "Ann Lee")
+    refused = command(home, "forget", "person", "Ann", "--yes")
+    assert refused.exit_code == ExitCode.FAILED
+    groups = f"telegram:{ANN} + telegram@work:{ANN}, or telegram@work:99"
+    assert groups in " ".join(refused.stderr.split())
+    write(home, "telegram@work:-100777", ANN, "Ann Lee", private=False)
+    for who in (ANN, f"telegram:{ANN}", f"telegram@work:{ANN}"):
+        shown = json.loads(command(home, "forget", "person", who, "--dry-run", "--json").stdout)
+        assert shown["chats"] == [f"telegram:{ANN}", f"telegram@work:{ANN}"], who
+        assert shown["groups"] == {"telegram@work:-100777": 1}, who
+
+
+def test_person_known_only_in_a_group_is_offered_by_id(home: Path) -> None:
+    """As there is no chat of the person's own to name."""
+    write(home, "-100777", "99", "Ann", private=False)
+    refused = command(home, "forget", "person", "Ann", "--yes")
+    assert f"telegram:{ANN}, or 99" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("who", "problem"),
     [
         ("nobody", "no person has the name 'nobody'"),
-        ("telegram:31", "no person has the name 'telegram:31'"),
+        ("bobb", "no person has the name 'bobb'; did you mean \"Bob\"?"),
+        ("Ann Leee", "no person has the name 'Ann Leee'"),
+        ("telegram:31", "no chat telegram:31 in this home"),
+        (f"telegram@work:{BOB}", f"in this home; did you mean telegram:{BOB}?"),
     ],
 )
 def test_unknown_person_is_told(home: Path, who: str, problem: str) -> None:
     """Nothing is deleted."""
-    refused = command(home, "forget", "person", who, "--yes")
-    assert refused.exit_code != 0
-    assert problem in refused.stderr
+    for words in ([who], ["ann", who]):
+        refused = command(home, "forget", "person", *words, "--yes")
+        assert refused.exit_code != 0
+        assert problem in " ".join(refused.stderr.split())
 
 
 def test_group_is_not_a_person(home: Path) -> None:
