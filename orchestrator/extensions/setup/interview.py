@@ -1,6 +1,5 @@
 """Ask for missing settings, and try each answer at its service."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -12,11 +11,17 @@ import typer
 
 from orchestrator.agentsfile import AgentsFileError, parse_agents_file
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret
-from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
 from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.cli.output import make_printable
 from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.extensions.setup.bot_tokens import (
+    TELEGRAM,
+    TOKEN,
+    BotTokens,
+    parse_account,
+    propose_account,
+)
 from orchestrator.extensions.setup.key_choices import KeyChoices
 from orchestrator.extensions.setup.model_account import (
     ModelAccount,
@@ -47,8 +52,6 @@ from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 
-TELEGRAM = "telegram"
-TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name
 SHOWN = (
     "anthropic",
     "openai",
@@ -66,6 +69,7 @@ SHOWN = (
     "demo",
 )
 FIRST_AGENT = "assistant"
+NONE = "-"  # typed for no account where Enter takes the proposed one
 AN_ADDRESS = "https://NAME.openai.azure.com"
 
 
@@ -145,7 +149,7 @@ class Interview:
         model = self._find_kept_model(agent) if kept else ""
         model = model if kept and (model or chosen == found) else self._choose_model(chosen, models)
         window = None if kept else self._find_small_window(chosen, model)
-        telegram = self._set_up_bot()
+        telegram = self._set_up_bot(agent_id)
         allow = self._ask_allowed_ids() if telegram else ()
         same = kept and chosen == found
         window = None if same else window
@@ -336,11 +340,12 @@ class Interview:
         """The variable for the token of the bot that is set up."""
         return name_secret(TOKEN, f"{TELEGRAM}{ACCOUNT_SIGN}{self.options.account}")
 
-    def _set_up_bot(self) -> bool:
+    def _set_up_bot(self, agent_id: str) -> bool:
         """Obtain a working token and note it; return whether there is a bot.
 
         Raises:
             ConfigError: a token was given, but Telegram is not installed.
+            OrchestratorError: the token is in use, or would replace that of another bot.
         """
         if TELEGRAM not in list_names():
             if self.options.token:
@@ -352,23 +357,45 @@ class Interview:
         which = f" for the account {account}" if account else ""
         question = f"Telegram bot token{which} from @BotFather (hidden; Enter for no bot)"
         token = token or self.ask_token(question)
-        if not token:
-            return False
         again = partial(self.ask_token, "Another token (Enter for no bot)")
-        url = self.before.telegram_api_url
-        token, trial = self._try_secrets(
-            lambda text: anyio.run(try_bot, text, url), token, again, "--telegram-token-from"
-        )
-        self.bot = trial.bot
-        self._note_secret(variable, token)
+        while token:
+            token, trial = self._try_secrets(self._try_token, token, again, "--telegram-token-from")
+            if not token or self._may_store_token(token, trial.bot, agent_id):
+                self.bot = trial.bot
+                self._note_secret(variable, token)
+                break
+            token = again()
         return bool(token)
+
+    def _try_token(self, token: str) -> Trial:
+        return anyio.run(try_bot, token, self.before.telegram_api_url)
+
+    def _may_store_token(self, token: str, bot: str, agent_id: str) -> bool:
+        """Return whether a token can be stored, asking a person who would replace a bot."""
+        tokens = BotTokens(self.before.environ, self.before.stored, self._try_token)
+        variable, new = self.token_variable, f"@{bot}" if bot else "an untried bot"
+        why = tokens.explain_second_use(variable, token, bot)
+        old = "" if why else tokens.find_replaced_bot(variable, token, bot)
+        if old and self.ask.is_asking:
+            return self.ask.ask_yes_no(f"Replace {old} by {new}?", default=False)
+        if old:
+            why = f"this would replace {old} by {new}; {tokens.advise_addition(agent_id)}"
+        if why and not self.ask.is_asking:
+            raise OrchestratorError(why)
+        if why:
+            typer.echo(make_printable(why))
+        return not why
 
     def _ask_account(self) -> None:
         """Ask for the name of a second bot, if there is a first one."""
         if not self.before.environ.get(TOKEN) or not self.ask.is_asking or self.options.token:
             return
-        question = "There is a bot. For one more, name its account, such as work (Enter for none)"
-        while name := self.ask.ask_text(question, "--telegram-token-from"):
+        proposed = propose_account(self.options.agent)
+        example, none = ("", NONE) if proposed else (", such as work", "Enter")
+        question = f"There is a bot. For one more, name its account{example} ({none} for none)"
+        while name := self.ask.ask_text(question, "--telegram-token-from", proposed):
+            if name == none:
+                return
             try:
                 self.options = replace(self.options, account=parse_account(name))
             except OrchestratorError as error:
@@ -399,27 +426,6 @@ class Interview:
             self.before.text is not None
             and find_access(self.before.text, self.options.account) != PAIRING
         )
-
-
-def find_account_of(variable: str) -> str:
-    """Return the account whose token a variable has by its name; empty for the default one.
-
-    Raises:
-        OrchestratorError: no account can have that name.
-    """
-    account = variable.removeprefix(f"{TOKEN}_").lower() if variable.startswith(f"{TOKEN}_") else ""
-    return account and parse_account(account)
-
-
-def parse_account(text: str) -> str:
-    """Return the name of an account.
-
-    Raises:
-        OrchestratorError: the text is not one.
-    """
-    if not re.fullmatch(ACCOUNT_NAME, text):
-        raise OrchestratorError(f"the account {text!r} {PATTERN_WORDS[ACCOUNT_NAME]}")
-    return text
 
 
 def parse_allowed_ids(text: str, option: str = "--allow: ") -> tuple[str, ...]:

@@ -1,8 +1,12 @@
-"""Set keys in the text of a keys file; other lines stay."""
+"""Set keys in the text of a keys file, where other lines stay, and read what a key's name says."""
 
+import re
 from collections.abc import Mapping
 
+from orchestrator.extensions.setup.bot_tokens import TOKEN, parse_account
 from orchestrator.keys_file import PLAIN, parse_bindings
+
+VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def replace_values(text: str, values: Mapping[str, str]) -> str:
@@ -36,3 +40,13 @@ def _quote_value(value: str) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def find_account_of(variable: str) -> str:
+    """Return the account whose token a variable has by its name; empty for the default one.
+
+    Raises:
+        OrchestratorError: no account can have that name.
+    """
+    account = variable.removeprefix(f"{TOKEN}_").lower() if variable.startswith(f"{TOKEN}_") else ""
+    return account and parse_account(account)

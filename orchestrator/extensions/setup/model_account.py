@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
+from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.agentsfile.provider_names import match_provider_name
 from orchestrator.errors import ConfigError
 from thinker.protocol.messages import JsonObject
@@ -70,10 +71,11 @@ def find_account(
     if provider is not None:
         usual = "" if base_url.rstrip("/") == provider.base_url else base_url
         return ModelAccount(provider.name, provider, usual, provider.key_var)
-    raise ConfigError(
-        f"unknown provider {name!r}; use one of {', '.join(known)}, or the address of an"
-        " OpenAI-compatible API, such as https://HOST/v1"
+    advice = (
+        f"use one of {', '.join(known)}, or the address of an OpenAI-compatible API, such as"
+        " https://HOST/v1"
     )
+    raise ConfigError(f"unknown provider {name!r}{suggest_name(name, known, advice)}")
 
 
 def _find_provider_at(url: str, known: Mapping[str, Provider]) -> str:

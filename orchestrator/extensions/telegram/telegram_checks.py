@@ -15,7 +15,7 @@ from orchestrator.agentsfile.channel_accounts import (
 from orchestrator.agentsfile.channel_kinds import name_secret, split_account
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.missing_extensions import explain_entry_extension
-from orchestrator.agentsfile.problems import describe_key_place
+from orchestrator.agentsfile.problems import KEYS_FILE, describe_key_place
 from orchestrator.extension import Finding
 from orchestrator.extensions.telegram.telegram_settings import TelegramChannel
 from orchestrator.keys_file import load_environment
@@ -86,7 +86,7 @@ def _check_token(draft: Draft, name: str, environ: Mapping[str, str], home: Path
         draft.add_warning(
             ("bindings", bound[0]) if bound else ("channels", name),
             f"{title} is off: {variable} is not set; {describe_key_place(variable, home)}"
-            f" and restart the daemon{list_other_accounts(draft, name)}",
+            f"{_describe_first_reload(home)}{list_other_accounts(draft, name)}",
         )
     value = draft.document.value  # a fallback that is left out has its own message
     fallback = isinstance(value, dict) and value.get("fallbackAgentId")
@@ -97,6 +97,11 @@ def _check_token(draft: Draft, name: str, environ: Mapping[str, str], home: Path
             f"{variable} is set, but no binding leads from {title} to an agent, so every message is"
             f' refused; add {{ "channel": "telegram", {named}"chatId": "*", "agentId": "…" }}',
         )
+
+
+def _describe_first_reload(home: Path | None) -> str:
+    """Return what a daemon needs that does not watch keys.env, as there is none yet."""
+    return "" if home is None or (home / KEYS_FILE).exists() else " and run: orchestrator reload"
 
 
 def _has_own_server(environ: Mapping[str, str]) -> bool:

@@ -45,7 +45,7 @@ def test_telegram_without_a_token_is_told_with_what_to_do(
     told, summary = command(tmp_path, "check").stdout.splitlines()
     assert told == (
         "agents.json:1: warning: Telegram is off: TELEGRAM_BOT_TOKEN is not"
-        f" set; put TELEGRAM_BOT_TOKEN=… into {tmp_path}/keys.env and restart the daemon"
+        f" set; put TELEGRAM_BOT_TOKEN=… into {tmp_path}/keys.env and run: orchestrator reload"
     )
     assert summary.endswith("no errors, 1 warning")
 

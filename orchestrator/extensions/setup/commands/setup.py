@@ -33,7 +33,6 @@ from orchestrator.extensions.setup.interview import (
     ExistingSetup,
     GivenAnswers,
     Interview,
-    find_account_of,
     parse_allowed_ids,
 )
 from orchestrator.extensions.setup.proposal import (
@@ -108,7 +107,7 @@ def setup(
         agent=agent,
         token=_read_secret(telegram_token_from, "--telegram-token-from"),
         allow=parse_allowed_ids(",".join(allow or ())),
-        account=find_account_of(telegram_token_from),
+        account=key_lines.find_account_of(telegram_token_from),
     )
     path = _find_agents_file(settings)
     stored = keys_file.read_keys(settings.home, {}).values
@@ -154,6 +153,11 @@ def _read_secret(source: str, option: str) -> str:
     """Read a secret from a variable of this shell or from stdin."""
     if not source:
         return ""
+    named = source == STDIN or key_lines.VARIABLE.fullmatch(source)
+    if not named:  # perhaps the secret itself, so it is not shown
+        raise OrchestratorError(
+            f'{option} takes the name of a variable, or "-" for stdin, not the secret itself'
+        )
     value = sys.stdin.readline() if source == STDIN else os.environ.get(source, "")
     if not value.strip():
         where = "stdin" if source == STDIN else f"the variable {source} of this shell"

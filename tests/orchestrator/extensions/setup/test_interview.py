@@ -14,7 +14,6 @@ from orchestrator.extensions.setup.interview import (
     ExistingSetup,
     GivenAnswers,
     Interview,
-    find_account_of,
     parse_allowed_ids,
 )
 from orchestrator.extensions.setup.proposal import SetupChoices
@@ -130,9 +129,41 @@ async def test_second_bot_is_offered_where_there_is_a_first_one() -> None:
     assert stored == {"TELEGRAM_BOT_TOKEN_WORK": other}
 
 
-def test_variable_of_a_token_names_its_account() -> None:
-    """As in keys.env."""
-    assert find_account_of("TELEGRAM_BOT_TOKEN_MY_TEAM") == "my_team"
-    assert [find_account_of(name) for name in ("TELEGRAM_BOT_TOKEN", "MINE", "-", "")] == [""] * 4
-    with pytest.raises(OrchestratorError, match="must be 1 to 32"):
-        find_account_of("TELEGRAM_BOT_TOKEN__")
+async def test_second_bot_is_named_like_the_agent_that_is_set_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With Enter; a token typed as the name is not repeated, and "-" keeps the first bot."""
+    other = f"654321:{'d' * 35}"
+    text = '{"agents": [{"agentId": "a", "llmProvider": "demo"}]}'
+    given = GivenAnswers(provider="demo", agent="Sales")
+    async with BotApiServer(other, "sales_bot") as bot:
+        before = ExistingSetup(text, {"TELEGRAM_BOT_TOKEN": TOKEN}, {}, bot.url)
+        wishes, stored = await answered(given, before, other, "", other, "")
+        assert (wishes.bot_account, wishes.agent_id) == ("sales", "Sales")
+        assert stored == {"TELEGRAM_BOT_TOKEN_SALES": other}
+        shown = capsys.readouterr().out
+        assert "that is a token, not the name of an account" in shown
+        assert other not in shown
+    async with BotApiServer(TOKEN, "my_bot") as bot:
+        before = ExistingSetup(text, {"TELEGRAM_BOT_TOKEN": TOKEN}, {}, bot.url)
+        wishes, stored = await answered(given, before, "-", "n", "")
+        assert (wishes.bot_account, stored) == ("", {})
+
+
+async def test_person_is_asked_before_a_bot_is_replaced_and_told_of_a_second_use(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """No keeps the first bot; a token that another account has is asked for again."""
+    text = '{"agents": [{"agentId": "a", "llmProvider": "demo"}]}'
+    keys = {"TELEGRAM_BOT_TOKEN": f"1:{'a' * 35}"}
+    for consent, expected in (("n", {}), ("y", {"TELEGRAM_BOT_TOKEN": TOKEN})):
+        before = ExistingSetup(text, keys, keys, "http://127.0.0.1:1")
+        given = GivenAnswers(provider="demo", token=TOKEN)
+        _, stored = await answered(given, before, "n", consent, "")
+        assert stored == expected
+    keys = {"TELEGRAM_BOT_TOKEN": TOKEN}
+    async with BotApiServer(TOKEN, "my_bot") as bot:
+        given = GivenAnswers(provider="demo", token=TOKEN, account="work")
+        wishes, stored = await answered(given, ExistingSetup(text, keys, keys, bot.url), "")
+    assert (wishes.telegram, stored) == (False, {})
+    assert "@my_bot is already the bot of this home" in capsys.readouterr().out

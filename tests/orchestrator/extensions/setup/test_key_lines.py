@@ -3,10 +3,12 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.extensions.setup.key_lines import replace_values
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.setup.key_lines import find_account_of, replace_values
 from orchestrator.keys_file import load_environment
 
 
@@ -28,3 +30,11 @@ def test_value_that_was_written_is_the_one_that_is_read(value: str) -> None:
         file.write_text(replace_values("# remark\n", {"A": value}), "utf-8")
         file.chmod(0o600)
         assert load_environment(home, {}) == {"A": value}
+
+
+def test_variable_of_a_token_names_its_account() -> None:
+    """As in keys.env."""
+    assert find_account_of("TELEGRAM_BOT_TOKEN_MY_TEAM") == "my_team"
+    assert [find_account_of(name) for name in ("TELEGRAM_BOT_TOKEN", "MINE", "-", "")] == [""] * 4
+    with pytest.raises(OrchestratorError, match="must be 1 to 32"):
+        find_account_of("TELEGRAM_BOT_TOKEN__")

@@ -138,10 +138,21 @@ def test_telegram_without_a_token_is_told() -> None:
     (message,) = told_of({}, bindings=[binding("console"), binding("telegram")])
     assert message == (
         "Telegram is off: TELEGRAM_BOT_TOKEN is not set;"
-        " put TELEGRAM_BOT_TOKEN=… into /h/keys.env and restart the daemon"
+        " put TELEGRAM_BOT_TOKEN=… into /h/keys.env and run: orchestrator reload"
     )
     assert told_of({}, bindings=[binding("console")]) == []
     assert told_of({"TELEGRAM_BOT_TOKEN": "1:x"}, bindings=[binding("telegram")]) == []
+
+
+def test_token_for_a_file_of_keys_that_is_there_needs_no_reload(tmp_path: Path) -> None:
+    """The daemon takes it over when the file is written."""
+    (tmp_path / "keys.env").touch()
+    agent = {"agentId": "work", "llmProvider": "demo"}
+    file = {"agents": [agent], "channels": {"telegram": {"accounts": {"home": {}}}}}
+    found = parse_agents_file(json.dumps(file).encode(), environ={}, home=tmp_path)
+    (message,) = (one.message for one in found.problems if "is off" in one.message)
+    assert message.startswith("Telegram (telegram@home) is off: TELEGRAM_BOT_TOKEN_HOME is not set")
+    assert message.endswith(f"put TELEGRAM_BOT_TOKEN_HOME=… into {tmp_path}/keys.env")
 
 
 def test_bot_that_nothing_answers_is_told() -> None:

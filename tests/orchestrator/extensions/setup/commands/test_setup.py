@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from orchestrator.cli import app
 from orchestrator.errors import ExitCode
 from orchestrator.extensions.selftest.crash.fake_telegram import BotApiServer
+from orchestrator.testing.loopback import ForeignJson
 
 KEY = "sk-canary"
 THOROUGH = pytest.mark.thorough(part="operations")
@@ -237,3 +238,102 @@ async def test_file_with_an_error_is_not_touched(tmp_path: Path) -> None:
         assert refused.exit_code == ExitCode.CONFIG
         assert "agents.json:1: " in refused.output
         assert (tmp_path / "agents.json").read_text("utf-8") == text
+
+
+FIRST, SECOND = f"111:{'a' * 35}", f"222:{'b' * 35}"
+KEPT = f"TELEGRAM_BOT_TOKEN={FIRST}\n"
+AGENTS = '{"agents": [{"agentId": "home", "llmProvider": "demo"}]}'
+ADD = ("--agent", "work", "--provider", "demo", "--yes", "--telegram-token-from")
+
+
+class TwoBots(BotApiServer):
+    """Telegram with two bots, `FIRST` and `SECOND`."""
+
+    async def answer_request(self, path: str, params: ForeignJson) -> tuple[int, bytes]:
+        """Answer for the bot whose token is in the path."""
+        if path.startswith(f"/bot{SECOND}/"):
+            return 200, b'{"ok": true, "result": {"username": "second_bot"}}'
+        return await super().answer_request(path, params)
+
+
+async def add_bot(home: Path, source: str, url: str, **environ: str) -> Result:
+    """Add a bot to a home that has the first one."""
+    (home / "agents.json").write_text(AGENTS, "utf-8")
+    (home / "keys.env").write_text(KEPT, "utf-8")
+    return await setup(home, *ADD, source, TELEGRAM_API_URL=url, **environ)
+
+
+def assert_unchanged(home: Path, done: Result) -> None:
+    """Nothing was written, and no token is on the screen."""
+    assert done.exit_code == ExitCode.FAILED, done.output
+    assert (home / "keys.env").read_text("utf-8") == KEPT
+    assert (home / "agents.json").read_text("utf-8") == AGENTS
+    assert not any(token in done.output for token in (FIRST, SECOND))
+
+
+async def test_token_of_a_bot_is_not_replaced_by_that_of_another(tmp_path: Path) -> None:
+    """The refusal names both, and how to add the other."""
+    async with TwoBots(FIRST, "first_bot") as bots:
+        refused = await add_bot(tmp_path, "WT", bots.url, WT=SECOND)
+    assert_unchanged(tmp_path, refused)
+    assert (
+        "this would replace @first_bot by @second_bot; to add a bot, put its token into"
+        " TELEGRAM_BOT_TOKEN_WORK and use --telegram-token-from TELEGRAM_BOT_TOKEN_WORK"
+    ) in " ".join(refused.output.split())
+
+
+async def test_bot_that_cannot_be_tried_is_not_replaced(tmp_path: Path) -> None:
+    """Its token may work again with the network."""
+    refused = await add_bot(tmp_path, "WT", CLOSED, WT=SECOND)
+    assert_unchanged(tmp_path, refused)
+    assert "which cannot be tried now" in refused.output
+
+
+async def test_bot_of_the_home_is_refused_as_a_second_one(tmp_path: Path) -> None:
+    """One token in two variables would be one bot for two accounts."""
+    async with TwoBots(FIRST, "first_bot") as bots:
+        source = "TELEGRAM_BOT_TOKEN_WORK"
+        refused = await add_bot(tmp_path, source, bots.url, **{source: FIRST})
+    assert_unchanged(tmp_path, refused)
+    assert "@first_bot is already the bot of this home; make another at @BotFather" in (
+        refused.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "token", "line"),
+    [
+        ("WT", FIRST, KEPT.strip()),
+        ("TELEGRAM_BOT_TOKEN_WORK", SECOND, f"TELEGRAM_BOT_TOKEN_WORK={SECOND}"),
+    ],
+)
+async def test_same_token_again_and_another_bot_are_taken(
+    tmp_path: Path, source: str, token: str, line: str
+) -> None:
+    """The token of the first bot stays in each case."""
+    async with TwoBots(FIRST, "first_bot") as bots:
+        done = await add_bot(tmp_path, source, bots.url, **{source: token})
+    assert done.exit_code == 0, done.output
+    lines = (tmp_path / "keys.env").read_text("utf-8").splitlines()
+    assert {KEPT.strip(), line} <= set(lines)
+
+
+async def test_token_that_telegram_no_longer_knows_is_replaced(tmp_path: Path) -> None:
+    """There is no bot to lose, as after a new token at @BotFather."""
+    async with BotApiServer(SECOND, "second_bot") as bot:
+        done = await add_bot(tmp_path, "WT", bot.url, WT=SECOND)
+    assert done.exit_code == 0, done.output
+    assert f"TELEGRAM_BOT_TOKEN={SECOND}" in (tmp_path / "keys.env").read_text("utf-8")
+
+
+async def test_secret_in_the_place_of_its_variable_is_not_repeated(tmp_path: Path) -> None:
+    """The option takes a name."""
+    refused = await add_bot(tmp_path, SECOND, CLOSED)
+    assert_unchanged(tmp_path, refused)
+    assert "--telegram-token-from takes the name of a variable" in refused.output
+
+
+async def test_misspelt_provider_gets_a_suggestion(tmp_path: Path) -> None:
+    """A name that is like no other gets the list."""
+    refused = await setup(tmp_path, "--provider", "olama", "--yes")
+    assert "unknown provider 'olama'; did you mean \"ollama\"?" in refused.output
