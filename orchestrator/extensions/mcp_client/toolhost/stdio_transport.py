@@ -54,6 +54,7 @@ class ConnectionEnd:
     problem: str = ""
     last_line: str = ""  # the last line on stderr
     sandbox: SandboxReport | None = None  # the jail of the process
+    hung_up: bool = False  # by the server
     left: bool = False  # by us: how the process ends from then on is no problem of its own
 
     def set_problem(self, problem: str) -> None:
@@ -102,8 +103,11 @@ async def _run_server(
             await _read_report(report, end)
             yield incoming, outgoing
         finally:
-            end.left = True
             with anyio.CancelScope(shield=True):
+                if end.hung_up:  # a client that hears of it first leaves before the reason is known
+                    with anyio.move_on_after(2 * GRACE):
+                        await end.ended.wait()
+                end.left = True
                 await _stop_process(process)
             tasks.cancel_scope.cancel()
             for stream in (received, incoming, outgoing, to_send):
@@ -166,6 +170,7 @@ async def _read_messages(
     except anyio.DelimiterNotFound:
         end.set_problem(f"sent a message of more than {MAX_MESSAGE // 1024**2} MiB")
     except (*CLOSED, anyio.IncompleteRead):
+        end.hung_up = True
         end.set_problem(await _describe_exit(process, end))
     received.close()
 
@@ -198,6 +203,7 @@ async def _write_messages(
         async for item in to_send:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             if pipe is not None and not await _write_line(pipe, text.encode()):
+                end.hung_up = True
                 if isinstance(item.message, JSONRPCRequest):
                     await received.send(SessionMessage(build_unsent_answer(item.message.id)))
                 break

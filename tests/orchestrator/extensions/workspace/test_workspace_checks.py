@@ -57,7 +57,6 @@ def test_plain_workspace_opens_nothing(tmp_path: Path) -> None:
         ({"paths": {"{tmp}/project": "rw"}}, "can be changed by what its model is told"),
         ({"paths": {"{tmp}/project": "rw"}}, "with the hooks of its Git repository"),
         ({"paths": {f"{PROGRAM}/tests": "rw"}}, "the daemon's program, which commands would"),
-        ({"paths": {str(PROGRAM.parent): "rw"}}, "the daemon's program, which commands would"),
     ],
 )
 def test_each_opening_is_named(tmp_path: Path, workspace: dict[str, object], said: str) -> None:

@@ -36,7 +36,7 @@ async def test_search_finds_passages_of_all_pages() -> None:
     assert '<form method="get"' in shown
     assert 'value="second bot"' in shown
     assert '<a href="/manual/groups">groups: Add a second bot</a>' in shown
-    assert "One daemon serves any number of bots" in shown
+    assert "another bot" in shown
 
 
 async def test_search_without_a_hit_says_so() -> None:
