@@ -12,8 +12,6 @@ from orchestrator.cli.output import format_moment
 from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
 from orchestrator.control.protocol import (
-    Ack,
-    AgentName,
     AgentReport,
     ChannelReport,
     ProcessReport,
@@ -23,7 +21,6 @@ from orchestrator.control.protocol import (
 )
 from orchestrator.errors import ExitCode
 from orchestrator.journal_address import SharingDaemon
-from thinker.protocol.peer import FAILED, RpcError
 
 PROBLEM = Problem("error", "agents.json", 12, "work", "has no model")
 REPORT = StatusReport(
@@ -110,7 +107,7 @@ async def test_status_json_is_the_report_under_the_documented_names(tmp_path: Pa
 
 def test_without_a_daemon_the_exit_code_is_3(tmp_path: Path) -> None:
     """And the message says how to start one."""
-    for arguments in (["status"], ["status", "--json"], ["agents", "list"], ["reload"]):
+    for arguments in (["status"], ["status", "--json"], ["reload"]):
         refused = command(tmp_path, *arguments)
         assert refused.exit_code == ExitCode.NOT_RUNNING
         assert "orchestrator run" in refused.stderr
@@ -137,29 +134,6 @@ async def test_daemon_that_answers_something_else_is_of_another_version(tmp_path
         refused = await ask(tmp_path, "status")
     assert refused.exit_code == ExitCode.FAILED
     assert refused.stderr == "the daemon runs another version; restart it\n"
-
-
-async def test_agents_are_listed_and_resumed(tmp_path: Path) -> None:
-    """The daemon is asked to resume the one that was named."""
-    answers = {protocol.STATUS: REPORT, protocol.AGENT_RESUME: Ack()}
-    async with serving(tmp_path, answers) as server:
-        listed = await ask(tmp_path, "agents", "list")
-        as_json = await ask(tmp_path, "agents", "list", "--json")
-        resumed = await ask(tmp_path, "agents", "resume", "work")
-    assert "work   running   41" in listed.stdout
-    assert json.loads(as_json.stdout)["agents"][0]["pid"] == 41
-    assert resumed.exit_code == 0
-    (params,) = server.params(protocol.AGENT_RESUME)
-    assert AgentName.model_validate(params) == AgentName(agent_id="work")
-
-
-async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
-    """Its own words, on stderr; exit 64 for an unknown name, otherwise 1."""
-    for code, status in ((protocol.UNKNOWN_NAME, ExitCode.USAGE), (FAILED, ExitCode.FAILED)):
-        refusal = RpcError(code, "there is no agent 'nobody'")
-        async with serving(tmp_path, {protocol.AGENT_RESUME: refusal}):
-            refused = await ask(tmp_path, "agents", "resume", "nobody")
-        assert (refused.exit_code, refused.stderr) == (status, "there is no agent 'nobody'\n")
 
 
 async def test_applied_reload_shows_its_warnings(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_bundled_skills_are_sound(tmp_path: Path) -> None:
 
 def test_broken_skill_of_an_agents_own_folder_is_told(tmp_path: Path) -> None:
     """Like those of the home."""
-    path = write(tmp_path / "agents" / "work" / "skills", "metadata: [a]")
-    note = "'metadata' is no mapping and is ignored; indent its fields below it"
-    assert told(tmp_path) == [f"{path}:4: warning: skill 'tea': {note}"]
+    path = tmp_path / "agents" / "work" / "skills" / "tea" / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nname: tea\n---\nBoil.\n", "utf-8")
+    assert told(tmp_path) == [f"{path}:2: the field 'description' is missing; add it"]
