@@ -18,9 +18,8 @@ from orchestrator.agentsfile.missing_extensions import list_reserved_channels
 from orchestrator.installed import MANIFEST
 from thinker.protocol.messages import Frozen
 
-COMMON_FIELDS = (  # of every hosted channel
-    *("enabled", "access", "allowlist", "roles", "groups", "variables", "accounts"),
-)
+# Of every hosted channel.
+COMMON_FIELDS = "enabled", "access", "allowlist", "roles", "groups", "variables", "accounts"
 ACCOUNT_SIGN = "@"
 ModuleName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 

@@ -1,6 +1,7 @@
 """Servers that list odd tools or forget their sessions are used all the same."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -85,7 +86,7 @@ for line in iter(sys.stdin.readline, ""):
     if message["method"] == "tools/list" and message.get("params", {{}}).get("cursor"):
         break
 os.close(0)
-pathlib.Path({flag!r}).touch()
+pathlib.Path({flag!r}).write_text("")  # a named pipe: waits for its reader
 signal.pause()
 """
 
@@ -179,6 +180,7 @@ async def test_call_that_a_dead_server_never_got_runs_in_its_next_process(tmp_pa
     """Its pipe was closed before the call was written."""
     flag = record(tmp_path, "fake")
     flag.parent.mkdir(parents=True)
+    os.mkfifo(flag)
     code = CLOSES_FIRST.format(flag=str(flag), server=str(ODD_SERVER))
     spec = ServerSpec(
         name="fake",
@@ -187,6 +189,5 @@ async def test_call_that_a_dead_server_never_got_runs_in_its_next_process(tmp_pa
     )
     async with watched(spec) as fake:
         await fake.until(lambda state: state.state == "connected")
-        while not flag.exists():  # noqa: ASYNC110 - until its input is closed
-            await anyio.sleep(0.01)
+        await anyio.to_thread.run_sync(flag.read_bytes)  # until its input is closed
         assert (await fake.call("z", {})).content == "z"
