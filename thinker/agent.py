@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from thinker.budget import TurnLimits
-from thinker.extension import BackgroundRequest, TurnHooks, list_extensions
+from thinker.extension import (
+    BackgroundRequest,
+    TurnHooks,
+    describe_missing_extension,
+    list_extensions,
+)
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model
 from thinker.models.failures import format_headline
@@ -35,10 +40,7 @@ from thinker.worker_errors import FatalModelError
 if TYPE_CHECKING:
     from thinker.models.embeddings import EmbeddingModel
 
-NO_HOOKS = (
-    "the extension 'hooks' is not installed, and the agent must not run without its hooks; run: pip"
-    " install --force-reinstall orchestrator-daemon"
-)
+NO_HOOKS = describe_missing_extension("hooks", "and the agent must not run without its hooks")
 CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
 log = structlog.get_logger()
 

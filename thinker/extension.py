@@ -109,6 +109,12 @@ class WorkerExtension:
         return None
 
 
+def describe_missing_extension(name: str, loss: str) -> str:
+    """Return what is lost without a bundled extension that was deleted, and what to do."""
+    advice = "run: pip install --force-reinstall orchestrator-daemon"
+    return f"the extension {name!r} is not installed, {loss}; {advice}"
+
+
 @cache
 def list_extensions() -> tuple[WorkerExtension, ...]:
     """Import and return the bundled extensions, in order of their names.

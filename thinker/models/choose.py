@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from thinker.extension import list_extensions
+from thinker.extension import describe_missing_extension, list_extensions
 from thinker.http.broker_link import open_broker_link
 from thinker.http.exchange import Network
 from thinker.models.base import Model
@@ -175,10 +175,8 @@ def _find_adapter(provider: Provider) -> Callable[..., Model]:
     for extension in list_extensions():
         if provider.wire in extension.adapters:
             return extension.adapters[provider.wire]
-    raise WorkerConfigError(
-        f"agents.json: the extension {provider.wire!r}, which speaks to {provider.name}, is not"
-        " installed; run: pip install --force-reinstall orchestrator-daemon"
-    )
+    loss = f"so {provider.name} cannot be asked"
+    raise WorkerConfigError(f"agents.json: {describe_missing_extension(provider.wire, loss)}")
 
 
 def _require_provider(settings: ThinkerSettings, name: str) -> Provider:

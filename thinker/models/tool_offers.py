@@ -8,17 +8,13 @@ from typing import Literal
 
 import structlog
 
-from thinker.extension import list_extensions
+from thinker.extension import describe_missing_extension, list_extensions
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper
 from thinker.models.failures import ToolsRefusedError, format_headline
 from thinker.protocol.degradations import WORDS, Degradation
 from thinker.worker_errors import WorkerConfigError
 
 ToolCalls = Literal["native", "text", "text-full", "auto"]
-MISSING = (
-    "the extension 'text_tool_calls' is not installed, so tools cannot be offered as text; run: pip"
-    " install --force-reinstall orchestrator-daemon"
-)
 log = structlog.get_logger()
 
 
@@ -34,7 +30,8 @@ def wrap_tool_calls(model: Model, mode: ToolCalls) -> Model:
         return AutoTools(model)
     found = offer_tools_as_text(model, full=mode == "text-full")
     if found is None:
-        raise WorkerConfigError(MISSING)
+        loss = "so tools cannot be offered as text"
+        raise WorkerConfigError(describe_missing_extension("text_tool_calls", loss))
     return found
 
 
