@@ -11,9 +11,9 @@ from fakes.journal import call, job
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.upkeep import due_sessions
-from orchestrator.extensions.upkeep.due_sessions import CompactionInput, MessageRange
-from orchestrator.extensions.upkeep.upkeep_requests import ExtractedFact
+from orchestrator.extensions.memory import due_sessions
+from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
+from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile

@@ -17,7 +17,7 @@ from orchestrator.configuration import Configuration
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.hooks.worker.hooks import HookFiles
 from orchestrator.extensions.http_api.token import TokenFile
-from orchestrator.extensions.upkeep.worker.summarizing import load_template
+from orchestrator.extensions.memory.worker.summarizing import load_template
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import hold_lock
 from orchestrator.tools.builtin.bundled_files import read_bundled

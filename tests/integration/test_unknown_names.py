@@ -15,7 +15,8 @@ from orchestrator.control.protocol import (
     RowId,
     ToolName,
 )
-from orchestrator.extensions.reports.reports_part import FACT_FORGET, SESSION_END
+from orchestrator.extensions.memory.memory_part import FACT_FORGET
+from orchestrator.extensions.reports.reports_part import SESSION_END
 from thinker.protocol.peer import Params, RpcError
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]

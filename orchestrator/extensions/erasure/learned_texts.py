@@ -9,7 +9,7 @@ from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.memory.memory_scope import EVERY
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import shown_texts
-from orchestrator.tools.builtin.memory_tools import cut_excerpt
+from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.task_tools import format_task_line
 
 SEARCH = "search_conversations"  # shows messages of other chats

@@ -18,7 +18,6 @@ REPORTS = {
         "agents": "List, pause or resume agents.",
         "tasks": "List, run, enable or disable scheduled tasks.",
         "skills": "List the skills that agents see, and their problems.",
-        "memory": "Show what agents remember, and forget a fact.",
         "usage": "Show how many tokens the agents used, and what they cost.",
     },
     "Messages": {

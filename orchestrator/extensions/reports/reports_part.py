@@ -4,20 +4,18 @@ from collections.abc import Mapping
 from functools import partial
 
 from orchestrator.extension import Part
-from orchestrator.extensions.reports import conversations, memories
+from orchestrator.extensions.reports import conversations
 from thinker.protocol.peer import Peer, RequestHandler
 
 SESSION_END = "sessions/end"  # RowId → Ack
-FACT_FORGET = "memory/forget"  # RowId → Ack
 
 
 class ReportsPart(Part):
-    """Ends conversations and forgets facts."""
+    """Ends conversations."""
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         change = self.daemon.control.change_row
         return {
             SESSION_END: partial(change, conversations.end_conversation),
-            FACT_FORGET: partial(change, memories.forget_fact),
         }

@@ -1,7 +1,5 @@
-"""Background work: summaries, facts, their vectors, retention, and a check of the journal.
+"""Background work on the journal: retention, and a check of the file.
 
-`maintenance_worker` finds what is due in the journal (`due_sessions` for sessions), has the agent's
-worker do it (`worker/compaction`, `worker/facts`) and stores the result, so jobs survive
-restarts. `retention_job` deletes old records by `retention`, and `journal_check` looks for damaged
-pages by `damage_reader`. None of it may delay an answer.
+`retention_job` deletes old records by `retention`, and `journal_check` looks for damaged pages by
+`damage_reader`. Neither may delay an answer.
 """

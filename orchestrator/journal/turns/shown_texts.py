@@ -16,6 +16,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import prompt_records
 
 FORGOTTEN = "(forgotten)"
+EXCERPT = 500  # characters of a message that a search of conversations shows
 SHORT = 12  # characters; a shorter text is removed only where it is an entry of a list
 OF_AGENT = "(agent_id = :agent OR agent_id LIKE :agent || '-sub-%')"  # with its subagents
 OF_TURNS = f"turn_id IN(SELECT id FROM turn WHERE {OF_AGENT})"
@@ -71,6 +72,12 @@ def blank_shown_texts(db: Database, agent_id: str, texts: Collection[str], tool:
     for digest, body in shared:
         if (new := blank(str(body))) != body:
             prompt_records.replace_part(db, str(digest), new)
+
+
+def cut_excerpt(message: str) -> str:
+    """Return what a search shows of a message."""
+    line = " ".join(message.split())
+    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"
 
 
 def _list_forms(text: str) -> Iterable[str]:

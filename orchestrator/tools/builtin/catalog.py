@@ -6,8 +6,6 @@ from orchestrator.tools.builtin import (
     agent_tools,
     attachment_tools,
     clock,
-    memory_tools,
-    profile_tools,
     send_message,
     skill_tools,
     spawn_subagent,
@@ -20,14 +18,6 @@ TOOLS: Mapping[str, HostTool] = {
     tool.spec.name: tool
     for tool in (
         clock.get_time,
-        memory_tools.store_fact,
-        memory_tools.search_memories,
-        memory_tools.list_facts,
-        memory_tools.update_fact,
-        memory_tools.delete_fact,
-        memory_tools.search_conversations,
-        profile_tools.get_profile,
-        profile_tools.update_profile,
         skill_tools.read_skill,
         skill_tools.list_skills,
         skill_tools.store_skill,

@@ -26,7 +26,9 @@ from orchestrator.toolcalls.approvals import (
     AskedChats,
     check_approval,
 )
-from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.host_tools import list_own_tools
+
+TOOLS = list_own_tools()
 
 CHAT = Address("telegram", "1", "7")
 

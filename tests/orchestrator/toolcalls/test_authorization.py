@@ -13,9 +13,11 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
-from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import HostTool, JournalTool, ToolContext
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import JsonObject, ToolResult
+
+TOOLS = list_own_tools()
 
 
 @dataclass

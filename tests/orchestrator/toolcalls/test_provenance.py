@@ -10,9 +10,11 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import taint
 from orchestrator.journal.turns.taint import Taint
 from orchestrator.toolcalls.provenance import find_objection
-from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.host_tools import list_own_tools
 from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import JsonObject, ToolSpec
+
+TOOLS = list_own_tools()
 
 PRIVATE = Taint(private={"facts": True})
 FOREIGN = Taint(untrusted={"fetch": "web"})

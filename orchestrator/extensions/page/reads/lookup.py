@@ -6,8 +6,8 @@ from typing import NamedTuple
 from orchestrator.journal.db.database import Database, build_distinct_query
 from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.inspect import trace
+from orchestrator.journal.inspect.message_hits import HITS, MessageHit
 from orchestrator.journal.memory import fulltext
-from orchestrator.journal.memory.message_search import HITS, MessageHit
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.names import format_chat_name
 

@@ -11,7 +11,7 @@ from orchestrator.extensions.page.html.tables import render_panel
 from orchestrator.extensions.page.reads import lookup
 from orchestrator.extensions.page.reads.lookup import SearchMatches
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
-from orchestrator.journal.memory.message_search import MessageHit
+from orchestrator.journal.inspect.message_hits import MessageHit
 from thinker.protocol.names import format_chat_name, format_turn_name
 
 MAX_SEARCH = 200  # longest searched text, in characters

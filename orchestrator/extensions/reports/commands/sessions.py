@@ -7,6 +7,7 @@ import typer
 
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import change_journal
+from orchestrator.cli.known_agents import require_agent
 from orchestrator.cli.options import AsJson, Home, load_settings, parse_chat
 from orchestrator.cli.output import format_count, format_minute, make_printable, print_text
 from orchestrator.cli.tables import Columns, describe_record, print_json, print_listing
@@ -14,7 +15,6 @@ from orchestrator.control.protocol import RowId
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.reports import conversations
 from orchestrator.extensions.reports.conversations import ConversationLine, StoredSession
-from orchestrator.extensions.reports.known_agents import require_agent
 from orchestrator.extensions.reports.reports_part import SESSION_END
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading

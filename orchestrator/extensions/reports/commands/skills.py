@@ -11,6 +11,7 @@ import typer
 
 from orchestrator.agentsfile import AgentsFile, load_agents_file
 from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.known_agents import require_agent
 from orchestrator.cli.options import (
     AsJson,
     Config,
@@ -22,9 +23,8 @@ from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.config_problem import Problem
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import JournalError
-from orchestrator.extensions.reports import memories
-from orchestrator.extensions.reports.known_agents import require_agent
-from orchestrator.extensions.reports.memories import StoredSkill
+from orchestrator.extensions.reports import stored_skills
+from orchestrator.extensions.reports.stored_skills import StoredSkill
 from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.prompts.skill_checks import check_skill_files
@@ -132,7 +132,7 @@ def _list_stored_skills(
     """Yield the skills of the journal that agents may use and no file overrides."""
     rows: list[StoredSkill] = []
     with suppress(JournalError), open_for_reading(settings.journal) as db:
-        rows = memories.list_stored_skills(db)
+        rows = stored_skills.list_stored_skills(db)
     for row in rows:
         owner = file.find_agent(row.agent_id)
         if owner is None or not owner.enabled or agent not in (None, row.agent_id):

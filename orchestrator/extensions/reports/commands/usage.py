@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import typer
 
 from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.known_agents import require_agent
 from orchestrator.cli.options import AsJson, Home, load_environment, load_settings
 from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.extensions.reports.known_agents import require_agent
 from orchestrator.extensions.reports.usage_totals import UsageTotal, list_totals
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal.turns.usage import count_unpriced_calls

@@ -7,11 +7,11 @@ from random import Random
 import anyio
 from pydantic import JsonValue
 
+from orchestrator.extensions.memory import memory_requests
 from orchestrator.extensions.selftest.crash import fake_model
 from orchestrator.extensions.selftest.crash.scenario import AGENTS, HANDOVER, Scenario, Script
 from orchestrator.extensions.selftest.simulator.simulated_home import REVISION
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
-from orchestrator.extensions.upkeep import upkeep_requests
 from orchestrator.processes.child_process import Program
 from orchestrator.testing.loopback import ForeignJson
 from orchestrator.testing.memory_wire import MemoryProcess
@@ -63,8 +63,8 @@ class ScriptedWorker:
         peer.requests |= {
             methods.PING: self._answer_ping,
             methods.TURN_RUN: self._run_turn,
-            upkeep_requests.SESSION_COMPACT: self._compact_session,
-            upkeep_requests.FACTS_EXTRACT: self._extract_facts,
+            memory_requests.SESSION_COMPACT: self._compact_session,
+            memory_requests.FACTS_EXTRACT: self._extract_facts,
         }
         peer.notifications |= {
             methods.TURN_CANCEL: self._cancel_turn,
@@ -89,15 +89,15 @@ class ScriptedWorker:
         if scope is not None:
             scope.cancel()
 
-    async def _compact_session(self, params: JsonValue) -> upkeep_requests.CompactionResult:
+    async def _compact_session(self, params: JsonValue) -> memory_requests.CompactionResult:
         del params
         await self._simulate_thinking()
-        return upkeep_requests.CompactionResult(model=MODEL, usage=USAGE, summary="They wrote.")
+        return memory_requests.CompactionResult(model=MODEL, usage=USAGE, summary="They wrote.")
 
-    async def _extract_facts(self, params: JsonValue) -> upkeep_requests.ExtractionResult:
+    async def _extract_facts(self, params: JsonValue) -> memory_requests.ExtractionResult:
         del params
         await self._simulate_thinking()
-        return upkeep_requests.ExtractionResult(model=MODEL, usage=USAGE)
+        return memory_requests.ExtractionResult(model=MODEL, usage=USAGE)
 
     async def _simulate_thinking(self) -> None:
         await anyio.sleep(self._chance.choice((0.05, 0.5, self._chance.uniform(0.1, 8.0))))

@@ -12,7 +12,7 @@ from fakes.postgresql import POSTGRESQL
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.erasure import erasure
 from orchestrator.extensions.erasure.erasure import TABLES, Subject
-from orchestrator.extensions.upkeep import due_sessions
+from orchestrator.extensions.memory import due_sessions
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants

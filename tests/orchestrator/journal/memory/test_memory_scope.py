@@ -12,7 +12,6 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import (
     fact_vectors,
     facts,
-    message_search,
     playbooks,
     profile,
 )
@@ -21,9 +20,7 @@ from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import sessions
 from orchestrator.schedules.specs import TaskSpec
-from thinker.protocol.messages import UserMessage
 from thinker.protocol.vectors import pack_vector
 
 ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
@@ -189,20 +186,6 @@ def test_default_playbook_that_an_operator_switches_off_or_deletes_is_gone_every
     assert playbooks.delete_playbook(db, OPERATOR, DEFAULT)
     assert playbooks.find_playbook(db, BEN, DEFAULT) is None
     assert len(load_prompt_memory(db, ANN, "", (DEFAULT,)).playbooks) == 1
-
-
-def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
-    """A conversation of unknown origin is for operators."""
-    for number, memory in enumerate((WORK, ANN, BEN)):
-        session = sessions.open_session(db, "work", f"k{number}", 1, memory.chat)
-        said = UserMessage(content=f"zebra of {memory.chat} 斑马")
-        sessions.append_messages(db, session, f"t{number}", [said], 1)
-    for query in ("zebra", "斑马"):
-        found = {
-            memory: {hit.chat_key for hit in message_search.search_messages(db, memory, query, 9)}
-            for memory in (WORK, ANN, BEN, OPERATOR)
-        }
-        assert found == {WORK: {"k0", "k1", "k2"}, ANN: {"k1"}, BEN: {"k2"}, OPERATOR: {"k0"}}
 
 
 def test_tasks_are_those_of_the_chat_that_scheduled_them(db: Database) -> None:

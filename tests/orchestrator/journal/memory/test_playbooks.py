@@ -15,7 +15,7 @@ from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.turns import steps
-from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.formats.skill_file import NAME
 from thinker.playbooks import Matcher, merge_playbooks
 from thinker.protocol.messages import LayerRecord
@@ -35,6 +35,8 @@ MINE = StoredPlaybook(
     source="turn t1",
     created_at=5,
 )
+
+TOOLS = list_own_tools()
 
 
 @pytest.fixture

@@ -5,22 +5,23 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import next_turn, receive, update
-from fakes.memory import HOME
 from fakes.tool_call import run
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.tools.builtin import clock, memory_tools, send_message, skill_tools
-from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.builtin import clock, send_message, skill_tools
 from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     JournalTool,
     ToolContext,
     ToolFailure,
 )
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import SideEffect
+
+TOOLS = list_own_tools()
 
 SKILL = "---\nname: {name}\ndescription: d\n---\nDo it like this.\n"
 
@@ -50,37 +51,6 @@ def test_unknown_time_zone_is_an_answer_to_the_model(
     """And no file outside the zone data is touched."""
     with pytest.raises(ToolFailure, match="use one such as Europe/Berlin"):
         run(clock.get_time, db, context, timezone=zone)
-
-
-async def test_fact_is_stored_once_and_found_again(db: Database, context: ToolContext) -> None:
-    """Only by its own agent."""
-    fact = {"fact": " User likes tea. ", "category": "Preference"}
-    assert run(memory_tools.store_fact, db, context, **fact) == (
-        "Stored: User likes tea. (preference, id 1)"
-    )
-    assert run(memory_tools.store_fact, db, context, **fact).startswith("Known already")
-    found = await memory_tools.search_memories.run(context, {"query": "tea"})
-    assert found == "- User likes tea. (preference, id 1)"
-    other = replace(context, agent_id="home", memory=HOME)
-    assert await memory_tools.search_memories.run(other, {"query": "tea"}) == "No memories match."
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "fact is empty"),
-        ({"fact": "  "}, "fact is empty"),
-        ({"fact": "x" * 2001}, "at most 2000"),
-        ({"fact": "x", "category": "gossip"}, "one of preference"),
-    ],
-)
-def test_unusable_fact_is_refused_with_the_mend(
-    db: Database, context: ToolContext, arguments: dict[str, str], message: str
-) -> None:
-    """Nothing is stored."""
-    with pytest.raises(ToolFailure, match=message):
-        run(memory_tools.store_fact, db, context, **arguments)
-    assert db.execute("SELECT count(*) FROM fact").get == 0
 
 
 def test_message_is_queued_for_the_current_chat(db: Database, context: ToolContext) -> None:

@@ -11,11 +11,13 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.schedules.specs import Notify
 from orchestrator.tools.builtin import task_tools as tools
-from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import JsonObject
 from thinker.toolcalls.arguments import coerce_arguments
 from thinker.toolcalls.schema_validation import check_against_schema
+
+TOOLS = list_own_tools()
 
 
 def test_task_is_scheduled_for_this_chat_in_the_users_zone(

@@ -13,7 +13,7 @@ from orchestrator.extensions.text_tool_calls.worker.compact import (
 )
 from orchestrator.extensions.text_tool_calls.worker.parser import TextCallParser, TextToolCall
 from orchestrator.extensions.text_tool_calls.worker.payload import build_parser_rules
-from orchestrator.tools.builtin.catalog import TOOLS
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import AUTO, JsonObject, SideEffect, ToolChoice, ToolSpec
 from thinker.protocol.token_counts import estimate_tokens
 from thinker.toolcalls.schema_validation import check_against_schema
@@ -26,6 +26,8 @@ USUAL = (
     "search_memories",
     "store_fact",
 )
+
+TOOLS = list_own_tools()
 MOST = 560  # tokens, estimated, of the block with the usual tools
 
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from orchestrator.extensions.memory import message_search
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import facts, message_search
+from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import Fact, RefusedFactError
+from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
@@ -23,7 +25,6 @@ MAX_FACT = 2000  # characters
 DEFAULT_FOUND = 10  # results of a search by default
 DEFAULT_PAGE = 30  # facts on a page of list_facts by default
 MAX_PAGE = 100  # results or facts at most
-EXCERPT = 500  # characters of a message that search_conversations shows
 
 CATEGORY = f"One of {', '.join(facts.CATEGORIES)}."
 CONFIDENCE: JsonObject = {"type": "number", "description": "0 to 1; 1 if the user said so."}
@@ -188,9 +189,3 @@ def _require_fact(db: Database, context: ToolContext, arguments: JsonObject) -> 
 def _format_fact(fact: Fact) -> str:
     confidence = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
     return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id})"
-
-
-def cut_excerpt(message: str) -> str:
-    """Return what a search shows of a message."""
-    line = " ".join(message.split())
-    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
-from orchestrator.journal.memory import facts, playbooks
+from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import shown_texts
 from thinker.protocol.messages import Origin
@@ -46,19 +46,7 @@ class ProfileField(NamedTuple):
     at: int | None
 
 
-@dataclass(frozen=True)
-class StoredSkill:
-    """A skill that was stored for an agent; ``scope`` is its chat, empty for all chats."""
-
-    agent_id: str
-    scope: str
-    name: str
-    description: str
-    source: str
-
-
 FACTS = Rows(KnownFact, "fact")
-SKILLS = Rows(StoredSkill, "playbook")
 
 
 def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> list[KnownFact]:
@@ -107,11 +95,6 @@ def list_profile_fields(
         for agent, chat, body in rows
         for path, value in _walk_profile_fields(orjson.loads(str(body)))
     ]
-
-
-def list_stored_skills(db: Database) -> list[StoredSkill]:
-    """Return the enabled skills that agents and their users have stored."""
-    return SKILLS.select(db, "source <> ? AND enabled = 1 ORDER BY name, agent_id", playbooks.SEED)
 
 
 def forget_fact(db: Database, number: int, now: int) -> None:

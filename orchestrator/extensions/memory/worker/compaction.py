@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from orchestrator.extensions.upkeep.upkeep_requests import CompactionRequest, CompactionResult
-from orchestrator.extensions.upkeep.worker import summarizing
+from orchestrator.extensions.memory.memory_requests import CompactionRequest, CompactionResult
+from orchestrator.extensions.memory.worker import summarizing
 from thinker.models.base import Model
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.token_counts import estimate_tokens

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
 
-from orchestrator.extensions.upkeep.upkeep_requests import (
+from orchestrator.extensions.memory.memory_requests import (
     CompactionRequest,
     CompactionResult,
     ExtractionRequest,
     ExtractionResult,
 )
-from orchestrator.extensions.upkeep.worker import compaction, facts, summarizing
+from orchestrator.extensions.memory.worker import compaction, facts, summarizing
 from thinker.models.base import ModelResponse
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, UserMessage
 from thinker.protocol.token_counts import estimate_tokens

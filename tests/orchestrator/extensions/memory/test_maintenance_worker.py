@@ -15,9 +15,9 @@ from fakes.memory import WORK
 from fakes.suspending_reads import interrupt_read
 from pydantic import JsonValue
 
-from orchestrator.extensions.upkeep import due_sessions, maintenance_worker
-from orchestrator.extensions.upkeep.maintenance_worker import MaintenanceWorker
-from orchestrator.extensions.upkeep.upkeep_requests import (
+from orchestrator.extensions.memory import due_sessions, maintenance_worker
+from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
+from orchestrator.extensions.memory.memory_requests import (
     FACTS_EXTRACT,
     SESSION_COMPACT,
     CompactionRequest,

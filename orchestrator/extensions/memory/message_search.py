@@ -1,37 +1,14 @@
 """Full-text search in the messages of an agent's sessions."""
 
-from dataclasses import dataclass
 from functools import partial
 
-from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import MESSAGES, Index, get_dialect
+from orchestrator.journal.inspect.message_hits import HITS, MessageHit
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from thinker.protocol.messages import Origin
 
 MAX_SCANNED = 2000  # messages that are searched for words of two characters
-
-
-@dataclass(frozen=True)
-class MessageHit:
-    """A message of a user or of the agent (``assistant``); ``at`` in milliseconds."""
-
-    id: int
-    at: int
-    role: str
-    text: str
-    chat_key: str
-    origin: Origin = "user"
-    turn_id: str | None = None
-
-
-HITS = Rows(
-    MessageHit,
-    "said JOIN session ON session.id = session_id",
-    "said.id, at, role, text, chat_key, ifnull("
-    "(SELECT body ->> 'origin' FROM message WHERE message.id = said.id), 'user'),"
-    " (SELECT turn_id FROM message WHERE message.id = said.id)",
-)
 
 
 def search_messages(db: Database, scope: MemoryScope, query: str, limit: int) -> list[MessageHit]:

@@ -1,4 +1,4 @@
-"""Requests of upkeep to a worker: summarize part of a session, extract facts from it."""
+"""Requests of the memory to a worker: summarize part of a session, extract facts from it."""
 
 from typing import Annotated
 

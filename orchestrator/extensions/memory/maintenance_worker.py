@@ -21,8 +21,8 @@ from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.extensions.upkeep import due_sessions, upkeep_requests
-from orchestrator.extensions.upkeep.local_servers import QUIET_SECONDS, LocalServers
+from orchestrator.extensions.memory import due_sessions, memory_requests
+from orchestrator.extensions.memory.local_servers import QUIET_SECONDS, LocalServers
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
@@ -199,10 +199,10 @@ class MaintenanceWorker(LoopBound):
         part = await store.transact(due_sessions.find_compaction_input, job.session_id, keep, most)
         if part is None:
             return
-        request = upkeep_requests.CompactionRequest(messages=part.messages, summary=part.summary)
+        request = memory_requests.CompactionRequest(messages=part.messages, summary=part.summary)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
         answer = await self._call_model(
-            job, size, upkeep_requests.SESSION_COMPACT, request, upkeep_requests.CompactionResult
+            job, size, memory_requests.SESSION_COMPACT, request, memory_requests.CompactionResult
         )
         if answer is None:
             return
@@ -226,11 +226,11 @@ class MaintenanceWorker(LoopBound):
         )
         if part is None:
             return
-        request = upkeep_requests.ExtractionRequest(messages=part.messages, known=part.known)
+        request = memory_requests.ExtractionRequest(messages=part.messages, known=part.known)
         size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
         try:
             answer = await self._call_model(
-                job, size, upkeep_requests.FACTS_EXTRACT, request, upkeep_requests.ExtractionResult
+                job, size, memory_requests.FACTS_EXTRACT, request, memory_requests.ExtractionResult
             )
         except InputTooLong:
             log.warning("upkeep_skipped", work=job.kind, turns=len(part.turns))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from orchestrator.extensions.upkeep.upkeep_requests import ExtractedFact
+from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import RefusedFactError

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from orchestrator.extensions.upkeep.upkeep_requests import (
+from orchestrator.extensions.memory.memory_requests import (
     ExtractedFact,
     ExtractionRequest,
     ExtractionResult,
 )
-from orchestrator.extensions.upkeep.worker import summarizing
+from orchestrator.extensions.memory.worker import summarizing
 from thinker import jsontext
 from thinker.models.base import Model
 from thinker.protocol.messages import Frozen

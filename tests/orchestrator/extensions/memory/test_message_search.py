@@ -7,16 +7,19 @@ import apsw
 import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened
-from fakes.memory import WORK
+from fakes.memory import WORK, own_of
 from fakes.postgresql import POSTGRESQL
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.extensions.memory import message_search
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.sqlite_storage import open_database
-from orchestrator.journal.memory import message_search
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+
+ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
+OPERATOR = own_of("telegram:3", shared=True)
 
 
 def say(db: Database, agent_id: str, *messages: Message, now: int = 1) -> None:
@@ -139,3 +142,17 @@ def test_every_message_is_found_once_however_it_was_indexed(db: Database) -> Non
     if not POSTGRESQL:
         assert db.execute("SELECT count(*) FROM message_words_docsize").get == 5 + len(left)
         db.execute("INSERT INTO message_words(message_words) VALUES('integrity-check')")
+
+
+def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
+    """A conversation of unknown origin is for operators."""
+    for number, memory in enumerate((WORK, ANN, BEN)):
+        session = sessions.open_session(db, "work", f"k{number}", 1, memory.chat)
+        said = UserMessage(content=f"zebra of {memory.chat} 斑马")
+        sessions.append_messages(db, session, f"t{number}", [said], 1)
+    for query in ("zebra", "斑马"):
+        found = {
+            memory: {hit.chat_key for hit in message_search.search_messages(db, memory, query, 9)}
+            for memory in (WORK, ANN, BEN, OPERATOR)
+        }
+        assert found == {WORK: {"k0", "k1", "k2"}, ANN: {"k1"}, BEN: {"k2"}, OPERATOR: {"k0"}}

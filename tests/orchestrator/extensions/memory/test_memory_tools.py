@@ -7,10 +7,10 @@ from fakes.journal import job
 from fakes.memory import HOME, WORK
 from fakes.tool_call import NOON, run
 
+from orchestrator.extensions.memory import memory_tools, profile_tools
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
-from orchestrator.tools.builtin import memory_tools, profile_tools
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject, UserMessage
 
@@ -163,3 +163,34 @@ def test_path_that_is_none_is_told(db: Database, context: ToolContext, tool: Jou
     """With an example."""
     with pytest.raises(ToolFailure, match="write one such as"):
         run(tool, db, context, path="a..b", value=1)
+
+
+async def test_fact_is_stored_once_and_found_again(db: Database, context: ToolContext) -> None:
+    """Only by its own agent."""
+    fact = {"fact": " User likes tea. ", "category": "Preference"}
+    assert run(memory_tools.store_fact, db, context, **fact) == (
+        "Stored: User likes tea. (preference, id 1)"
+    )
+    assert run(memory_tools.store_fact, db, context, **fact).startswith("Known already")
+    found = await memory_tools.search_memories.run(context, {"query": "tea"})
+    assert found == "- User likes tea. (preference, id 1)"
+    other = replace(context, agent_id="home", memory=HOME)
+    assert await memory_tools.search_memories.run(other, {"query": "tea"}) == "No memories match."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "fact is empty"),
+        ({"fact": "  "}, "fact is empty"),
+        ({"fact": "x" * 2001}, "at most 2000"),
+        ({"fact": "x", "category": "gossip"}, "one of preference"),
+    ],
+)
+def test_unusable_fact_is_refused_with_the_mend(
+    db: Database, context: ToolContext, arguments: dict[str, str], message: str
+) -> None:
+    """Nothing is stored."""
+    with pytest.raises(ToolFailure, match=message):
+        run(memory_tools.store_fact, db, context, **arguments)
+    assert db.execute("SELECT count(*) FROM fact").get == 0

@@ -7,8 +7,8 @@ import pytest
 from fakes.journal import opened
 from fakes.memory import WORK, own_of, scoped
 
-from orchestrator.extensions.upkeep import due_sessions
-from orchestrator.extensions.upkeep.upkeep_requests import ExtractedFact
+from orchestrator.extensions.memory import due_sessions
+from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope

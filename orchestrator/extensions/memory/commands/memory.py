@@ -8,6 +8,7 @@ import typer
 
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import change_journal
+from orchestrator.cli.known_agents import require_agent
 from orchestrator.cli.options import (
     AsJson,
     Home,
@@ -24,10 +25,9 @@ from orchestrator.cli.tables import (
     print_records,
 )
 from orchestrator.control.protocol import RowId
-from orchestrator.extensions.reports import memories
-from orchestrator.extensions.reports.known_agents import require_agent
-from orchestrator.extensions.reports.memories import KnownFact, ProfileField
-from orchestrator.extensions.reports.reports_part import FACT_FORGET
+from orchestrator.extensions.memory import memories
+from orchestrator.extensions.memory.memories import KnownFact, ProfileField
+from orchestrator.extensions.memory.memory_part import FACT_FORGET
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
 from thinker.protocol.names import format_turn_name

@@ -9,7 +9,7 @@ from fakes.journal import job, opened
 
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
-from orchestrator.extensions.reports.reports_part import FACT_FORGET
+from orchestrator.extensions.memory.memory_part import FACT_FORGET
 from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 

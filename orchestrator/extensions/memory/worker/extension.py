@@ -5,14 +5,14 @@ from typing import TypeVar
 
 import anyio
 
-from orchestrator.extensions.upkeep import upkeep_requests
-from orchestrator.extensions.upkeep.upkeep_requests import (
+from orchestrator.extensions.memory import memory_requests
+from orchestrator.extensions.memory.memory_requests import (
     CompactionRequest,
     CompactionResult,
     ExtractionRequest,
     ExtractionResult,
 )
-from orchestrator.extensions.upkeep.worker import compaction, facts
+from orchestrator.extensions.memory.worker import compaction, facts
 from thinker.extension import BackgroundRequest, WorkerExtension, WorkerView
 from thinker.protocol.model_endpoints import find_call_seconds
 from thinker.worker_errors import RetryableModelError
@@ -20,8 +20,8 @@ from thinker.worker_errors import RetryableModelError
 R = TypeVar("R")
 
 
-class UpkeepWorker(WorkerExtension):
-    """Answers the requests of upkeep with the agent's small model."""
+class MemoryWorker(WorkerExtension):
+    """Answers the requests of the memory with the agent's small model."""
 
     def list_requests(self, worker: WorkerView) -> Mapping[str, BackgroundRequest]:
         settings, model = worker.settings, worker.small
@@ -41,10 +41,10 @@ class UpkeepWorker(WorkerExtension):
             raise RetryableModelError(f"{model.name} did not answer in {seconds:.0f} seconds")
 
         return {
-            upkeep_requests.SESSION_COMPACT: BackgroundRequest(
+            memory_requests.SESSION_COMPACT: BackgroundRequest(
                 CompactionRequest, compact_session, gives_way=True
             ),
-            upkeep_requests.FACTS_EXTRACT: BackgroundRequest(
+            memory_requests.FACTS_EXTRACT: BackgroundRequest(
                 ExtractionRequest, extract_facts, gives_way=True
             ),
         }

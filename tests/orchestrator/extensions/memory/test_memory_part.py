@@ -13,9 +13,9 @@ from fakes.journal import job
 from fakes.time_limit import time_limit
 
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.upkeep.extension import UpkeepExtension
-from orchestrator.extensions.upkeep.upkeep_part import UpkeepPart
-from orchestrator.extensions.upkeep.upkeep_requests import (
+from orchestrator.extensions.memory.extension import MemoryExtension
+from orchestrator.extensions.memory.memory_part import MemoryPart
+from orchestrator.extensions.memory.memory_requests import (
     SESSION_COMPACT,
     CompactionRequest,
     CompactionResult,
@@ -48,7 +48,7 @@ def make_view(bench: BackgroundBench) -> DaemonView:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[BackgroundBench, UpkeepPart]]:
+async def running(folder: Path) -> AsyncIterator[tuple[BackgroundBench, MemoryPart]]:
     """A part whose jobs have found nothing to do."""
     async with background(folder, **LARGE) as bench, anyio.create_task_group() as tasks:
         bench.serve(
@@ -56,8 +56,8 @@ async def running(folder: Path) -> AsyncIterator[tuple[BackgroundBench, UpkeepPa
             CompactionRequest,
             lambda _: CompactionResult(summary="They talked.", **USED),
         )
-        part = UpkeepExtension().build_part(make_view(bench))
-        assert isinstance(part, UpkeepPart)
+        part = MemoryExtension().build_part(make_view(bench))
+        assert isinstance(part, MemoryPart)
         await part.open()
         tasks.start_soon(part.run)
         await bench.idle()

@@ -1,1 +1,0 @@
-"""The model calls of upkeep, in the agents' workers: summaries and facts."""
