@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MAX_FILES, MAX_LINES = 15, 3000
-SAME_WORD = {"documents"}  # files of a message are called that, too
+SAME_WORD = {"documents", "memory"}  # files of a message, and what a turn remembers
 
 
 def list_spine() -> list[Path]:

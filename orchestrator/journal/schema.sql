@@ -311,9 +311,31 @@ CREATE TABLE fact(
   id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, fact TEXT NOT NULL, category TEXT NOT NULL,
   source TEXT NOT NULL, confidence REAL NOT NULL DEFAULT 1, created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL, origin TEXT NOT NULL DEFAULT 'user',
-  scope TEXT NOT NULL DEFAULT '') STRICT;
+  scope TEXT NOT NULL DEFAULT '',
+  said_in INTEGER,  -- the message that says it, if one is known
+  valid_from INTEGER, valid_to INTEGER,  -- when it began and ceased to be true; NULL: open
+  ended_by TEXT,  -- 'fact ID', which replaced it, or who ended it: user, operator, extraction
+  subject TEXT NOT NULL DEFAULT '', slot TEXT NOT NULL DEFAULT '') STRICT;  -- 'user', 'home city'
+CREATE INDEX fact_ended ON fact(valid_to) WHERE valid_to IS NOT NULL;
 CREATE INDEX fact_category ON fact(agent_id, category, id);
 CREATE INDEX fact_scope ON fact(agent_id, scope);
+
+CREATE TABLE fact_gone(  -- what was forgotten and must not be learned again
+  agent_id TEXT NOT NULL, scope TEXT NOT NULL,
+  digest TEXT NOT NULL,  -- keyed hash of the normalized text
+  at INTEGER NOT NULL, PRIMARY KEY(agent_id, scope, digest)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memory_card(  -- the facts that a chat's prompts show since its sitting began
+  agent_id TEXT NOT NULL, scope TEXT NOT NULL,
+  facts TEXT NOT NULL,  -- a JSON array of ids
+  at INTEGER NOT NULL, PRIMARY KEY(agent_id, scope)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE message_vector(  -- of one model for each agent at a time
+  message_id INTEGER PRIMARY KEY REFERENCES message ON DELETE CASCADE,
+  agent_id TEXT NOT NULL, model TEXT NOT NULL, dimensions INTEGER NOT NULL,
+  signs BLOB NOT NULL,  -- a bit for each number of the vector, for a first, cheap comparison
+  vector BLOB NOT NULL) STRICT;
+CREATE INDEX message_vector_model ON message_vector(agent_id, model, dimensions, message_id);
 
 CREATE TABLE fact_vector(  -- of one model for each agent at a time, so that they are comparable
   fact_id INTEGER PRIMARY KEY REFERENCES fact ON DELETE CASCADE,

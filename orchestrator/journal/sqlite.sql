@@ -27,7 +27,7 @@ CREATE TRIGGER message_gone AFTER DELETE ON message BEGIN
   DELETE FROM message_grams WHERE rowid = old.id;
 END;
 
-CREATE UNIQUE INDEX fact_once ON fact(agent_id, fact, scope);
+CREATE UNIQUE INDEX fact_once ON fact(agent_id, fact, scope) WHERE valid_to IS NULL;
 CREATE VIRTUAL TABLE fact_words USING fts5(
   fact, content='fact', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2');
 CREATE VIRTUAL TABLE fact_grams USING fts5(

@@ -119,6 +119,8 @@ TABLES = (
     ("turn", "id IN gone_turn"),
     ("session", "id IN gone_session"),
     ("fact", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
+    ("fact_gone", "agent_id = :agent OR scope IN gone_scope"),
+    ("memory_card", "agent_id = :agent OR scope IN gone_scope"),
     ("profile_change", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
     ("profile", "agent_id = :agent OR scope IN gone_scope"),
     ("playbook", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),

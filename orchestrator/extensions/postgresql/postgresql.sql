@@ -52,7 +52,7 @@ CREATE FUNCTION json_each(body text) RETURNS TABLE(key bigint, value text) LANGU
 -- Searching: words by their stems, without accents; parts of words by trigrams --------------------
 
 -- An index takes texts of 2,700 bytes at most.
-CREATE UNIQUE INDEX fact_once ON fact(agent_id, md5(fact), scope);
+CREATE UNIQUE INDEX fact_once ON fact(agent_id, md5(fact), scope) WHERE valid_to IS NULL;
 
 CREATE TEXT SEARCH DICTIONARY stems(TEMPLATE = snowball, LANGUAGE = english);
 CREATE TEXT SEARCH CONFIGURATION words(COPY = simple);
