@@ -319,16 +319,17 @@ def _list_similar_facts(
     """Return open facts that the new one may replace: of its slot, then those of similar words."""
     where, values = scope.build_fact_condition()
     slot = normalize_name(statement.slot)
-    subject = normalize_name(statement.subject) or "user"
+    place = (normalize_name(statement.subject) or "user", slot)
     found = []
     if slot:
-        alike = f"{where} AND {facts.OPEN} AND slot = ? AND subject = ? ORDER BY id DESC LIMIT ?"
-        found = FACTS.select(db, alike, *values, now, now, slot, subject, MAX_SIMILAR)
+        alike = f"{where} AND {facts.OPEN} AND subject = ? AND slot = ? ORDER BY id DESC LIMIT ?"
+        found = FACTS.select(db, alike, *values, now, now, *place, MAX_SIMILAR)
     about = fulltext.extract_keywords(statement.fact)
     found += [
         other
         for other in facts.search_facts(db, scope, statement.fact, MAX_SIMILAR, now)
         if other.category != facts.NOTE
+        and not (slot and other.slot and place != (other.subject, other.slot))
         and fulltext.measure_overlap(about, fulltext.extract_keywords(other.fact)) >= SIMILAR
     ]
     return tuple({fact.id: fact for fact in found}.values())[:MAX_SIMILAR]

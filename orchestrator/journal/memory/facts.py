@@ -21,7 +21,9 @@ FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
 NOTE = "note"  # the category of what a conversation was about, which no model chooses
 FORGOTTEN = "forgotten"  # begins who ended a fact that is shown nowhere
 # Facts as they were at a time, which is given twice: a later change has not ended them yet.
-OPEN = f"(valid_to IS NULL OR valid_to > ? OR updated_at > ? AND ended_by NOT LIKE '{FORGOTTEN}%')"
+OPEN = (
+    f"(valid_to IS NULL OR (valid_to > ? OR updated_at > ?) AND ended_by NOT LIKE '{FORGOTTEN}%')"
+)
 
 
 @dataclass(frozen=True)
