@@ -198,7 +198,7 @@ def forget_fact(
     for digest in _compute_digests(db, texts):
         db.execute(
             "INSERT INTO fact_gone VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-            (scope.agent_id, _find_scope(db, fact_id), digest, now),
+            (scope.agent_id, _find_source_scope(db, fact), digest, now),
         )
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
     if for_good:
@@ -266,8 +266,8 @@ def list_history(db: Database, scope: MemoryScope, fact_id: int) -> list[Fact]:
         UnknownNameError: the memory has no such fact.
     """
     newest = _require_fact(db, scope, fact_id)
-    while (newer := _find_replacement(db, scope, newest)) is not None:
-        newest = newer
+    for _ in range(facts.MAX_VERSIONS):
+        newest = _find_replacement(db, scope, newest) or newest
     return [newest, *_list_earlier(db, scope, newest.id)]
 
 
@@ -326,7 +326,7 @@ def _list_similar_facts(
     place = (normalize_name(statement.subject) or "user", slot)
     found = []
     if slot:
-        alike = f"{where} AND subject = ? AND slot = ? ORDER BY id DESC LIMIT ?"
+        alike = f"{where} AND subject = ? AND slot = ? AND slot <> '' ORDER BY id DESC LIMIT ?"
         found = FACTS.select(db, alike, *values, *place, MAX_SIMILAR)
     about = fulltext.extract_keywords(statement.fact)
     found += [
@@ -393,6 +393,13 @@ def _find_scope(db: Database, fact_id: int) -> str:
     return str(db.execute("SELECT scope FROM fact WHERE id = ?", (fact_id,)).get)
 
 
+def _find_source_scope(db: Database, fact: Fact) -> str:
+    """Return the chat in which a fact was learned, which erases all of it, or the fact's own."""
+    turn = fact.source.partition(" ")[2].partition("..")[0]
+    found = db.execute("SELECT scope FROM turn WHERE id = ?", (turn,)).get
+    return _find_scope(db, fact.id) if found is None else str(found)
+
+
 def _narrow_scope(db: Database, scope: MemoryScope, fact_id: int) -> MemoryScope:
     """Return the memory that holds a fact itself."""
     return MemoryScope(scope.agent_id, _find_scope(db, fact_id), joined=False, shared=False)
@@ -417,7 +424,7 @@ def _list_earlier(db: Database, scope: MemoryScope, fact_id: int) -> list[Fact]:
 
 
 def _is_gone(db: Database, scope: MemoryScope, fact: str) -> bool:
-    where, values = scope.build_fact_condition()
+    where, values = scope.build_row_condition()
     sql = f"SELECT EXISTS(SELECT 1 FROM fact_gone WHERE {where})"
     if not db.execute(sql, values).get:
         return False
@@ -427,7 +434,7 @@ def _is_gone(db: Database, scope: MemoryScope, fact: str) -> bool:
 
 
 def _unmark_gone(db: Database, scope: MemoryScope, texts: Iterable[str]) -> None:
-    where, values = scope.build_fact_condition()
+    where, values = scope.build_row_condition()
     for digest in _compute_digests(db, texts):
         db.execute(f"DELETE FROM fact_gone WHERE {where} AND digest = ?", (*values, digest))
 
