@@ -12,7 +12,8 @@ from orchestrator.extensions.memory import fact_changes
 from orchestrator.extensions.memory.fact_changes import DAY, RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
-from thinker.protocol.messages import Origin
+from orchestrator.journal.turns import sessions
+from thinker.protocol.messages import AssistantMessage, Origin, UserMessage
 
 PARIS = Statement("User lives in Paris", "contact", "turn t1", slot="home city")
 BERLIN = Statement("User lives in Berlin", "contact", "turn t2", slot="home city")
@@ -261,3 +262,16 @@ def test_unknown_and_ended_facts_are_told(db: Database) -> None:
     fact_changes.end_fact(db, WORK, 2, "user", 10)
     with pytest.raises(UnknownNameError, match="fact 2 has ended"):
         fact_changes.edit_fact(db, WORK, 2, "x", "user", 11)
+
+
+def test_fact_of_a_tool_knows_the_message_that_says_it(db: Database) -> None:
+    """From the end of its turn on: the first message; one that knows its own keeps that."""
+    told = Statement("User likes tea", "preference", "extraction t1..t1", said_in=77)
+    fact_changes.store_statement(db, WORK, told, 2)
+    session = sessions.open_session(db, "work", "c", 1)
+    for turn in ("t0", "t1", "t2"):
+        said = [UserMessage(content="I live in Paris"), AssistantMessage(content="Noted.")]
+        sessions.append_messages(db, session, turn, said, 3)
+    (first,) = db.execute("SELECT min(id) FROM message WHERE turn_id = 't1'").fetchone()
+    rows = db.execute("SELECT said_in FROM fact ORDER BY id").fetchall()
+    assert rows == [(first,), (77,)]
