@@ -38,7 +38,7 @@ STATE = (  # the card, if there is one, and when something was said last
 MEMORIES = "SELECT id, fact, category, origin, valid_from, created_at FROM fact WHERE "
 
 
-class Card(NamedTuple):
+class FactCard(NamedTuple):
     """The facts on a card by their ids, newest first, and the ids of a few ``newer`` ones."""
 
     known: Mapping[int, Memory]
@@ -47,14 +47,14 @@ class Card(NamedTuple):
 
 def load_card(
     db: Database, scope: MemoryScope, session_id: int | None, until: int, tokens: int
-) -> Card:
+) -> FactCard:
     """Return a chat's card at the start of a turn (milliseconds).
 
     One that is due is written first, of at most so many ``tokens``; without a session, none is
     kept.
     """
     if session_id is None:
-        return Card(_load_memories(db, scope, _choose_facts(db, scope, until, tokens), until))
+        return FactCard(_load_memories(db, scope, _choose_facts(db, scope, until, tokens), until))
     place = (scope.agent_id, scope.chat)
     stored, at, said = db.execute(STATE, (session_id, until, *place)).get
     ids = orjson.loads(stored) if stored else []
@@ -62,14 +62,14 @@ def load_card(
     newer = _list_newer_facts(db, scope, ids, at or 0, until) if at != until else []
     rests = said is not None and until - said <= SITTING  # a resumed turn may have begun it
     if at == until or (rests and len(ids) - len(known) + len(newer) <= MAX_CHANGED):
-        return Card(known, newer)
+        return FactCard(known, newer)
     ids = _choose_facts(db, scope, until, tokens)
     db.execute(
         "INSERT INTO memory_card VALUES(?,?,?,?) ON CONFLICT(agent_id, scope)"
         " DO UPDATE SET facts = excluded.facts, at = excluded.at",
         (*place, orjson.dumps(ids).decode(), until),
     )
-    return Card(_load_memories(db, scope, ids, until))
+    return FactCard(_load_memories(db, scope, ids, until))
 
 
 def measure_line(known: Fact | Memory) -> int:

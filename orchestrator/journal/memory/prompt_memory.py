@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_cards, facts, playbooks, profile
-from orchestrator.journal.memory.fact_cards import Card
+from orchestrator.journal.memory.fact_cards import FactCard
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import JsonObject, Origin
@@ -95,7 +95,7 @@ def _load_memories(
     text: str,
     until: int,
     meaning: Embedding | None,
-    card: Card,
+    card: FactCard,
 ) -> tuple[Memory, ...]:
     """Return the facts that fit a text best and are not on the card, then the card; newest first.
 
