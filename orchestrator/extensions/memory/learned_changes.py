@@ -12,14 +12,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from orchestrator.extensions.memory import fact_changes
+from orchestrator.extensions.memory import fact_changes, forgotten_facts
 from orchestrator.extensions.memory.fact_changes import EXTRACTION, RefusedFactError, Statement
 from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
-from orchestrator.journal.memory.facts import Fact
+from orchestrator.journal.memory.facts import FACTS, Fact
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import UNTRUSTED, Origin
+
+MAX_SLOT = 30  # open facts of one slot that are looked at
 
 
 class LearnedFrom(NamedTuple):
@@ -65,6 +67,13 @@ def store_changes(
     return LearnedChanges(tuple(new), tuple(ended), tuple(kept))
 
 
+def list_slot_facts(db: Database, memory: MemoryScope, subject: str, slot: str) -> list[Fact]:
+    """Return the open facts of a subject's slot, newest first, at most `MAX_SLOT`."""
+    where, values = memory.build_fact_condition()
+    where += " AND valid_to IS NULL AND subject = ? AND slot = ? ORDER BY id DESC LIMIT ?"
+    return FACTS.select(db, where, *values, subject, slot, MAX_SLOT)
+
+
 def _store_change(
     db: Database, part: LearnedFrom, item: ExtractedFact, now: int
 ) -> tuple[list[int], list[int]]:
@@ -79,23 +88,25 @@ def _store_change(
     statement = _build_statement(part, item)
     if old is None:
         return (_store(db, part, statement, now) if item.change in ("add", "replace") else []), []
-    if item.change == "same":
+    if item.change == "same" or (item.change == "replace" and _have_same_value(statement, old)):
         return _store(db, part, replace(statement, fact=old.fact), now), []
     if part.origin in UNTRUSTED and old.origin not in UNTRUSTED:
         return (_store(db, part, statement, now) if item.change == "replace" else []), []
     if old.origin not in UNTRUSTED and not old.source.startswith(EXTRACTION):
         return _propose_replacement(db, part, old, statement, now), []
-    return _change_fact(db, part, item.change == "end", old, statement, now)
+    return _change_fact(db, part, item, old, now)
 
 
 def _change_fact(
-    db: Database, part: LearnedFrom, ends: bool, old: Fact, statement: Statement, now: int
+    db: Database, part: LearnedFrom, item: ExtractedFact, old: Fact, now: int
 ) -> tuple[list[int], list[int]]:
-    if ends:
+    """End or replace a fact that was found in a conversation."""
+    statement = _build_statement(part, item)
+    if item.change == "end":
         at, origin = statement.valid_from, part.origin
-        fact_changes.end_fact(db, part.memory, old.id, EXTRACTION, now, at, origin)
+        fact_changes.end_fact(db, part.memory, old.id, "extraction", now, at, origin)
         return [], [old.id]
-    if fact_changes.is_forgotten(db, part.memory, statement):
+    if forgotten_facts.is_forgotten(db, part.memory, statement):
         return [], []
     stored = fact_changes.replace_fact(db, part.memory, old.id, statement, now)
     return ([stored.id] if stored.new else []), ([] if stored.id == old.id else [old.id])
@@ -119,12 +130,29 @@ def _store(db: Database, part: LearnedFrom, statement: Statement, now: int) -> l
 
     What others wrote gets no slot, in which it would stand before what the user said.
     """
-    if fact_changes.is_forgotten(db, part.memory, statement):
+    if forgotten_facts.is_forgotten(db, part.memory, statement):
         return []
+    known = _find_same_value(db, part.memory, statement)
+    if known is not None:
+        statement = replace(statement, fact=known.fact)
     if part.origin in UNTRUSTED:
         statement = replace(statement, subject="", slot="")
     stored = fact_changes.store_statement(db, part.memory, statement, now)
     return [stored.id] if stored is not None and stored.new else []
+
+
+def _find_same_value(db: Database, memory: MemoryScope, statement: Statement) -> Fact | None:
+    """Return the open fact that says the same in other words, as the same value of its slot."""
+    if not statement.slot:
+        return None
+    same = list_slot_facts(db, memory, statement.subject, statement.slot)
+    return next((one for one in same if _have_same_value(statement, one)), None)
+
+
+def _have_same_value(statement: Statement, fact: Fact) -> bool:
+    value = forgotten_facts.extract_value(statement)
+    same = (statement.subject, statement.slot) == (fact.subject, fact.slot)
+    return same and bool(value) and value == forgotten_facts.extract_value(fact)
 
 
 def _build_statement(part: LearnedFrom, item: ExtractedFact) -> Statement:
@@ -147,7 +175,7 @@ def _build_statement(part: LearnedFrom, item: ExtractedFact) -> Statement:
 
 
 def _build_note(part: LearnedFrom, note: ExtractedNote) -> Statement:
-    last = next(reversed(part.said.values()), None)
+    last = next(reversed([*part.said.values()]), None)
     return Statement(
         fact=note.text,
         category=facts.NOTE,

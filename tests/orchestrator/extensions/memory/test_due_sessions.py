@@ -68,7 +68,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: Datab
     session = talk(db, 8)
     part = due_sessions.find_compaction_input(db, session, 5)
     assert part is not None
-    assert [message.content.strip() for message in part.messages[::2]] == ["0", "1", "2"]
+    assert [said.message.content.strip() for said in part.messages[::2]] == ["0", "1", "2"]
     assert due_sessions.store_summary(db, part, "Three numbers.")
     assert sessions.load_summary(db, session)[0] == "Three numbers."
     assert len(sessions.list_history(db, session, 50)) == 10
@@ -78,7 +78,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: Datab
     following = due_sessions.find_compaction_input(db, session, 5)
     assert following is not None
     assert following.summary == "Three numbers."
-    assert [message.content.strip() for message in following.messages[::2]] == ["3", "4", "5"]
+    assert [said.message.content.strip() for said in following.messages[::2]] == ["3", "4", "5"]
 
 
 def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: Database) -> None:
@@ -96,7 +96,7 @@ def test_what_is_too_long_for_one_summary_waits_for_the_next(db: Database) -> No
     session = talk(db, 8, size=30_000)
     part = due_sessions.find_compaction_input(db, session, 5)
     assert part is not None
-    assert [message.content.strip() for message in part.messages[::2]] == ["0"]
+    assert [said.message.content.strip() for said in part.messages[::2]] == ["0"]
 
 
 def test_session_is_quiet_after_its_agents_time(db: Database) -> None:
@@ -113,11 +113,9 @@ def test_each_stretch_is_looked_through_once(db: Database) -> None:
     stretch = due_sessions.find_unextracted_range(db, session, 10, scoped)
     assert stretch is not None
     assert stretch.turns == ("t0", "t1")
-    assert (
-        due_sessions.store_extracted_facts(db, stretch, [fact("It rains."), fact("It rains.")], 7)
-        == 1
-    )
-    assert due_sessions.store_extracted_facts(db, stretch, [fact("It snows.")], 7) == 0
+    rains = [fact("It rains."), fact("It rains.")]
+    assert len(due_sessions.store_extracted_facts(db, stretch, rains, 7).new) == 1
+    assert due_sessions.store_extracted_facts(db, stretch, [fact("It snows.")], 7).new == ()
     (kept,) = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert (kept.fact, kept.source, kept.confidence) == ("It rains.", "extraction t0..t1", 0.8)
     assert due_sessions.find_unextracted_range(db, session, 10, scoped) is None
@@ -126,7 +124,7 @@ def test_each_stretch_is_looked_through_once(db: Database) -> None:
     following = due_sessions.find_unextracted_range(db, session, 2, scoped)
     assert following is not None
     assert following.turns == ("t2", "t3")
-    assert following.known == ("It rains.",)
+    assert [one.fact for one in following.known] == ["It rains."]
 
 
 def test_too_little_said_waits_until_there_is_more(db: Database) -> None:
@@ -148,7 +146,7 @@ def test_secret_is_not_kept_and_a_known_fact_is_touched(db: Database) -> None:
     stretch = due_sessions.find_unextracted_range(db, session, 10, scoped)
     assert stretch is not None
     found = [fact("The password is hunter2!"), fact("It rains."), fact("It is late.")]
-    assert due_sessions.store_extracted_facts(db, stretch, found, 7) == 1
+    assert len(due_sessions.store_extracted_facts(db, stretch, found, 7).new) == 1
     kept = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert [(item.fact, item.updated_at) for item in kept] == [("It is late.", 7), ("It rains.", 7)]
 
@@ -178,10 +176,8 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     stretch = due_sessions.find_unextracted_range(db, session, 10, own)
     assert stretch is not None
     assert stretch.known == ()
-    assert (
-        due_sessions.store_extracted_facts(db, stretch, [fact("It rains."), fact("It snows.")], 7)
-        == 2
-    )
+    both = [fact("It rains."), fact("It snows.")]
+    assert len(due_sessions.store_extracted_facts(db, stretch, both, 7).new) == 2
     (kept,) = facts.search_facts(db, own_of("telegram:1"), "snows", 1)
     assert kept.fact == "It snows."
     assert facts.search_facts(db, own_of("telegram:2"), "snows", 1) == []

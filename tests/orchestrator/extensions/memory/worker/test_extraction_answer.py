@@ -208,7 +208,11 @@ def test_notes_are_three_short_lines() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=9),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=9), inner),
     max_leaves=9,
 )
