@@ -1,4 +1,4 @@
-"""Background jobs of agents: compaction, fact extraction, vectors of facts.
+"""Background jobs of agents: compaction, fact extraction, vectors of facts, the end of old ones.
 
 The journal knows the due jobs, so they survive restarts; the agent's own worker calls the model. A
 job that fails or is not allowed (a pause, a budget) is retried when the session has grown, or has
@@ -21,7 +21,7 @@ from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.extensions.memory import due_sessions, memory_requests
+from orchestrator.extensions.memory import due_sessions, fact_changes, memory_requests
 from orchestrator.extensions.memory.learned_changes import LearnedChanges
 from orchestrator.extensions.memory.local_servers import QUIET_SECONDS, LocalServers
 from orchestrator.journal.db.database import Database
@@ -41,6 +41,7 @@ from thinker.protocol.peer import TOO_LONG, RpcError
 AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed down
 GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
 WAIT = 1000  # milliseconds until a busy server is looked at again
+PURGED = 3600.0  # seconds between two looks for facts that were forgotten a day ago
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -112,6 +113,7 @@ class MaintenanceWorker(LoopBound):
     async def run(self) -> None:
         with self._scope:
             async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._purge_forgotten_facts)
                 while True:
                     changed = self._wakeup.changed
                     delay = STORAGE_RETRY
@@ -127,6 +129,16 @@ class MaintenanceWorker(LoopBound):
                         await anyio.sleep(GATHERED)
                     if waiting.cancelled_caught:
                         self._changed.add(None)
+
+    async def _purge_forgotten_facts(self) -> None:
+        """Delete what was forgotten a day ago, some facts in each transaction."""
+        while True:
+            try:
+                while await self.calls.store.transact(fact_changes.purge_forgotten, self.clock()):
+                    pass
+            except JournalError as error:
+                report_failure(error)
+            await anyio.sleep(PURGED)
 
     async def _start_due_jobs(self, tasks: TaskGroup) -> None:
         """Start the due jobs of changed agents; after a job, look for all agents' jobs."""
