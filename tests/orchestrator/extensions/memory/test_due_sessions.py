@@ -1,10 +1,11 @@
 """Sessions that want a summary or to be looked through, and what is written of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.journal import opened
+from fakes.journal import job, next_turn, opened, receive, update
 from fakes.memory import WORK, own_of, scoped, store_fact
 
 from orchestrator.extensions.memory import due_sessions
@@ -12,7 +13,8 @@ from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.turns import sessions
+from orchestrator.journal.turns import sessions, turns
+from orchestrator.journal.turns.outbox import OutboxPart
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 ALL = {"work": 0}
@@ -181,3 +183,39 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     (kept,) = facts.search_facts(db, own_of("telegram:1"), "snows", 1)
     assert kept.fact == "It snows."
     assert facts.search_facts(db, own_of("telegram:2"), "snows", 1) == []
+
+
+def test_message_counts_from_when_it_came_and_has_the_name_of_its_author(db: Database) -> None:
+    """In a group; without the row that it came in, when it was answered, and by the author's id."""
+    with job(db):
+        turns.boot(db, 0)
+    for number, name in ((1, "Anna\n\u202eBanana"), (2, "")):
+        said = replace(update(number), private=False, sender_id=f"{number}0", sender_name=name)
+        receive(db, said, now=number)
+        turn = next_turn(db, f"t{number}", now=50)
+        assert turn is not None
+        with job(db):
+            turns.end_with_reply(db, turn, [OutboxPart("yes")], "direct", ("done", None), 90)
+    session = int(db.execute("SELECT id FROM session").get)
+    lost: list[Message] = [UserMessage(content="hm", sender="30"), AssistantMessage(content="no")]
+    sessions.append_messages(db, session, "t3", lost, 95)
+    part = due_sessions.find_unextracted_range(db, session, 10, scoped)
+    assert part is not None
+    assert [(one.at, one.sender) for one in part.messages] == [
+        (1, "Anna Banana"),
+        (1, ""),
+        (2, "20"),
+        (2, ""),
+        (95, "30"),
+        (95, ""),
+    ]
+
+
+def test_only_what_is_said_is_looked_through(db: Database) -> None:
+    """What tools returned is not sent, but its origin counts."""
+    session = talk(db, 2)
+    page = ToolResult(call_id="c", name="web_fetch", content="x", origin="web")
+    sessions.append_messages(db, session, "t2", [page], 3)
+    part = due_sessions.find_unextracted_range(db, session, 10, scoped)
+    assert part is not None
+    assert (len(part.messages), part.origin) == (4, "web")
