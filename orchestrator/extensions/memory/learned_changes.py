@@ -74,6 +74,30 @@ def list_slot_facts(db: Database, memory: MemoryScope, subject: str, slot: str) 
     return FACTS.select(db, where, *values, subject, slot, MAX_SLOT)
 
 
+def find_older_facts(db: Database, memory: MemoryScope, shown: Iterable[Fact]) -> dict[int, int]:
+    """Return, by the numbers of open facts, the older open fact of the slot that each may replace.
+
+    Two of one slot are open when what a person stated is only proposed to be replaced, or when the
+    change was not noticed; prompts have the newest.
+    """
+    newer = {fact.id for fact in shown if fact.slot and fact.valid_to is None}
+    if not newer:
+        return {}
+    where, values = memory.build_fact_condition()
+    rows = db.execute(
+        f"SELECT id, subject, slot FROM fact WHERE {where} AND valid_to IS NULL AND slot <> ''"
+        " ORDER BY id",
+        values,
+    )
+    before: dict[tuple[str, str], int] = {}
+    older: dict[int, int] = {}
+    for number, subject, slot in rows:
+        if number in newer and (subject, slot) in before:
+            older[number] = before[subject, slot]
+        before[subject, slot] = number
+    return older
+
+
 def _store_change(
     db: Database, part: LearnedFrom, item: ExtractedFact, now: int
 ) -> tuple[list[int], list[int]]:

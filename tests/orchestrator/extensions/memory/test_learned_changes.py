@@ -18,7 +18,7 @@ from fakes.scripted import ScriptedModel, says
 from pydantic import JsonValue
 
 from orchestrator.extensions.memory import due_sessions, fact_changes
-from orchestrator.extensions.memory.learned_changes import LearnedChanges
+from orchestrator.extensions.memory.learned_changes import LearnedChanges, find_older_facts
 from orchestrator.extensions.memory.memory_requests import ExtractionRequest, KnownFact
 from orchestrator.extensions.memory.worker.facts import extract_facts
 from orchestrator.journal.db.database import Connection
@@ -189,6 +189,8 @@ async def test_what_the_user_stated_is_only_proposed_to_be_replaced(
     first, second = learner.open_facts()
     assert (first.id, second.valid_from) == (old.id, MAY)
     assert (first.slot, second.slot) == (slot, slot)
+    older = find_older_facts(learner.db, WORK, [first, second])
+    assert older == ({second.id: first.id} if slot else {})
 
 
 async def test_fact_that_ended_leaves_the_prompt(learner: Learner) -> None:
