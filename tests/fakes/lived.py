@@ -7,6 +7,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 from fakes.journal import call, job
+from fakes.memory import store_fact
 
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
@@ -16,7 +17,7 @@ from orchestrator.extensions.memory.due_sessions import CompactionInput, Message
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors, facts, playbooks, profile
+from orchestrator.journal.memory import fact_vectors, playbooks, profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
@@ -167,7 +168,7 @@ class Life:
 
     def _learned(self, turn: Turn) -> None:
         source = f"turn {turn.id}"
-        facts.store_fact(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)
+        store_fact(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)
         vector = b"\0\0\x80\x3f" * 8
         lacking = fact_vectors.list_facts_without_vector(self.db, self.agent, 1)
         fact_vectors.store_vectors(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])

@@ -17,10 +17,10 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import agent
 from fakes.journal import connection_in, reading_in
 from fakes.mcp_config import entry
+from fakes.memory import store_fact
 from fakes.model_api import ModelApi, Received, Reply
 from fakes.seed_prompt import ZONE, write_skill
 
-from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import JsonObject
 
@@ -152,7 +152,7 @@ def furnish(home: Path) -> None:
         for kind, chat in CHATS.items():
             own = MemoryScope(kind, f"telegram:{chat}", joined=False, shared=False)
             scope = MemoryScope.for_whole_agent(kind) if kind == "together" else own
-            facts.store_fact(db, scope, "Goes by train only", "preference", "test", 1)
+            store_fact(db, scope, "Goes by train only", "preference", "test", 1)
         db.execute(
             "INSERT INTO profile(agent_id, body, updated_at) VALUES('profile', ?, 1)", (profile,)
         )

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from orchestrator.extensions.memory import fact_changes
+from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
-from orchestrator.journal.memory.facts import RefusedFactError
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions, taint
 from thinker.protocol.messages import (
@@ -191,11 +192,10 @@ def store_extracted_facts(
     source = f"extraction {part.turns[0]}..{part.turns[-1]}"
     new, origin = 0, _find_least_trusted_origin(part.messages)
     for item in found:
-        fact, category, confidence = item.fact, item.category, item.confidence
+        statement = Statement(item.fact, item.category, source, item.confidence, origin)
         with suppress(RefusedFactError):
-            new += facts.store_fact(
-                db, part.memory, fact, category, source, now, confidence, origin
-            ).new
+            stored = fact_changes.store_statement(db, part.memory, statement, now)
+            new += stored is not None and stored.new
     return new
 
 

@@ -8,11 +8,10 @@ import orjson
 from pydantic import JsonValue
 
 from orchestrator.errors import UnknownNameError
-from orchestrator.journal.db import audit
+from orchestrator.extensions.memory import fact_changes
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.turns import shown_texts
 from thinker.protocol.messages import Origin
 
 
@@ -98,18 +97,16 @@ def list_profile_fields(
 
 
 def forget_fact(db: Database, number: int, now: int) -> None:
-    """Delete one fact.
+    """Delete one fact with its earlier versions.
 
     Raises:
         UnknownNameError: the number is unknown.
     """
-    found = db.execute(
-        "DELETE FROM fact WHERE id = ? RETURNING agent_id, fact", (number,)
-    ).fetchone()
+    found = db.execute("SELECT agent_id, scope FROM fact WHERE id = ?", (number,)).fetchone()
     if found is None:
         raise UnknownNameError(f"unknown fact {number}; see: orchestrator memory list")
-    shown_texts.blank_shown_texts(db, str(found[0]), [str(found[1])])
-    audit.record_decision(db, "operator", "forgot a fact", f"fact {number}", now)
+    scope = MemoryScope(str(found[0]), str(found[1]), joined=False, shared=False)
+    fact_changes.forget_fact(db, scope, number, "operator", now, for_good=True)
 
 
 def _walk_profile_fields(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:

@@ -1,14 +1,15 @@
 """Tools for facts about the user, and for searching earlier conversations."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from orchestrator.extensions.memory import message_search
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.memory import fact_changes, fact_dates, message_search
+from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
-from orchestrator.journal.memory.facts import Fact, RefusedFactError
+from orchestrator.journal.memory.facts import Fact
 from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
@@ -29,35 +30,39 @@ MAX_PAGE = 100  # results or facts at most
 CATEGORY = f"One of {', '.join(facts.CATEGORIES)}."
 CONFIDENCE: JsonObject = {"type": "number", "description": "0 to 1; 1 if the user said so."}
 FACT_ID: JsonObject = {"type": "integer", "description": "As lists show it."}
+SUBJECT = "Whom it is about; default: user."
+SLOT = "Of what it is the one value, such as home city or employer."
+SINCE = "Since when it is true: YYYY-MM-DD, YYYY-MM or YYYY."
 
 
 @journal_tool(
     "Remember a fact about the user for later conversations.",
-    {"fact": "One complete sentence.", "category": CATEGORY, "confidence": CONFIDENCE},
+    {
+        "fact": "One complete sentence.",
+        "category": CATEGORY,
+        "confidence": CONFIDENCE,
+        "subject": SUBJECT,
+        "slot": SLOT,
+        "since": SINCE,
+    },
     ["fact"],
 )
 def store_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    fact, category = _read_fact(arguments, ""), _read_category(arguments) or "background"
-    confidence = read_number_argument(arguments, "confidence", 1.0, 0, 1)
+    statement = _read_statement(context, arguments)
     try:
-        stored = facts.store_fact(
-            db,
-            context.memory,
-            fact,
-            category,
-            context.source,
-            context.now,
-            confidence,
-            context.origin,
-        )
+        stored = fact_changes.store_statement(db, context.memory, statement, context.now)
     except RefusedFactError as error:
         raise ToolFailure(str(error)) from error
-    known = f"{'Stored' if stored.new else 'Known already'}: {fact} ({category}, id {stored.id})"
+    if stored is None:  # only what is found in conversations stays forgotten
+        raise ToolFailure("this was forgotten; it is not stored again")
+    about = f"{statement.fact} ({statement.category}, id {stored.id})"
+    known = f"{'Stored' if stored.new else 'Known already'}: {about}"
     if not stored.similar:
         return known
-    similar = "\n".join(_format_fact(other) for other in stored.similar)
+    similar = "\n".join(_format_fact(other, context) for other in stored.similar)
     return _mark_fact_text(
-        f"{known}\nSimilar facts were known; update or delete one if both say the same:\n{similar}",
+        f"{known}\nOlder facts on this. If one is no longer true, call update_fact with its id and"
+        f" the new sentence:\n{similar}",
         stored.similar,
     )
 
@@ -67,10 +72,10 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = read_text_argument(arguments, "query"), context.memory
     meaning = await context.meaning(query)
     found = await context.store.transact(
-        facts.search_facts, memory, query, DEFAULT_FOUND, facts.FOREVER, meaning
+        facts.search_facts, memory, query, DEFAULT_FOUND, context.now, meaning
     )
     return _mark_fact_text(
-        "\n".join(_format_fact(fact) for fact in found) or "No memories match.", found
+        "\n".join(_format_fact(fact, context) for fact in found) or "No memories match.", found
     )
 
 
@@ -89,40 +94,38 @@ def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str
     limit = int(read_number_argument(arguments, "limit", DEFAULT_PAGE, 1, MAX_PAGE))
     before = int(read_number_argument(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
     found = facts.list_newest_facts(
-        db, context.memory, _read_category(arguments), before, limit + 1
+        db, context.memory, _read_category(arguments), before, limit + 1, context.now
     )
-    lines = [_format_fact(fact) for fact in found[:limit]]
+    lines = [_format_fact(fact, context) for fact in found[:limit]]
     if len(found) > limit:
         lines.append(f"There are older ones: call again with before_id {found[limit - 1].id}.")
     return _mark_fact_text("\n".join(lines) or "No facts are stored.", found[:limit])
 
 
 @journal_tool(
-    "Correct or change a remembered fact.",
+    "Replace a remembered fact by what is true now; the old one is kept as history.",
     {
         "id": FACT_ID,
         "fact": "One complete sentence.",
         "category": CATEGORY,
         "confidence": CONFIDENCE,
+        "subject": SUBJECT,
+        "slot": SLOT,
+        "since": SINCE,
     },
     ["id"],
     keywords="fact, facts, correct, wrong, no longer, not anymore, outdated, change what you know",
 )
 def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_fact(db, context, arguments)
-    new = replace(
-        old,
-        fact=_read_fact(arguments, old.fact),
-        category=_read_category(arguments) or old.category,
-        confidence=read_number_argument(arguments, "confidence", old.confidence, 0, 1),
-        source=context.source,
-        origin=context.origin,
-    )
+    statement = _read_statement(context, arguments, old)
     try:
-        facts.update_fact(db, context.memory, new, context.now)
-    except RefusedFactError as error:
+        stored = fact_changes.replace_fact(db, context.memory, old.id, statement, context.now)
+    except OrchestratorError as error:
         raise ToolFailure(str(error)) from error
-    return f"Updated: {_format_fact(new)[2:]}"
+    new = facts.find_fact(db, context.memory, stored.id) or old
+    changed = "" if stored.id == old.id else f"\nUntil then: {old.fact} (id {old.id})"
+    return f"Updated: {_format_fact(new, context)[2:]}{changed}"
 
 
 @journal_tool(
@@ -130,8 +133,13 @@ def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
 )
 def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_fact(db, context, arguments)
-    facts.delete_fact(db, context.memory, old.id)
-    return f"Deleted: {old.fact}"
+    try:
+        fact_changes.forget_fact(
+            db, context.memory, old.id, "agent", context.now, for_good=False, origin=context.origin
+        )
+    except RefusedFactError as error:
+        raise ToolFailure(str(error)) from error
+    return f"Deleted: {old.fact} (id {old.id}; the user can undo it for a day)"
 
 
 @journal_tool(
@@ -162,13 +170,31 @@ def _mark_fact_text(text: str, shown: Sequence[Fact]) -> str:
     return mark_quoted_text(text, (fact.origin for fact in shown))
 
 
-def _read_fact(arguments: JsonObject, default: str) -> str:
-    fact = read_text_argument(arguments, "fact", default)
+def _read_statement(
+    context: ToolContext, arguments: JsonObject, old: Fact | None = None
+) -> Statement:
+    """Return the statement that arguments make; what they leave out is as in the old fact."""
+    fact = read_text_argument(arguments, "fact", old.fact if old else "")
     if not fact:
         raise ToolFailure("fact is empty; write the fact as one sentence")
     if len(fact) > MAX_FACT:
         raise ToolFailure(f"a fact must have at most {MAX_FACT} characters; store it in parts")
-    return fact
+    since = read_text_argument(arguments, "since")
+    begins = fact_dates.parse_day(since, context.timezone) if since else None
+    if since and begins is None:
+        raise ToolFailure("since must be a date: YYYY-MM-DD, YYYY-MM or YYYY")
+    return Statement(
+        fact=fact,
+        category=_read_category(arguments) or (old.category if old else "background"),
+        source=context.source,
+        confidence=read_number_argument(
+            arguments, "confidence", old.confidence if old else 1.0, 0, 1
+        ),
+        origin=context.origin,
+        valid_from=begins,
+        subject=read_text_argument(arguments, "subject"),
+        slot=read_text_argument(arguments, "slot"),
+    )
 
 
 def _read_category(arguments: JsonObject) -> str | None:
@@ -186,6 +212,7 @@ def _require_fact(db: Database, context: ToolContext, arguments: JsonObject) -> 
     return found
 
 
-def _format_fact(fact: Fact) -> str:
+def _format_fact(fact: Fact, context: ToolContext) -> str:
     confidence = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
-    return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id})"
+    times = fact_dates.describe_times(fact, context.timezone)
+    return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id}, {times})"

@@ -20,7 +20,7 @@ class SearchedTable(NamedTuple):
     direction: Literal["ASC", "DESC"]
 
 
-FACTS = SearchedTable("fact", "", "ASC")
+FACTS = SearchedTable("fact", "", "DESC")
 MESSAGES = SearchedTable("message", " JOIN session ON session.id = message.session_id", "DESC")
 
 

@@ -53,13 +53,13 @@ def search_index(
 
 
 def extract_words(text: str) -> list[str]:
-    return take_first_terms(_split_words(text), MAX_TERMS)
+    return take_first_terms(split_words(text), MAX_TERMS)
 
 
 def extract_trigrams(text: str) -> list[str]:
     """Return the trigrams of a text that are not ASCII, for scripts without spaces."""
     parts = (
-        word[i : i + TRIGRAM] for word in _split_words(text) for i in range(len(word) - TRIGRAM + 1)
+        word[i : i + TRIGRAM] for word in split_words(text) for i in range(len(word) - TRIGRAM + 1)
     )
     return take_first_terms((part for part in parts if not part.isascii()), MAX_TERMS)
 
@@ -104,7 +104,8 @@ def merge_scores(first: Scores, second: Scores) -> list[tuple[int, float]]:
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-def _split_words(text: str) -> Iterator[str]:
+def split_words(text: str) -> Iterator[str]:
+    """Yield the words of a text in lower case."""
     return (found[0] for found in re.finditer(r"\w+", text.lower()))
 
 

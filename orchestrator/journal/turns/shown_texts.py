@@ -30,7 +30,9 @@ MESSAGES = (
     "SELECT id, body FROM message WHERE session_id IN(SELECT id FROM session"
     f" WHERE {OF_AGENT}) AND (instr(body, :tool) > 0 OR :tool = '')"
 )
-KNOWN = "SELECT fact FROM fact WHERE agent_id = :agent"
+KNOWN = (
+    "SELECT fact FROM fact WHERE agent_id = :agent AND ifnull(ended_by, '') NOT LIKE 'forgotten%'"
+)
 PARTS = (
     "SELECT digest, body FROM prompt_part WHERE digest IN(SELECT common FROM turn_prompt"
     f" WHERE {OF_TURNS})"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.journal import job, open_turn, opened, receive, update
 from fakes.lived import Life
-from fakes.memory import WORK, own_of, scoped
+from fakes.memory import WORK, own_of, scoped, store_fact
 from fakes.postgresql import POSTGRESQL
 
 from orchestrator.errors import OrchestratorError
@@ -16,7 +16,7 @@ from orchestrator.extensions.memory import due_sessions
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.memory import facts, profile
+from orchestrator.journal.memory import profile
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import prompt_records, turns
 from orchestrator.journal.turns.prompt_records import SentPrompt
@@ -197,7 +197,7 @@ def test_memory_of_a_forgotten_chat_goes_whoever_wrote_it(db: Database) -> None:
     with job(db):
         for chat in ("telegram:8", "api:ann", "telegram:9"):
             memory = own_of(chat)
-            facts.store_fact(db, memory, f"Fact of {chat}", "background", "elsewhere", 1)
+            store_fact(db, memory, f"Fact of {chat}", "background", "elsewhere", 1)
             profile.update_profile(db, memory, "name", f"Name of {chat}", "elsewhere", 1)
             tasks.add_task(db, memory, spec, 1)
         erasure.forget(db, Subject(channel="telegram", chat="8"), 2)
@@ -233,7 +233,7 @@ def test_fact_of_a_forgotten_chat_leaves_what_other_chats_were_shown(db: Databas
     Life(db, "work", OTHER, OTTER).live()
     with job(db):
         (turn,) = db.execute("SELECT id FROM turn WHERE chat_key LIKE ?", (f"%{CHAT}%",)).fetchone()
-        facts.store_fact(db, WORK, CAT, "background", f"turn {turn}", 1)
+        store_fact(db, WORK, CAT, "background", f"turn {turn}", 1)
         show_fact(db)
         assert {table for table, _ in mentions(db, "Zora")} >= {"turn_prompt", "message", "session"}
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
@@ -267,8 +267,8 @@ def test_fact_that_the_agent_knows_from_elsewhere_stays(db: Database) -> None:
     Life(db, "work", OTHER, OTTER).live()
     with job(db):
         (turn,) = db.execute("SELECT id FROM turn WHERE chat_key LIKE ?", (f"%{CHAT}%",)).fetchone()
-        facts.store_fact(db, WORK, CAT, "background", f"turn {turn}", 1)
-        facts.store_fact(db, own_of(f"telegram:{OTHER}"), CAT, "background", "turn other", 1)
+        store_fact(db, WORK, CAT, "background", f"turn {turn}", 1)
+        store_fact(db, own_of(f"telegram:{OTHER}"), CAT, "background", "turn other", 1)
         show_fact(db)
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
     assert {table for table, _ in mentions(db, "Zora")} >= {"turn_prompt", "message", "session"}

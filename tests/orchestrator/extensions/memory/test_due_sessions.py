@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import opened
-from fakes.memory import WORK, own_of, scoped
+from fakes.memory import WORK, own_of, scoped, store_fact
 
 from orchestrator.extensions.memory import due_sessions
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
@@ -144,7 +144,7 @@ def test_too_little_said_waits_until_there_is_more(db: Database) -> None:
 def test_secret_is_not_kept_and_a_known_fact_is_touched(db: Database) -> None:
     """The rest of the list is kept all the same."""
     session = talk(db, 2)
-    facts.store_fact(db, WORK, "It rains.", "background", "turn t0", 1)
+    store_fact(db, WORK, "It rains.", "background", "turn t0", 1)
     stretch = due_sessions.find_unextracted_range(db, session, 10, scoped)
     assert stretch is not None
     found = [fact("The password is hunter2!"), fact("It rains."), fact("It is late.")]
@@ -166,7 +166,7 @@ def test_failed_stretch_is_tried_again_when_quiet_for_as_long_once_more(
 
 def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     """And only what is known there is shown to the model."""
-    facts.store_fact(db, WORK, "It rains.", "background", "turn t0", 1)
+    store_fact(db, WORK, "It rains.", "background", "turn t0", 1)
     session = sessions.open_session(db, "work", "d", 1, "telegram:1")
     for number in range(2):
         said: list[Message] = [UserMessage(content="rain"), AssistantMessage(content="yes")]

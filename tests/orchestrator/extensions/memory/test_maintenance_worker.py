@@ -11,7 +11,7 @@ from fakes.agent_process import real_spec
 from fakes.agents_file import parsed
 from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background, embedded
 from fakes.journal import job
-from fakes.memory import WORK
+from fakes.memory import WORK, store_fact
 from fakes.suspending_reads import interrupt_read
 from pydantic import JsonValue
 
@@ -27,7 +27,7 @@ from orchestrator.extensions.memory.memory_requests import (
     ExtractionResult,
 )
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors, facts
+from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.turns import sessions
 from thinker.protocol.background import TEXTS_EMBED, WORK_CANCEL, EmbeddingRequest
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
@@ -221,7 +221,7 @@ async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
     async with maintained(tmp_path, embeddings=model, **QUIET) as (bench, maintenance):
         bench.serve(TEXTS_EMBED, EmbeddingRequest, embedded([pack_vector([1.0, 0.0])]))
         with job(bench.db):
-            facts.store_fact(bench.db, WORK, HIKING.fact, "preference", "test", NOON)
+            store_fact(bench.db, WORK, HIKING.fact, "preference", "test", NOON)
         maintenance.wake()
         await bench.until(lambda: fact_vectors.list_facts_without_vector(bench.db, "work", 1) == [])
         (request,) = bench.requests

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.embeddings_api import vector
 from fakes.journal import job, opened
-from fakes.memory import WORK
+from fakes.memory import WORK, store_fact
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts
@@ -23,7 +23,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with facts of the agent ``work``, all with their vectors."""
     with opened(tmp_path) as connection:
         for at, fact in enumerate(FACTS, 1):
-            facts.store_fact(connection, WORK, fact, "background", "test", at)
+            store_fact(connection, WORK, fact, "background", "test", at)
         embed(connection)
         yield connection
 
@@ -58,7 +58,7 @@ def test_fact_is_found_without_a_shared_word(db: Database) -> None:
 
 def test_words_and_meaning_are_merged(db: Database) -> None:
     """What is found by its meaning counts more than what merely shares a word."""
-    facts.store_fact(
+    store_fact(
         db,
         WORK,
         "The word beverage has eight letters",
@@ -101,7 +101,7 @@ def test_changed_fact_has_no_vector_until_it_is_made_anew(db: Database) -> None:
     assert fact_vectors.list_facts_without_vector(db, "work", 9) == [(2, "User likes rain")]
     embed(db)
     assert found(db, "umbrella") == ["User likes rain"]
-    facts.delete_fact(db, WORK, 2)
+    db.execute("DELETE FROM fact WHERE id = 2")
     assert found(db, "umbrella") == []
     assert db.execute("SELECT count(*) FROM fact_vector").get == 2
 
@@ -112,7 +112,7 @@ def test_nearest_of_many_is_found(db: Database) -> None:
     made: list[list[float]] = []
     with job(db):
         for number in range(400):
-            kept = facts.store_fact(db, WORK, f"Bill number {number}", "background", "test", 5)
+            kept = store_fact(db, WORK, f"Bill number {number}", "background", "test", 5)
             made.append([rng.gauss(0, 1) for _ in range(64)])
             fact_vectors.store_vectors(
                 db, "work", "g", [(kept.id, f"Bill number {number}", pack_vector(made[-1]))]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import opened
-from fakes.memory import HOME, WORK
+from fakes.memory import HOME, WORK, store_fact
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +24,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
             "用户住在上海市浦东新区",
             "ユーザーはコーヒーが好きです",
         ):
-            facts.store_fact(connection, WORK, fact, "background", "test", 1)
+            store_fact(connection, WORK, fact, "background", "test", 1)
         yield connection
 
 
@@ -74,14 +74,14 @@ def test_long_text_looks_up_a_bounded_number_of_terms(db: Database) -> None:
 def test_fact_of_the_greatest_length_is_stored_once(db: Database) -> None:
     """In any script, and also where an index takes only short texts."""
     fact = "".join(chr(0x4E00 + number * 7) for number in range(2000))
-    stored = facts.store_fact(db, WORK, fact, "background", "test", 1)
-    assert facts.store_fact(db, WORK, fact, "background", "test", 2) == stored._replace(new=False)
+    stored = store_fact(db, WORK, fact, "background", "test", 1)
+    assert store_fact(db, WORK, fact, "background", "test", 2) == stored._replace(new=False)
 
 
 def test_best_fact_comes_first_and_the_number_is_bounded(db: Database) -> None:
     """Ranked by BM25."""
     for number in range(10):
-        facts.store_fact(db, WORK, f"Tea cup number {number}", "background", "test", 1)
+        store_fact(db, WORK, f"Tea cup number {number}", "background", "test", 1)
     assert found(db, "green tea", limit=3)[0] == "User likes green tea"
     assert len(found(db, "green tea", limit=3)) == 3
 
@@ -89,9 +89,7 @@ def test_best_fact_comes_first_and_the_number_is_bounded(db: Database) -> None:
 def test_rare_word_counts_more_than_common_ones(db: Database) -> None:
     """A question has more words that most facts have than such that tell what it is about."""
     for number in range(30):
-        facts.store_fact(
-            db, WORK, f"This is what the user is like {number}", "background", "test", 1
-        )
+        store_fact(db, WORK, f"This is what the user is like {number}", "background", "test", 1)
     assert found(db, "What is the tea that the user likes?")[0] == "User likes green tea"
 
 
@@ -106,20 +104,20 @@ def test_rare_word_counts_more_than_common_ones(db: Database) -> None:
 )
 def test_words_end_at_every_sign(db: Database, text: str, query: str) -> None:
     """In addresses and numbers; parts of words of other scripts are found as well."""
-    facts.store_fact(db, WORK, text, "background", "test", 1)
+    store_fact(db, WORK, text, "background", "test", 1)
     assert found(db, query) == [text]
 
 
 def test_agents_do_not_see_each_others_facts(db: Database) -> None:
     """Nor does a fact of one hide that of another."""
     assert found(db, "tea", "home") == []
-    assert facts.store_fact(db, HOME, "User likes green tea", "preference", "test", 1).new
+    assert store_fact(db, HOME, "User likes green tea", "preference", "test", 1).new
     assert found(db, "tea", "home") == ["User likes green tea"]
 
 
 def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
     """It says whether it was new."""
-    assert not facts.store_fact(db, WORK, "User likes green tea", "preference", "test", 9).new
+    assert not store_fact(db, WORK, "User likes green tea", "preference", "test", 9).new
     assert found(db, "tea") == ["User likes green tea"]
     rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
     assert rows == [(1, 9)]

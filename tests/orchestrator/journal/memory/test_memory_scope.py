@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import opened
-from fakes.memory import WORK, own_of
+from fakes.memory import WORK, own_of, store_fact
 
+from orchestrator.errors import UnknownNameError
+from orchestrator.extensions.memory import fact_changes
+from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import (
     fact_vectors,
@@ -46,8 +49,8 @@ def db(tmp_path: Path) -> Iterator[Database]:
     """A journal with a fact of all chats and one of Ann's."""
     with opened(tmp_path) as connection:
         playbooks.seed_playbooks(connection, "work", 1)
-        facts.store_fact(connection, WORK, "All like tea", "background", "test", 1)
-        facts.store_fact(connection, ANN, "Ann likes tea", "background", "test", 1)
+        store_fact(connection, WORK, "All like tea", "background", "test", 1)
+        store_fact(connection, ANN, "Ann likes tea", "background", "test", 1)
         yield connection
 
 
@@ -74,19 +77,25 @@ def test_fact_of_another_chat_can_neither_be_changed_nor_noticed(db: Database) -
     """What two chats say is stored twice, so that none learns what is known."""
     fact = facts.find_fact(db, ANN, 2)
     assert fact is not None
-    assert not facts.update_fact(db, BEN, replace(fact, fact="x"), 2)
-    assert not facts.delete_fact(db, BEN, 2)
-    stored = facts.store_fact(db, BEN, "Ann likes tea", "background", "test", 2)
+    changed = Statement("x", "background", "test")
+    for change in (
+        lambda: fact_changes.replace_fact(db, BEN, 2, changed, 2),
+        lambda: fact_changes.forget_fact(db, BEN, 2, "user", 2, for_good=True),
+        lambda: fact_changes.undo_change(db, BEN, 2, 2),
+    ):
+        with pytest.raises(UnknownNameError, match="there is no fact 2"):
+            change()
+    stored = store_fact(db, BEN, "Ann likes tea", "background", "test", 2)
     assert (stored.new, stored.similar) == (True, ())
     assert facts.find_fact(db, ANN, 2) == fact
-    assert facts.delete_fact(db, ANN, 2)
+    assert fact_changes.forget_fact(db, ANN, 2, "user", 2, for_good=True) == fact
 
 
 def test_words_of_two_characters_and_meanings_find_only_what_is_visible(
     db: Database,
 ) -> None:
     """The searches without a full-text index."""
-    facts.store_fact(db, ANN, "她喜欢茶叶", "background", "test", 1)
+    store_fact(db, ANN, "她喜欢茶叶", "background", "test", 1)
     assert [fact.fact for fact in facts.search_facts(db, ANN, "茶叶", 5)] == ["她喜欢茶叶"]
     assert facts.search_facts(db, BEN, "茶叶", 5) == []
     vector = pack_vector([1.0, 0.0])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import booted, job, next_turn, receive, update
-from fakes.memory import own_of
+from fakes.memory import own_of, store_fact
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.journal.db.database import Database
@@ -159,8 +159,8 @@ def test_memory_of_the_new_id_becomes_that_of_the_first(db: Database) -> None:
     with job(db):
         for memory in (first, later):
             profile.update_profile(db, memory, "name", memory.chat, "turn t1", 1)
-            facts.store_fact(db, memory, "We play chess", "background", "turn t1", 1)
-        facts.store_fact(db, later, "We are a supergroup", "background", "turn t1", 1)
+            store_fact(db, memory, "We play chess", "background", "turn t1", 1)
+        store_fact(db, later, "We are a supergroup", "background", "turn t1", 1)
     assert move(db)
     known = facts.list_newest_facts(db, first, None, facts.FOREVER, 9)
     assert [fact.fact for fact in known] == ["We are a supergroup", "We play chess"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 from fakes.journal import CLASSES, call, job, open_turn, opened, planned, step
-from fakes.memory import WORK
+from fakes.memory import WORK, store_fact
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
@@ -115,7 +115,7 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: Database) -
     (note,) = planned(db, "t1", "note")
 
     def effect(db: Database) -> ToolResult:
-        facts.store_fact(db, WORK, "likes tea", "preference", "tool", 2)
+        store_fact(db, WORK, "likes tea", "preference", "tool", 2)
         return result(note)
 
     def broken(db: Database) -> ToolResult:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from fakes.control_server import ask, command, serving
 from fakes.journal import job, opened
+from fakes.memory import store_fact
 
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
 from orchestrator.extensions.memory.memory_part import FACT_FORGET
-from orchestrator.journal.memory import facts, profile
+from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 
 WHOLE = MemoryScope.for_whole_agent("home")
@@ -22,8 +23,8 @@ TURN = "turn 019a0000deadbeef12345678"
 def home(tmp_path: Path) -> Path:
     """An agent that knows something of all chats, and more of one."""
     with opened(tmp_path) as db, job(db):
-        facts.store_fact(db, WHOLE, "The cat is called Minka", "background", TURN, 0)
-        facts.store_fact(db, CHAT, "Ann likes tea", "preference", "summary", 60_000, origin="web")
+        store_fact(db, WHOLE, "The cat is called Minka", "background", TURN, 0)
+        store_fact(db, CHAT, "Ann likes tea", "preference", "summary", 60_000, origin="web")
         profile.update_profile(db, WHOLE, "persona.name", "Robin", TURN, 0)
         profile.update_profile(db, WHOLE, "pets", ["Minka"], "config", 60_000)
     return tmp_path

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from fakes.control_server import command
 from fakes.journal import connection_in, read_contents
-from fakes.memory import WORK
+from fakes.memory import WORK, store_fact
 from fakes.postgresql import sqlite_only
 from typer.testing import Result
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import ExitCode
-from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import inbox, sessions
 from orchestrator.journal.turns.inbox import Arrival
 
@@ -91,7 +90,7 @@ def test_what_the_journal_knows_is_in_the_prompt_and_the_journal_is_only_read(
     """Facts, profile and summary of the chat, while the file is open elsewhere."""
     write(tmp_path, deniedTools=["send_*"], memory="agent")
     db = connection_in(tmp_path)
-    facts.store_fact(db, WORK, "User likes tea", "preference", "test", 1)
+    store_fact(db, WORK, "User likes tea", "preference", "test", 1)
     profile = json.dumps({"persona": {"system_prompt": "You are Ada."}})
     db.execute("INSERT INTO profile(agent_id, body, updated_at) VALUES('work', ?, 1)", (profile,))
     message = InboundMessage("telegram", "bot", "5", "1", "5", text="hi", target="work")
