@@ -17,7 +17,7 @@ from orchestrator import chat_texts
 from orchestrator.agentsfile.chat_roles import covers_role
 from orchestrator.channel_api import PRESS, ChatRole, InboundMessage
 from orchestrator.errors import OrchestratorError
-from orchestrator.inbound import call_pages, chat_reports
+from orchestrator.inbound import chat_reports
 from orchestrator.inbound.button_press import ButtonPress
 from orchestrator.inbound.chat_reports import DaemonSnapshot
 from orchestrator.installed import find_installed
@@ -239,7 +239,7 @@ def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
         if not questions.is_asked_in(db, asked, command.chat_key):
             return f"No call of this chat has the code {asked!r}."
     if shown is not None:
-        return call_pages.format_call_page(db, *shown)
+        return chat_reports.format_call_page(db, *shown)
     found = questions.decide_question(
         db, code, command.sender, command.rules.clock(), granted=granted
     )

@@ -12,6 +12,7 @@ from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.journal import CLASSES, connection_in, next_turn, planned, step, store_in, update
 
 from orchestrator.channel_api import InboundMessage, ReplyPart
+from orchestrator.inbound.commands import COMMANDS
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
@@ -127,12 +128,13 @@ async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
             assert "Only a person who may approve calls" in await chat.says(command, STRANGER)
         assert pauses.list_pauses(chat.db) == []
         lines = (await chat.says("/help", STRANGER)).splitlines()
-        assert [line.split()[0] for line in lines] == [
-            "/help",
-            "/status",
-            "/new",
-            "/stop",
-            "/usage",
+        offered = [line.split()[0].removeprefix("/") for line in lines]
+        assert [name for name in offered if name in COMMANDS] == [
+            "help",
+            "status",
+            "new",
+            "stop",
+            "usage",
         ]
         assert (await chat.says("/start", STRANGER)).splitlines() == lines
         assert "new conversation" in await chat.says("/new", STRANGER)
