@@ -25,6 +25,7 @@ PLACES = (
     ("step", "result", ("turn_id", "seq"), f"kind = 'tool' AND :tool IN('', name) AND {OF_TURNS}"),
     ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
     ("session", "summary", ("id",), OF_AGENT),
+    ("outbox", "body", ("id",), "notice = 1"),  # such as lists of facts
 )
 MESSAGES = (
     "SELECT id, body FROM message WHERE session_id IN(SELECT id FROM session"
