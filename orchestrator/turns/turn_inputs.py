@@ -12,7 +12,7 @@ from typing import TypeVar
 from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors
+from orchestrator.journal.memory import fact_cards, fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, subagents, taint, turns
@@ -98,7 +98,16 @@ def gather_inputs(
     if embedding is not None:
         fact_vectors.delete_stale_vectors(db, turn.agent_id, embedding)
     memory = turn_access.build_memory_scope(facts.rules.agents, db, turn.agent_id, turn.scope)
-    known = load_prompt_memory(db, memory, text, definition.skills, turn.started_at, embedding)
+    known = load_prompt_memory(
+        db,
+        memory,
+        text,
+        definition.skills,
+        turn.started_at,
+        embedding,
+        turn.session_id,
+        fact_cards.SMALL_CARD_TOKENS if definition.profile else fact_cards.CARD_TOKENS,
+    )
     address = stored.messages[0].build_address()
     # A subagent remembers by itself, and works in the folder of the agent that it copies.
     copied, owner = definition.configured_id, memory

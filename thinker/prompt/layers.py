@@ -19,6 +19,7 @@ from thinker.protocol.messages import UNTRUSTED, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
 MAX_MEMORIES = 5
+NOTE = "note"  # the category of what an earlier conversation was about
 UNTRUSTED_SOURCES = "what was stored from tools, pages or other people"
 
 # Names in English for every locale, because the prompt is in English.
@@ -150,29 +151,33 @@ def summary(context: LayerContext) -> str | None:
     return f"## Previous Conversation Context\n{context.summary}"
 
 
+def card(context: LayerContext) -> str | None:
+    """Return the facts that stay in the prompt, and notes of earlier conversations."""
+    shown = [memory for memory in context.memories if memory.standing and _is_trusted(memory)]
+    known = [_format_fact(memory, context) for memory in shown if memory.category != NOTE]
+    notes = [_format_fact(memory, context) for memory in shown if memory.category == NOTE]
+    parts = (("What you know about the user:", known), ("Notes of earlier conversations:", notes))
+    return "\n\n".join("\n".join((title, *lines)) for title, lines in parts if lines) or None
+
+
 def memories(context: LayerContext) -> str | None:
-    lines = tuple(
-        f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)})"
-        for memory in context.memories[:MAX_MEMORIES]
-        if _is_trusted(memory)
-    )
+    """Return the facts that fit the message."""
+    shown = filter(_is_trusted, _list_fitting(context))
+    lines = [_format_fact(memory, context) for memory in shown]
     return "\n".join(("Relevant memories about the user:", *lines)) if lines else None
 
 
 def task_memories(context: LayerContext) -> str | None:
-    """Return facts about the user for a scheduled task, without categories."""
-    lines = tuple(
-        f"- {_join_lines(memory.fact)}"
-        for memory in context.memories[:MAX_MEMORIES]
-        if _is_trusted(memory)
-    )
+    """Return facts that fit a scheduled task, without categories."""
+    shown = filter(_is_trusted, _list_fitting(context))
+    lines = [f"- {_join_lines(memory.fact)}{_format_time(memory, context)}" for memory in shown]
     return "\n".join(("Relevant memories:", *lines)) if lines else None
 
 
 def quoted(context: LayerContext) -> str | None:
     """Return memories, summary and other stored text that others wrote, fenced as data."""
-    facts = (memory for memory in context.memories[:MAX_MEMORIES] if not _is_trusted(memory))
-    lines = [f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)})" for memory in facts]
+    facts = (memory for memory in _list_fitting(context) if not _is_trusted(memory))
+    lines = [_format_fact(memory, context) for memory in facts]
     parts = ["\n".join(("Memories:", *lines))] if lines else []
     if context.summary_origin in UNTRUSTED and (context.summary or "").strip():
         parts.append(f"Summary of the conversation before:\n{context.summary}")
@@ -203,6 +208,29 @@ def output(context: LayerContext) -> str | None:
     if context.output_schema is None:
         return None
     return OUTPUT.format(schema=json.dumps(context.output_schema, ensure_ascii=False))
+
+
+def _list_fitting(context: LayerContext) -> list[Memory]:
+    return [memory for memory in context.memories if not memory.standing][:MAX_MEMORIES]
+
+
+def _format_fact(memory: Memory, context: LayerContext) -> str:
+    time = _format_time(memory, context)
+    if memory.category == NOTE:
+        return f"- {_join_lines(memory.fact)}{time}"
+    return f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)}){time}"
+
+
+def _format_time(memory: Memory, context: LayerContext) -> str:
+    """Return the month since which a fact is true or known; of a note, the day."""
+    at = memory.stored if memory.since is None else memory.since
+    if at is None:
+        return ""
+    day = datetime.fromtimestamp(at / 1000, context.now.tzinfo)
+    month = f"{MONTHS[day.month - 1]} {day.year}"
+    if memory.category == NOTE:
+        return f" ({day.day} {month})"
+    return f" (since {month})" if memory.since is not None else f" (known since {month})"
 
 
 def _is_trusted(item: Memory | Playbook | ListedSkill | SkillFile) -> bool:

@@ -89,11 +89,17 @@ class ChatRef(Frozen):
 
 
 class Memory(Frozen):
-    """A fact to show to the model."""
+    """A fact to show to the model, true ``since`` a time (milliseconds), ``stored`` at another.
+
+    A ``standing`` one is on the card, which is shown in all turns of a sitting.
+    """
 
     fact: str
     category: str
     origin: Origin = "user"
+    since: int | None = None
+    stored: int | None = None
+    standing: bool = False
 
 
 class ListedSkill(Frozen):

@@ -16,8 +16,8 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, fulltext
-from orchestrator.journal.memory.facts import FACTS, FORGOTTEN, Fact
-from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.facts import FACTS, Fact
+from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
 from orchestrator.journal.memory.secret_filter import detect_secret_kind
 from orchestrator.journal.turns import shown_texts
 from thinker.protocol.messages import UNTRUSTED, Origin
@@ -27,6 +27,7 @@ PEOPLE = ("user", "operator")  # whose changes are in the audit log
 EXTRACTION = "extraction"  # begins the source of what was found in a conversation
 UNDONE = "undone"  # ended a fact whose storing was undone
 DAY = 24 * 60 * 60 * 1000  # milliseconds in which a change can be undone
+EARLIEST, LATEST = -2_208_988_800_000, 7_258_118_400_000  # 1900 and 2200, beyond which is no time
 MAX_NAME = 60  # characters of a subject and of a slot
 MAX_SIMILAR = 3  # facts about the same that are named when one is stored
 SIMILAR = 0.3  # share of the smaller set of keywords that facts about the same have in common
@@ -305,7 +306,10 @@ def _revise(db: Database, fact_id: int, statement: Statement, now: int) -> None:
 def _list_columns(statement: Statement) -> dict[str, object]:
     slot = normalize_name(statement.slot)
     subject = normalize_name(statement.subject) or ("user" if slot else "")
-    return {**vars(statement), "subject": subject, "slot": slot}
+    begins = statement.valid_from
+    if begins is not None and not EARLIEST <= begins <= LATEST:
+        begins = None
+    return {**vars(statement), "subject": subject, "slot": slot, "valid_from": begins}
 
 
 def normalize_name(name: str) -> str:
@@ -317,18 +321,19 @@ def _list_similar_facts(
     db: Database, scope: MemoryScope, statement: Statement, now: int
 ) -> tuple[Fact, ...]:
     """Return open facts that the new one may replace: of its slot, then those of similar words."""
-    where, values = scope.build_fact_condition()
+    where, values = scope.build_open_condition(now)
     slot = normalize_name(statement.slot)
-    subject = normalize_name(statement.subject) or "user"
+    place = (normalize_name(statement.subject) or "user", slot)
     found = []
     if slot:
-        alike = f"{where} AND {facts.OPEN} AND slot = ? AND subject = ? ORDER BY id DESC LIMIT ?"
-        found = FACTS.select(db, alike, *values, now, now, slot, subject, MAX_SIMILAR)
+        alike = f"{where} AND subject = ? AND slot = ? ORDER BY id DESC LIMIT ?"
+        found = FACTS.select(db, alike, *values, *place, MAX_SIMILAR)
     about = fulltext.extract_keywords(statement.fact)
     found += [
         other
         for other in facts.search_facts(db, scope, statement.fact, MAX_SIMILAR, now)
         if other.category != facts.NOTE
+        and not (slot and other.slot and place != (other.subject, other.slot))
         and fulltext.measure_overlap(about, fulltext.extract_keywords(other.fact)) >= SIMILAR
     ]
     return tuple({fact.id: fact for fact in found}.values())[:MAX_SIMILAR]

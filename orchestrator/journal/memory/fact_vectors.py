@@ -1,7 +1,7 @@
 """Embeddings of facts, and the search for the facts nearest to a query."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import nsmallest
 from typing import NamedTuple
 
@@ -21,13 +21,19 @@ class Embedding(NamedTuple):
 
 
 def rank_nearest_facts(
-    db: Database, scope: MemoryScope, meaning: Embedding, limit: int, until: int
+    db: Database,
+    scope: MemoryScope,
+    meaning: Embedding,
+    limit: int,
+    until: int,
+    shown: Collection[int] = (),
 ) -> dict[int, float]:
     """Return the relevant facts nearest to an embedding, with scores.
 
-    The score is ``1 / (1 + distance)``. Facts stored after ``until`` (milliseconds) are left out.
+    The score is ``1 / (1 + distance)``. Facts are those known at ``until`` (milliseconds), without
+    those that are ``shown``.
     """
-    where, values = scope.build_fact_condition("fact")
+    where, values = scope.build_open_condition(until, shown)
     # The first table is walked through: a chat's own facts are few, of all the newest are enough.
     joined = "fact_vector CROSS JOIN fact" if scope.all_chats else "fact CROSS JOIN fact_vector"
     rows = db.execute(
@@ -44,9 +50,7 @@ def rank_nearest_facts(
         row
         for number, _ in alike
         for row in db.execute(
-            "SELECT id, vector FROM fact_vector JOIN fact ON id = fact_id"
-            " WHERE fact_id = ? AND created_at <= ?",
-            (number, until),
+            "SELECT fact_id, vector FROM fact_vector WHERE fact_id = ?", (number,)
         )
     ]
     found = compute_cosines(meaning.vector, vectors)

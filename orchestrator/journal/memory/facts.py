@@ -3,6 +3,7 @@
 A fact is open until it is closed; only open ones are searched, listed and in prompts.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import get_args
@@ -12,16 +13,14 @@ from orchestrator.journal.db.dialect import FACTS as SEARCHED
 from orchestrator.journal.db.dialect import Index, get_dialect
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
-from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.memory_scope import FORGOTTEN, Condition, MemoryScope
 from thinker.protocol.background import Category
 from thinker.protocol.messages import Origin
 
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
 NOTE = "note"  # the category of what a conversation was about, which no model chooses
-FORGOTTEN = "forgotten"  # begins who ended a fact that is shown nowhere
-# Facts as they were at a time, which is given twice: a later change has not ended them yet.
-OPEN = f"(valid_to IS NULL OR valid_to > ? OR updated_at > ? AND ended_by NOT LIKE '{FORGOTTEN}%')"
+TRUSTED: tuple[Origin, ...] = ("operator", "user")  # whose words others' do not outdate
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,9 @@ def list_newest_facts(
 
     ``category`` None means all without notes. ``until`` is the time in milliseconds.
     """
-    where, values = scope.build_fact_condition()
-    where += f" AND {OPEN} AND id < ? AND ifnull(category = ?, category <> '{NOTE}')"
-    where += " ORDER BY id DESC LIMIT ?"
-    return FACTS.select(db, where, *values, until, until, before, category, limit)
+    where, values = scope.build_open_condition(until)
+    where += f" AND id < ? AND ifnull(category = ?, category <> '{NOTE}') ORDER BY id DESC LIMIT ?"
+    return FACTS.select(db, where, *values, before, category, limit)
 
 
 def search_facts(
@@ -95,18 +93,33 @@ def search_facts(
     Facts are those known at ``until`` (milliseconds). ``meaning`` is the embedding of the
     text; with it, facts with a near embedding match, too.
     """
+    ids = rank_facts(db, scope, text, limit, until, meaning)
+    return load_facts(db, scope, ids)
+
+
+def rank_facts(
+    db: Database,
+    scope: MemoryScope,
+    text: str,
+    limit: int,
+    until: int = FOREVER,
+    meaning: Embedding | None = None,
+    shown: Collection[int] = (),
+) -> list[int]:
+    """Return the ids of the facts that `search_facts` finds, without those that are ``shown``."""
+    known = scope.build_open_condition(until, shown)
     pool = fulltext.POOL * limit
-    bounds = (until, pool)
     ranked = fulltext.search_index(
-        text,
-        limit,
-        partial(_match_facts, db, scope, bounds),
-        partial(_scan_facts, db, scope, bounds),
+        text, limit, partial(_match_facts, db, known, pool), partial(_scan_facts, db, known, pool)
     )
     if meaning is not None:
-        near = fact_vectors.rank_nearest_facts(db, scope, meaning, pool, until)
+        near = fact_vectors.rank_nearest_facts(db, scope, meaning, pool, until, shown)
         ranked = fulltext.merge_scores(near, dict(ranked)) if near else ranked
-    ids = [number for number, _ in ranked[:limit]]
+    return [number for number, _ in ranked[:limit]]
+
+
+def load_facts(db: Database, scope: MemoryScope, ids: Sequence[int]) -> list[Fact]:
+    """Return facts in the order of their ids here."""
     if not ids:
         return []
     where, values = scope.build_fact_condition()
@@ -114,30 +127,34 @@ def search_facts(
     return sorted(found, key=lambda fact: ids.index(fact.id))
 
 
+def find_newest_of_slot(db: Database, scope: MemoryScope, fact: Fact, until: int) -> Fact:
+    """Return what is known at a time of the subject and slot of a fact; the fact if it has none.
+
+    Words of others do not outdate what the user said.
+    """
+    if not fact.slot:
+        return fact
+    where, values = scope.build_open_condition(until)
+    where += (
+        f" AND subject = ? AND slot = ? AND ifnull(valid_from, 0) <= ? ORDER BY origin IN{TRUSTED}"
+        " DESC, ifnull(valid_from, created_at) DESC, id DESC"
+    )
+    return FACTS.find_first(db, where, *values, fact.subject, fact.slot, until) or fact
+
+
 def _match_facts(
-    db: Database,
-    scope: MemoryScope,
-    bounds: tuple[int, int],
-    index: Index,
-    terms: list[str],
+    db: Database, known: Condition, limit: int, index: Index, terms: list[str]
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores."""
-    (where, values), (until, limit) = scope.build_fact_condition("fact"), bounds
-    where += f" AND fact.created_at <= ? AND {OPEN}"
-    times = (until,) * 3
-    return get_dialect(db).rank_rows(db, SEARCHED, index, terms, where, (*values, *times), limit)
+    where, values = known
+    return get_dialect(db).rank_rows(db, SEARCHED, index, terms, where, values, limit)
 
 
-def _scan_facts(
-    db: Database, scope: MemoryScope, bounds: tuple[int, int], terms: list[str]
-) -> fulltext.Scores:
+def _scan_facts(db: Database, known: Condition, limit: int, terms: list[str]) -> fulltext.Scores:
     """Return the facts that contain a term anywhere, with the number of terms."""
     count = " + ".join(["iif(instr(fact, ?) > 0, 1, 0)"] * len(terms))
-    where, values = scope.build_fact_condition()
     sql = (
-        f"SELECT id, hits FROM (SELECT id, {count} AS hits FROM fact"
-        f" WHERE {where} AND created_at <= ? AND {OPEN}) AS counted"
+        f"SELECT id, hits FROM (SELECT id, {count} AS hits FROM fact WHERE {known.sql}) AS counted"
         " WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?"
     )
-    until, limit = bounds
-    return dict(db.execute(sql, (*terms, *values, until, until, until, limit)))
+    return dict(db.execute(sql, (*terms, *known.values, limit)))

@@ -6,16 +6,18 @@ person, a group shares its memory; for the HTTP API, ``api:`` and its client's u
 Where: are queries limited to a chat's own memory?
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 EVERY = ""  # the scope of rows that belong to no chat of their own
+FORGOTTEN = "forgotten"  # begins who ended a fact that is shown nowhere
 
 
 class Condition(NamedTuple):
     """A part of a WHERE clause, and its values."""
 
     sql: str
-    values: tuple[str, ...]
+    values: tuple[object, ...]
 
 
 class MemoryScope(NamedTuple):
@@ -59,6 +61,22 @@ class MemoryScope(NamedTuple):
     def build_fact_condition(self, table: str = "") -> Condition:
         """Return the condition for visible facts: the chat's, and chatless ones if visible."""
         return self._build_condition(f"{table}." if table else "", self.chat)
+
+    def build_open_condition(self, until: int, shown: Collection[int] = ()) -> Condition:
+        """Return the condition for visible facts that were open at a time (milliseconds).
+
+        Changes since then have not ended them, but what is forgotten is gone. ``shown`` are ids of
+        facts to leave out. The columns are those of the table ``fact``.
+        """
+        where, values = self.build_fact_condition("fact")
+        where += (
+            " AND fact.created_at <= ? AND (fact.valid_to IS NULL"
+            " OR (fact.valid_to > ? OR fact.updated_at > ?)"
+            f" AND fact.ended_by NOT LIKE '{FORGOTTEN}%')"
+        )
+        if shown:
+            where += f" AND fact.id NOT IN({','.join('?' * len(shown))})"
+        return Condition(where, (*values, until, until, until, *shown))
 
     def build_profile_condition(self) -> Condition:
         """Return the condition for visible profiles; the chat's own comes first."""

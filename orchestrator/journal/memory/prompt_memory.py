@@ -1,16 +1,18 @@
 """Load the memory for a turn's prompt: facts, profile, playbooks and skills."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import facts, playbooks, profile
+from orchestrator.journal.memory import fact_cards, facts, playbooks, profile
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import JsonObject, Origin
 from thinker.protocol.methods import ListedSkill, Memory
 
-MAX_FACTS = 5  # facts in the prompt
+MAX_FACTS = 5  # facts in the prompt that fit the message
+SPARE = 3  # more that are looked for, as notes and older ones of a slot are left out
+TOKENS = 800  # of all facts in a prompt
 MAX_CACHED = 256  # sets of playbooks
 OVERVIEW = (  # whether an agent has facts and a profile, and the states of a scope's playbooks
     "SELECT EXISTS(SELECT 1 FROM fact WHERE agent_id = ?1),"
@@ -54,29 +56,73 @@ def load_prompt_memory(
     globs: Sequence[str],
     until: int = facts.FOREVER,
     meaning: Embedding | None = None,
+    session_id: int | None = None,
+    card_tokens: int = fact_cards.CARD_TOKENS,
 ) -> PromptMemory:
-    """Return the memory of an agent in a chat at a time, as far as it is relevant to ``text``.
+    """Return the memory of an agent in a chat at a time: its card, and what fits ``text``.
 
     ``globs`` match its skills. ``until`` is the start of the turn (milliseconds): entries that a
     resumed turn itself has stored must not change its prompt. ``meaning`` is the text's embedding.
+    The card is of at most ``card_tokens`` and stays the same in a sitting of the session; without
+    one, it is chosen anew.
     """
     own = EVERY if memory.joined else memory.chat
     has_facts, has_profile, shared, owned = db.execute(OVERVIEW, (memory.agent_id, own)).get
     states = {scope: bytes(state) for scope, state in ((EVERY, shared), (own, owned)) if state}
     offer = _load_offer(db, memory, tuple(globs), until, states)
-    found = facts.search_facts(db, memory, text, MAX_FACTS, until, meaning) if has_facts else []
+    known: tuple[Memory, ...] = ()
+    if has_facts:
+        card = fact_cards.load_card(db, memory, session_id, until, card_tokens)
+        known = _load_memories(db, memory, text, until, meaning, card)
     persona = profile.find_system_prompt(db, memory) if has_profile else None
     wrote: Origin = "user"
     if persona is not None:
         wrote = profile.load_value_origin(db, memory, profile.PROMPT)
     return PromptMemory(
-        memories=tuple(
-            [Memory(fact=fact.fact, category=fact.category, origin=fact.origin) for fact in found]
-        ),
+        memories=known,
         profile_prompt=persona,
         profile_origin=wrote,
         playbooks=offer.playbooks,
         skills=offer.skills,
+    )
+
+
+def _load_memories(
+    db: Database,
+    scope: MemoryScope,
+    text: str,
+    until: int,
+    meaning: Embedding | None,
+    card: Mapping[int, Memory],
+) -> tuple[Memory, ...]:
+    """Return the facts that fit a text best and are not on the card, best first, then the card.
+
+    If there are several, all have a time to compare.
+    """
+    ids = facts.rank_facts(db, scope, text, MAX_FACTS + SPARE, until, meaning, card)
+    newest = {
+        fact.id: fact
+        for found in facts.load_facts(db, scope, ids)
+        if (fact := facts.find_newest_of_slot(db, scope, found, until)).id not in card
+        and fact.category != facts.NOTE
+    }
+    left = TOKENS - sum(map(fact_cards.measure_line, card.values())) - fact_cards.FRAME
+    fitting = fact_cards.keep_fitting(newest.values(), left)[:MAX_FACTS]
+    if len(fitting) + len(card) == 1:
+        card = {number: known.model_copy(update={"stored": None}) for number, known in card.items()}
+    dated = len(fitting) + len(card) > 1
+    return (
+        *[
+            Memory(
+                fact=fact.fact,
+                category=fact.category,
+                origin=fact.origin,
+                since=fact.valid_from,
+                stored=fact.created_at if dated else None,
+            )
+            for fact in fitting
+        ],
+        *card.values(),
     )
 
 

@@ -7,12 +7,19 @@ from fakes.journal import job
 from fakes.memory import HOME, WORK
 from fakes.tool_call import NOON, run
 
-from orchestrator.extensions.memory import memory_tools, profile_tools
+from orchestrator.extensions.memory import (
+    fact_changes,
+    fact_dates,
+    memory_tools,
+    profile_tools,
+)
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject, UserMessage
+
+TODAY = "stored 12 February 2026"  # NOON
 
 
 def test_fact_is_marked_with_its_turn_and_confidence(db: Database, context: ToolContext) -> None:
@@ -21,26 +28,76 @@ def test_fact_is_marked_with_its_turn_and_confidence(db: Database, context: Tool
     (fact,) = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert (fact.source, fact.confidence, fact.category) == ("turn t1", 0.5, "background")
     shown = run(memory_tools.list_facts, db, context)
-    assert shown == "- User likes tea (background, confidence 0.5, id 1)"
+    assert shown == f"- User likes tea (background, confidence 0.5, id 1, {TODAY})"
 
 
 def test_similar_fact_is_stored_with_a_note(db: Database, context: ToolContext) -> None:
-    """Of the same category only; the model decides which of them stays."""
-    run(
-        memory_tools.store_fact, db, context, fact="User drinks green tea daily", category="pattern"
+    """Of any category; the model decides which of them stays, and replaces the other."""
+    run(memory_tools.store_fact, db, context, fact="User drinks green tea daily")
+    answer = run(memory_tools.store_fact, db, context, fact="Drinks tea, daily", category="pattern")
+    assert answer == (
+        "Stored: Drinks tea, daily (pattern, id 2)\n"
+        "Older facts on this. If one is no longer true, call update_fact with its id and the new"
+        f" sentence:\n- User drinks green tea daily (background, id 1, {TODAY})"
     )
-    other = "User drinks green tea"
-    assert "Similar" not in run(
-        memory_tools.store_fact, db, context, fact=other, category="preference"
+    run(memory_tools.update_fact, db, context, id=1, fact="Drinks tea, daily")
+    assert run(memory_tools.list_facts, db, context) == (
+        f"- Drinks tea, daily (pattern, id 2, {TODAY})"
     )
+
+
+def test_fact_of_the_same_slot_is_named_whatever_its_words(
+    db: Database, context: ToolContext
+) -> None:
+    """Of the same subject; the user is the subject where none is named."""
+    home = {"fact": "User lives in Paris", "slot": "Home city", "since": "2019-04"}
+    run(memory_tools.store_fact, db, context, **home)
+    new = {"fact": "Moved to Berlin", "slot": "home  city", "subject": "User"}
+    answer = run(memory_tools.store_fact, db, context, **new)
+    assert answer.endswith("\n- User lives in Paris (background, id 1, since 1 April 2019)")
+    assert "\n" not in run(
+        memory_tools.store_fact, db, context, fact="Lives in Rome", slot="home city", subject="Ann"
+    )
+
+
+def test_replaced_fact_is_named_with_its_time(db: Database, context: ToolContext) -> None:
+    """What is left out stays as it was."""
+    home = {"fact": "User lives in Paris", "slot": "home city", "category": "contact"}
+    run(memory_tools.store_fact, db, context, **home)
     answer = run(
-        memory_tools.store_fact, db, context, fact="Drinks green tea, daily", category="pattern"
+        memory_tools.update_fact, db, context, id=1, fact="User lives in Bonn", since="2026-02-03"
     )
-    assert answer.splitlines() == [
-        "Stored: Drinks green tea, daily (pattern, id 3)",
-        "Similar facts were known; update or delete one if both say the same:",
-        "- User drinks green tea daily (pattern, id 1)",
-    ]
+    assert answer == (
+        "Updated: User lives in Bonn (contact, id 2, since 3 February 2026)\n"
+        "Until then: User lives in Paris (id 1)"
+    )
+    (old,) = [one for one in fact_changes.list_history(db, WORK, 2) if one.id == 1]
+    assert fact_dates.describe_times(old, "UTC") == (
+        f"{TODAY}, until 3 February 2026, replaced by fact 2"
+    )
+    assert (old.slot, old.subject) == ("home city", "user")
+    with pytest.raises(ToolFailure, match="was replaced by fact 2; name that"):
+        run(memory_tools.update_fact, db, context, id=1, fact="User lives in Rome")
+
+
+def test_what_others_wrote_does_not_change_what_the_user_said(
+    db: Database, context: ToolContext
+) -> None:
+    """Neither replaced nor forgotten; it may be stored beside it."""
+    run(memory_tools.store_fact, db, context, fact="User lives in Paris")
+    reading = replace(context, origin="web")
+    calls: tuple[tuple[JournalTool, JsonObject], ...] = (
+        (memory_tools.update_fact, {"id": 1, "fact": "User lives in Hades"}),
+        (memory_tools.delete_fact, {"id": 1}),
+    )
+    for tool, arguments in calls:
+        with pytest.raises(ToolFailure, match="cannot change fact 1, which the user stated"):
+            tool.effect(db, reading, arguments)
+    run(memory_tools.store_fact, db, reading, fact="User lives in Hades")
+    assert run(memory_tools.delete_fact, db, reading, id=2).startswith("Deleted: User lives in Ha")
+    assert run(memory_tools.list_facts, db, context) == (
+        f"- User lives in Paris (background, id 1, {TODAY})"
+    )
 
 
 def test_secret_is_refused_by_every_way_in(db: Database, context: ToolContext) -> None:
@@ -55,7 +112,9 @@ def test_secret_is_refused_by_every_way_in(db: Database, context: ToolContext) -
     for tool, arguments in calls:
         with pytest.raises(ToolFailure, match="looks like a password or secret"):
             tool.effect(db, context, arguments)
-    assert run(memory_tools.list_facts, db, context) == "- User likes tea (background, id 1)"
+    assert run(memory_tools.list_facts, db, context) == (
+        f"- User likes tea (background, id 1, {TODAY})"
+    )
     assert run(profile_tools.get_profile, db, context) == "{}"
 
 
@@ -65,9 +124,10 @@ async def test_fact_is_corrected_and_forgotten_by_its_id(
     """Other fields stay; the search finds the new text."""
     run(memory_tools.store_fact, db, context, fact="User likes tea", category="preference")
     answer = run(memory_tools.update_fact, db, context, id=1, fact="User likes cocoa")
-    assert answer == "Updated: User likes cocoa (preference, id 1)"
+    assert answer.startswith(f"Updated: User likes cocoa (preference, id 2, {TODAY})")
     assert await memory_tools.search_memories.run(context, {"query": "tea"}) == "No memories match."
-    assert run(memory_tools.delete_fact, db, context, id=1) == "Deleted: User likes cocoa"
+    answer = run(memory_tools.delete_fact, db, context, id=2)
+    assert answer == "Deleted: User likes cocoa (id 2; the user can undo it for a day)"
     assert run(memory_tools.list_facts, db, context) == "No facts are stored."
 
 
@@ -85,26 +145,18 @@ def test_fact_of_another_agent_cannot_be_touched(db: Database, context: ToolCont
                 run(tool, db, context, id=number)
 
 
-def test_fact_cannot_become_the_double_of_another(db: Database, context: ToolContext) -> None:
-    """The model is told to delete one."""
-    run(memory_tools.store_fact, db, context, fact="User likes tea")
-    run(memory_tools.store_fact, db, context, fact="User likes cocoa")
-    with pytest.raises(ToolFailure, match="delete one of the two"):
-        run(memory_tools.update_fact, db, context, id=2, fact="User likes tea")
-
-
 def test_facts_are_listed_in_pages_newest_first(db: Database, context: ToolContext) -> None:
     """By category when asked; the answer says how to go on."""
     for number in range(1, 6):
         category = "project" if number == 2 else "background"
         run(memory_tools.store_fact, db, context, fact=f"Fact{number}", category=category)
     assert run(memory_tools.list_facts, db, context, limit=2) == (
-        "- Fact5 (background, id 5)\n- Fact4 (background, id 4)\n"
+        f"- Fact5 (background, id 5, {TODAY})\n- Fact4 (background, id 4, {TODAY})\n"
         "There are older ones: call again with before_id 4."
     )
     assert "older" not in run(memory_tools.list_facts, db, context, limit=3, before_id=4)
-    assert (
-        run(memory_tools.list_facts, db, context, category="Project") == "- Fact2 (project, id 2)"
+    assert run(memory_tools.list_facts, db, context, category="Project") == (
+        f"- Fact2 (project, id 2, {TODAY})"
     )
 
 
@@ -173,7 +225,7 @@ async def test_fact_is_stored_once_and_found_again(db: Database, context: ToolCo
     )
     assert run(memory_tools.store_fact, db, context, **fact).startswith("Known already")
     found = await memory_tools.search_memories.run(context, {"query": "tea"})
-    assert found == "- User likes tea. (preference, id 1)"
+    assert found == f"- User likes tea. (preference, id 1, {TODAY})"
     other = replace(context, agent_id="home", memory=HOME)
     assert await memory_tools.search_memories.run(other, {"query": "tea"}) == "No memories match."
 
@@ -185,6 +237,8 @@ async def test_fact_is_stored_once_and_found_again(db: Database, context: ToolCo
         ({"fact": "  "}, "fact is empty"),
         ({"fact": "x" * 2001}, "at most 2000"),
         ({"fact": "x", "category": "gossip"}, "one of preference"),
+        ({"fact": "x", "since": "yesterday"}, "since must be a date"),
+        ({"fact": "x", "since": "2026-13-01"}, "since must be a date"),
     ],
 )
 def test_unusable_fact_is_refused_with_the_mend(

@@ -1,0 +1,263 @@
+"""Changes of facts: what was known is kept and can be restored for a day, or is forgotten."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.journal import opened
+from fakes.memory import WORK, own_of, store_fact
+
+from orchestrator.errors import UnknownNameError
+from orchestrator.extensions.memory import fact_changes
+from orchestrator.extensions.memory.fact_changes import DAY, RefusedFactError, Statement
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.memory import facts
+from thinker.protocol.messages import Origin
+
+PARIS = Statement("User lives in Paris", "contact", "turn t1", slot="home city")
+BERLIN = Statement("User lives in Berlin", "contact", "turn t2", slot="home city")
+ANN, OPERATOR = own_of("telegram:1"), own_of("telegram:3", shared=True)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    """A journal with the fact 1: the user lives in Paris."""
+    with opened(tmp_path) as connection:
+        fact_changes.store_statement(connection, WORK, PARIS, 1)
+        yield connection
+
+
+def known(db: Database, until: int = facts.FOREVER) -> list[str]:
+    """The open facts, newest first."""
+    return [fact.fact for fact in facts.list_newest_facts(db, WORK, None, 99, 9, until)]
+
+
+def forget(db: Database, number: int, now: int) -> None:
+    """Forget a fact, so that it can be restored for a day."""
+    fact_changes.forget_fact(db, WORK, number, "user", now, for_good=False)
+
+
+def test_replaced_fact_ends_and_can_be_listed(db: Database) -> None:
+    """It ends when the new one begins; what the new one leaves out is as it was."""
+    stored = fact_changes.replace_fact(db, WORK, 1, BERLIN, 9)
+    assert known(db) == ["User lives in Berlin"]
+    new, old = fact_changes.list_history(db, WORK, 1)
+    assert (new.id, new.subject, new.slot, new.ended_by) == (stored.id, "user", "home city", None)
+    assert (old.id, old.valid_to, old.ended_by) == (1, 9, "fact 2")
+
+
+def test_fact_that_ends_later_is_known_until_then(db: Database) -> None:
+    """Both are, between the news and the move."""
+    later = Statement("User lives in Rome", "contact", "turn t2", valid_from=100)
+    fact_changes.replace_fact(db, WORK, 1, later, 9)
+    assert known(db, 50) == ["User lives in Rome", "User lives in Paris"]
+    assert known(db, 101) == ["User lives in Rome"]
+
+
+def test_resumed_turn_knows_what_it_has_changed_itself(db: Database) -> None:
+    """Its prompt is built again as it was; but what was forgotten is in no prompt."""
+    before = Statement("User lives in Rome", "contact", "turn t2", valid_from=2)
+    fact_changes.replace_fact(db, WORK, 1, before, 9)
+    (old,) = facts.search_facts(db, WORK, "Where does the user live?", 9, 5)
+    assert old.id == 1
+    assert facts.search_facts(db, WORK, "Paris", 9, 9) == []
+    forget(db, 2, 11)
+    assert facts.search_facts(db, WORK, "Rome", 9, 10) == []
+
+
+def test_replacement_that_is_known_is_not_doubled(db: Database) -> None:
+    """The old one points to it, and the undoing leaves it open."""
+    other = store_fact(db, WORK, BERLIN.fact, now=2)
+    assert fact_changes.replace_fact(db, WORK, 1, BERLIN, 9) == (other.id, False, ())
+    assert known(db) == ["User lives in Berlin"]
+    fact_changes.undo_change(db, WORK, 1, 10)
+    assert known(db) == ["User lives in Berlin", "User lives in Paris"]
+
+
+def test_same_text_with_other_fields_is_the_same_fact(db: Database) -> None:
+    """Nothing ends."""
+    changed = Statement(PARIS.fact, "background", "turn t2", 0.9, valid_from=7)
+    assert fact_changes.replace_fact(db, WORK, 1, changed, 9) == (1, False, ())
+    (fact,) = fact_changes.list_history(db, WORK, 1)
+    assert (fact.category, fact.confidence, fact.valid_from) == ("background", 0.9, 7)
+    assert (fact.slot, fact.ended_by) == ("home city", None)
+
+
+def test_closed_fact_that_is_true_again_is_a_new_one(db: Database) -> None:
+    """The old row keeps its own time."""
+    fact_changes.end_fact(db, WORK, 1, "extraction", 5, at=3)
+    assert known(db) == []
+    stored = fact_changes.store_statement(db, WORK, PARIS, 9)
+    assert stored is not None
+    assert (stored.new, known(db)) == (True, [PARIS.fact])
+    old = facts.find_fact(db, WORK, 1)
+    assert old is not None
+    assert (old.valid_to, old.ended_by) == (3, "extraction")
+
+
+@pytest.mark.parametrize("origin", ["web", "tool", "other_user"])
+def test_words_of_others_end_nothing_that_the_user_said(db: Database, origin: Origin) -> None:
+    """What others wrote themselves they may change."""
+    hostile = Statement("User lives in Hades", "contact", "extraction t2..t2", origin=origin)
+    with pytest.raises(RefusedFactError, match="what others wrote cannot change fact 1"):
+        fact_changes.replace_fact(db, WORK, 1, hostile, 9)
+    with pytest.raises(RefusedFactError, match="what others wrote cannot change fact 1"):
+        fact_changes.end_fact(db, WORK, 1, "extraction", 9, origin=origin)
+    stored = fact_changes.store_statement(db, WORK, hostile, 9)
+    assert stored is not None
+    fact_changes.end_fact(db, WORK, stored.id, "extraction", 10, origin=origin)
+    assert known(db) == [PARIS.fact]
+
+
+def test_edit_of_a_person_is_a_replacement_of_their_own_words(db: Database) -> None:
+    """Recorded in the audit log; the time of the beginning stays."""
+    db.execute("UPDATE fact SET valid_from = 1, origin = 'web', confidence = 0.7")
+    stored = fact_changes.edit_fact(db, WORK, 1, BERLIN.fact, "operator", 9)
+    fact = facts.find_fact(db, WORK, stored.id)
+    assert fact is not None
+    assert (fact.source, fact.origin, fact.confidence) == ("operator", "operator", 1)
+    assert (fact.valid_from, fact.slot) == (1, "home city")
+    assert fact_changes.edit_fact(db, WORK, stored.id, BERLIN.fact, "user", 9) == (2, False, ())
+    rows = db.execute("SELECT actor, act, object FROM audit").fetchall()
+    assert rows == [("operator", "edited a fact", "fact 1")]
+
+
+def test_forgotten_fact_is_not_found_in_a_conversation_again(db: Database) -> None:
+    """Whatever its case, signs and articles; other statements with its words are."""
+    forget(db, 1, 9)
+    for text in ("User lives in Paris", "The user lives in  PARIS."):
+        found = Statement(text, "background", "extraction t3..t3", slot="town")
+        assert fact_changes.store_statement(db, WORK, found, 10) is None
+    not_there = Statement("User does not live in Paris", "contact", "extraction t3..t3")
+    assert fact_changes.store_statement(db, WORK, not_there, 10) is not None
+    assert fact_changes.store_statement(db, ANN, PARIS, 10) is not None
+
+
+def test_forgotten_fact_that_is_stated_anew_is_known_again(db: Database) -> None:
+    """By a tool call or a person; then conversations may repeat it."""
+    forget(db, 1, 9)
+    stored = fact_changes.store_statement(db, WORK, PARIS, 10)
+    assert stored is not None
+    again = Statement(PARIS.fact, "contact", "extraction t3..t3")
+    assert fact_changes.store_statement(db, WORK, again, 11) == (stored.id, False, ())
+
+
+def test_forgotten_fact_is_shown_nowhere_and_deleted_a_day_later(db: Database) -> None:
+    """With its earlier versions; others stay."""
+    fact_changes.replace_fact(db, WORK, 1, BERLIN, 5)
+    store_fact(db, WORK, "User likes tea", now=6)
+    forget(db, 2, 9)
+    assert facts.find_fact(db, WORK, 2) is None
+    assert facts.search_facts(db, WORK, "Berlin Paris", 9) == []
+    assert fact_changes.purge_forgotten(db, 9 + DAY - 1) == 0
+    assert fact_changes.purge_forgotten(db, 9 + DAY) == 1
+    assert db.execute("SELECT id FROM fact").fetchall() == [(3,)]
+
+
+def test_fact_forgotten_for_good_is_deleted_with_its_versions_at_once(db: Database) -> None:
+    """Only hashes are left, and a line in the audit log."""
+    fact_changes.replace_fact(db, WORK, 1, BERLIN, 5)
+    fact_changes.forget_fact(db, WORK, 2, "operator", 9, for_good=True)
+    assert db.execute("SELECT count(*) FROM fact").get == 0
+    hashes = db.execute("SELECT count(DISTINCT digest) FROM fact_gone").get
+    assert (hashes, db.execute("SELECT actor, object FROM audit").get) == (
+        2,
+        ("operator", "fact 2"),
+    )
+    with pytest.raises(UnknownNameError, match="there is no fact 2"):
+        fact_changes.undo_change(db, WORK, 2, 10)
+
+
+def test_hashes_of_two_journals_differ(db: Database, tmp_path: Path) -> None:
+    """So that none tells what was forgotten in the other."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    with opened(folder) as other:
+        fact_changes.store_statement(other, WORK, PARIS, 1)
+        digests = set()
+        for journal in (db, other):
+            forget(journal, 1, 9)
+            digests.add(journal.execute("SELECT digest FROM fact_gone").get)
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize("change", ["replace", "edit", "end", "forget"])
+def test_change_is_undone_within_a_day(db: Database, change: str) -> None:
+    """The fact is open as before, its replacement closed; it may be changed again."""
+    if change == "replace":
+        fact_changes.replace_fact(db, WORK, 1, BERLIN, 9)
+    elif change == "edit":
+        fact_changes.edit_fact(db, WORK, 1, BERLIN.fact, "user", 9)
+    elif change == "end":
+        fact_changes.end_fact(db, WORK, 1, "user", 9)
+    else:
+        forget(db, 1, 9)
+    fact = fact_changes.undo_change(db, WORK, 1, 9 + DAY)
+    assert (fact.valid_to, fact.ended_by) == (None, None)
+    assert known(db) == [PARIS.fact]
+    assert db.execute("SELECT count(*) FROM fact_gone").get == 0
+    fact_changes.replace_fact(db, WORK, 1, BERLIN, 10 + DAY)
+    assert known(db) == [BERLIN.fact]
+
+
+def test_new_number_undoes_its_change_as_well(db: Database) -> None:
+    """It is the one that people are told; that of a new fact forgets it."""
+    new = fact_changes.replace_fact(db, WORK, 1, BERLIN, 9)
+    assert fact_changes.undo_change(db, WORK, new.id, 10).id == 1
+    assert known(db) == [PARIS.fact]
+    tea = store_fact(db, WORK, "User likes tea", now=10)
+    fact_changes.undo_change(db, WORK, tea.id, 11)
+    assert known(db) == [PARIS.fact]
+    found = Statement("User likes tea", "preference", "extraction t3..t3")
+    assert fact_changes.store_statement(db, WORK, found, 12) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [(10 + DAY, "more than a day ago"), (9 + 2 * DAY, "more than a day ago")],
+)
+def test_change_of_yesterday_is_not_undone(db: Database, now: int, message: str) -> None:
+    """The answer says what to do."""
+    fact_changes.replace_fact(db, WORK, 1, BERLIN, 9)
+    with pytest.raises(RefusedFactError, match=message):
+        fact_changes.undo_change(db, WORK, 1, now)
+    with pytest.raises(RefusedFactError, match="has not changed within a day"):
+        fact_changes.undo_change(db, WORK, 2, now)
+
+
+def test_changes_are_undone_in_order(db: Database) -> None:
+    """The latest first."""
+    fact_changes.replace_fact(db, WORK, 1, BERLIN, 9)
+    rome = Statement("User lives in Rome", "contact", "turn t3")
+    fact_changes.replace_fact(db, WORK, 2, rome, 10)
+    with pytest.raises(RefusedFactError, match="undo 2 first"):
+        fact_changes.undo_change(db, WORK, 1, 11)
+    for number in (2, 1):
+        fact_changes.undo_change(db, WORK, number, 11)
+    assert known(db) == [PARIS.fact]
+
+
+def test_fact_that_was_stated_anew_is_not_restored_beside_it(db: Database) -> None:
+    """The same text is open once."""
+    fact_changes.end_fact(db, WORK, 1, "user", 9)
+    fact_changes.store_statement(db, WORK, PARIS, 10)
+    with pytest.raises(RefusedFactError, match="fact 2 says exactly this"):
+        fact_changes.undo_change(db, WORK, 1, 11)
+
+
+def test_shared_fact_stays_shared_when_a_chat_replaces_it(db: Database) -> None:
+    """The other chats would lose it otherwise."""
+    fact_changes.replace_fact(db, OPERATOR, 1, BERLIN, 9)
+    assert known(db) == [BERLIN.fact]
+
+
+def test_unknown_and_ended_facts_are_told(db: Database) -> None:
+    """With what to name instead."""
+    with pytest.raises(UnknownNameError, match="there is no fact 7"):
+        fact_changes.end_fact(db, WORK, 7, "user", 9)
+    fact_changes.replace_fact(db, WORK, 1, BERLIN, 9)
+    with pytest.raises(UnknownNameError, match="was replaced by fact 2; name that"):
+        fact_changes.end_fact(db, WORK, 1, "user", 10)
+    fact_changes.end_fact(db, WORK, 2, "user", 10)
+    with pytest.raises(UnknownNameError, match="fact 2 has ended"):
+        fact_changes.edit_fact(db, WORK, 2, "x", "user", 11)
