@@ -13,8 +13,8 @@ from orchestrator.extensions.memory import fact_changes
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.inspect.message_hits import HITS, MessageHit
 from orchestrator.journal.memory import facts
-from orchestrator.journal.memory.facts import FORGOTTEN, Fact
-from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.facts import Fact
+from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
 
 MAX_FACT = 2000  # characters
 MAX_PAGE = 500  # facts of one answer to a program
