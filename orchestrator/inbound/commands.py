@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from orchestrator import chat_texts
+from orchestrator import chat_texts, installed
 from orchestrator.agentsfile.chat_roles import covers_role
 from orchestrator.channel_api import PRESS, ChatRole, InboundMessage
 from orchestrator.errors import OrchestratorError
 from orchestrator.inbound import chat_reports
 from orchestrator.inbound.button_press import ButtonPress
 from orchestrator.inbound.chat_reports import DaemonSnapshot
-from orchestrator.installed import find_installed
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import ABORTED, Database
 from orchestrator.journal.turns import (
@@ -125,7 +124,7 @@ class ChatCommandEntry(NamedTuple):
 def list_chat_commands() -> dict[str, ChatCommandEntry]:
     """Return all commands, keyed by name: those of the core and of bundled extensions."""
     found = dict(COMMANDS)
-    for extension in find_installed().own.values():
+    for extension in installed.find_installed().own.values():
         found |= extension.list_chat_commands()
     return found
 
