@@ -85,7 +85,7 @@ class MaintenanceWorker(LoopBound):
     agents: Callable[[], AgentsFile]
     clock: Callable[[], int]
     quiet: float = QUIET_SECONDS  # of a local server before a job uses it
-    learned: Callable[[], None] = lambda: None  # called when facts were stored
+    learned: Callable[[], None] = lambda: None  # called after an extraction
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
     _busy: set[str] = field(default_factory=set, init=False)
@@ -179,6 +179,7 @@ class MaintenanceWorker(LoopBound):
                     await self._compact_session(job)
                 else:
                     await self._extract_facts(job)
+                    self.learned()
             except GaveWay:
                 self._failed.pop(job.session_id, None)
             except InputTooLong:
@@ -248,7 +249,6 @@ class MaintenanceWorker(LoopBound):
             return due_sessions.store_extracted_facts(db, part, answer.facts, now)
 
         new = await store.transact(keep_facts)
-        self.learned()
         log.debug("facts_extracted", turns=len(part.turns), new=new, **_build_log_fields(answer))
 
     async def _embed_facts(self, agent: AgentDefinition) -> None:
