@@ -25,7 +25,7 @@ ABOUT = "what I know here; WORDS: search it; PAGE; forget ID; undo ID"
 FOUND = 10  # facts that a search shows
 NOTES = 3  # the newest notes, on the first page
 MAX_LISTED = 1000  # facts, newest first
-PAGE = 1_500  # characters of facts, and of notes, on a page; a longer fact has its own page
+PAGE = 1_400  # characters of facts, and of notes, on a page; a longer fact has its own page
 USAGE = "/memory WORDS searches, /memory forget ID forgets, /memory undo ID takes a change back."
 EMPTY = "I remember no facts here."
 SHARED = "What all of my chats share is shown to my operator, in a private chat."
@@ -81,15 +81,14 @@ def _list_facts(db: Database, view: _View, number: int) -> str:
     newest = partial(facts.list_newest_facts, db, view.scope)
     said = newest(None, facts.FOREVER, MAX_LISTED, view.now)
     notes = newest(facts.NOTE, facts.FOREVER, NOTES, view.now)
-    pages = list(_split_pages([format_fact_line(fact, view.timezone) for fact in said])) or [
-        [EMPTY]
-    ]
+    shown = [format_fact_line(fact, view.timezone) for fact in said]
+    pages = list(_split_pages(shown)) or [[EMPTY]]
     if not 1 <= number <= len(pages):
         return f"There is no page {number}; the last one is /memory {len(pages)}."
     lines = pages[number - 1]
     if said:
         lines = [f"What I know here, page {number} of {len(pages)}:", *lines]
-    if notes and number == 1:
+    if notes and number == 1 and sum(map(len, pages[0])) <= PAGE:
         lines += _fit_notes([format_fact_line(note, view.timezone) for note in notes])
     if view.hides:
         lines.append(SHARED)

@@ -14,6 +14,7 @@ import orjson
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import prompt_records
+from thinker.protocol.visible_text import remove_misleading
 
 FORGOTTEN = "(forgotten)"
 EXCERPT = 500  # characters of a message that a search of conversations shows
@@ -85,7 +86,7 @@ def cut_excerpt(message: str) -> str:
 
 def _list_forms(text: str) -> Iterable[str]:
     """Yield how a text stands in the journal: as it is, in markup, and inside of JSON."""
-    for line in {text, " ".join(text.split())} - {""}:
+    for line in {text, " ".join(text.split()), " ".join(remove_misleading(text).split())} - {""}:
         shown = line if len(line) >= SHORT else f"- {line} ("
         for form in (shown, html.escape(shown, quote=False)):
             once = json.dumps(form, ensure_ascii=False)[1:-1]
