@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from orchestrator.document_text import DocumentReader
     from orchestrator.findings import JailKind
     from orchestrator.home_paths import Paths
+    from orchestrator.inbound.commands import ChatCommandEntry
     from orchestrator.inbound.intake import JournalIntake
     from orchestrator.inbound.skill_tasks import SkillSet
     from orchestrator.journal.db.database import Database
@@ -291,6 +292,10 @@ class Extension:
 
     def list_commands(self) -> Mapping[str, Command]:
         """Return commands, keyed by name, even if agents.json does not name the extension."""
+        return {}
+
+    def list_chat_commands(self) -> "Mapping[str, ChatCommandEntry]":
+        """Return commands of chats, keyed by name; only bundled extensions are asked."""
         return {}
 
     def list_tools(self) -> "Sequence[HostTool]":

@@ -8,7 +8,7 @@ from commandwords import COMMANDS
 from markdowntable import table
 
 from orchestrator.cli.commands import GROUPS, import_app
-from orchestrator.inbound.commands import HELP, NEEDED
+from orchestrator.inbound.commands import list_chat_commands, list_help_lines
 
 
 def commands() -> Iterator[str]:
@@ -39,12 +39,13 @@ def commands() -> Iterator[str]:
     )
     yield ""
     yield from table(
-        ("command", "what it does"), [(f"`/{name}`", text) for name, text in HELP.items()]
+        ("command", "what it does"),
+        [(f"`/{name}`", text) for name, text in list_help_lines().items()],
     )
 
 
 def _list_names(role: str) -> str:
-    return ", ".join(f"`/{name}`" for name in HELP if NEEDED.get(name) == role)
+    return ", ".join(f"`/{name}`" for name, one in list_chat_commands().items() if one.role == role)
 
 
 def describe_command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's click

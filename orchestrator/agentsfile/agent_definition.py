@@ -94,6 +94,8 @@ class FactExtraction(ConfigModel):
     """Minutes without a message after which a conversation counts as quiet."""
     max_turns: int = Field(10, ge=2, le=50)
     """Turns in one model call; more turns take several calls."""
+    tell: Literal["never", "private", "everywhere"] = "never"
+    """Where a chat is told what was remembered: "private" leaves out groups."""
 
 
 # Fields of agents with the profile "small", unless the file sets them.

@@ -31,7 +31,7 @@ from orchestrator.control.protocol import (
     GrowingAnswer,
 )
 from orchestrator.errors import JournalError
-from orchestrator.inbound.commands import HELP
+from orchestrator.inbound.commands import list_help_lines
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import retry_later
 from orchestrator.journal.inspect import chat_lines
@@ -68,7 +68,7 @@ class ChatWatcher:
                 provider="" if endpoint is None else endpoint.provider,
                 model="" if endpoint is None else endpoint.model,
                 agents=tuple(sorted(agents.list_enabled_ids())),
-                commands=HELP,
+                commands=list_help_lines(),
                 position=chat_lines.load_newest_position(db)
                 if request.after is None
                 else request.after,

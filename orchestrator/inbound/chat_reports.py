@@ -1,17 +1,21 @@
-"""The reports of chat commands: the state of the daemon, its agents, tasks and spending."""
+"""The reports of chat commands: the state of the daemon, its agents, tasks, spending and calls."""
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
+from orchestrator import chat_texts
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import inbox, pauses, turns, usage
+from orchestrator.journal.turns import approvals, inbox, pauses, turns, usage
 from orchestrator.schedules.describe import format_local_time
 from orchestrator.spending import budgets
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import load_zone_or_utc
+
+PAGE = 1_900  # characters; a message takes them even if all are wide
 
 
 class DaemonSnapshot(NamedTuple):
@@ -103,6 +107,19 @@ def describe_chat_usage(db: Database, rules: SpendingRules, key: str) -> str:
         money = budgets.format_cost(spent.usd, unknown=unpriced)
         periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
     return f"this chat: {', '.join(periods)}"
+
+
+def format_call_page(db: Database, code: str = "", number: str = "1") -> str:
+    """Return a page of the arguments of the call with this code; pages count from 1."""
+    found = approvals.find_approval(db, code)
+    if found is None:
+        return f"No call has the code {code!r}." if code else "Which call? Write its code."
+    text = "\n".join(chat_texts.format_arguments(json.loads(found.arguments)))
+    pages = max(1, -(-len(text) // PAGE))
+    at = int(number) if number.isdecimal() and 1 <= int(number) <= pages else 1
+    shown = text[(at - 1) * PAGE : at * PAGE] or "without arguments"
+    more = "" if at == pages else f"\n/approve show {code} {at + 1}"
+    return f"{found.tool}, page {at} of {pages}:\n{shown}{more}"
 
 
 def _format_states(states: Mapping[str, str]) -> str:

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
-from orchestrator import chat_texts
+from orchestrator import chat_texts, installed
 from orchestrator.agentsfile.chat_roles import covers_role
 from orchestrator.channel_api import PRESS, ChatRole, InboundMessage
 from orchestrator.errors import OrchestratorError
-from orchestrator.inbound import call_pages, chat_reports
+from orchestrator.inbound import chat_reports
 from orchestrator.inbound.button_press import ButtonPress
 from orchestrator.inbound.chat_reports import DaemonSnapshot
 from orchestrator.journal.access import tool_pins
@@ -36,30 +37,6 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
 
 MAX_ANSWER = 3_500  # characters; fits into one message on every supported platform
-NEEDED: Mapping[str, ChatRole] = {  # roles that commands need; all others change standing things
-    **dict.fromkeys(("help", "status", "usage", "new", "stop"), "talk"),
-    **dict.fromkeys(("approve", "deny"), "approve"),
-}
-HELP = {
-    "help": "list the commands",
-    "status": "state of this chat; for operators, of the daemon",
-    "agents": "list the agents, and which one answers here",
-    "new": "start a new conversation",
-    "handback": "give a chat that was handed over back to its agent",
-    "stop": "stop what I am doing here",
-    "pause": "AGENT (default: this chat's agent): stop answering; messages are kept",
-    "resume": "AGENT (default: this chat's agent): answer again",
-    "tasks": "list the scheduled tasks",
-    "usage": "tokens and cost of today and of the last seven days",
-    "approve": "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool;"
-    " show CODE: read all of its arguments",
-    "deny": "CODE: refuse a waiting tool call",
-}
-# What a channel offers, by Telegram's scopes; in groups most people are no operators.
-MENU = {
-    "default": {name: HELP[name] for name in HELP if NEEDED.get(name) == "talk"},
-    "all_private_chats": HELP,
-}
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
@@ -133,43 +110,74 @@ class Commands(LoopBound):
         )
 
 
+class ChatCommandEntry(NamedTuple):
+    """A command that chats offer: its line in /help, the role it needs, and who answers it.
+
+    ``answer`` runs inside T1, so it must be quick and have no effect but those on the journal.
+    """
+
+    about: str
+    role: ChatRole
+    answer: Callable[[Database, ChatCommand], str]
+
+
+def list_chat_commands() -> dict[str, ChatCommandEntry]:
+    """Return all commands, keyed by name: those of the core and of bundled extensions."""
+    found = dict(COMMANDS)
+    for extension in installed.find_installed().own.values():
+        found |= extension.list_chat_commands()
+    return found
+
+
+def list_help_lines() -> dict[str, str]:
+    """Return what each command does, keyed by name."""
+    return {name: entry.about for name, entry in list_chat_commands().items()}
+
+
+def build_menus() -> dict[str, dict[str, str]]:
+    """Return what a channel offers, by Telegram's scopes; in groups most are no operators."""
+    every = list_chat_commands().items()
+    talk = {name: entry.about for name, entry in every if entry.role == "talk"}
+    return {"default": talk, "all_private_chats": list_help_lines()}
+
+
 def _run_command(db: Database, command: ChatCommand) -> str:
     if command.message.kind == PRESS:
         may = covers_role(command.role, "approve")
         press = ButtonPress(command.argument, command.chat_key, command.sender, may_decide=may)
         return press.answer_press(db, command.rules.clock())
-    handler = HANDLERS.get(command.name)
-    if handler is None:
+    entry = list_chat_commands().get(command.name)
+    if entry is None:
         return f"I don't know /{command.name}. /help lists what I understand."
-    needed = NEEDED.get(command.name, "operate")
-    if not covers_role(command.role, needed):
-        who = "my operator" if needed == "operate" else "a person who may approve calls"
+    if not covers_role(command.role, entry.role):
+        who = "my operator" if entry.role == "operate" else "a person who may approve calls"
         return f"Only {who} may use /{command.name}. /help lists what you can."
-    return handler(db, command)
+    return entry.answer(db, command)
 
 
 def _answer_help(db: Database, command: ChatCommand) -> str:
     del db
-    allowed = (name for name in HELP if covers_role(command.role, NEEDED.get(name, "operate")))
-    return "\n".join(f"/{name} - {HELP[name]}" for name in allowed)
+    every = list_chat_commands().items()
+    allowed = (one for one in every if covers_role(command.role, one[1].role))
+    return "\n".join(f"/{name} - {entry.about}" for name, entry in allowed)
 
 
 def _answer_status(db: Database, command: ChatCommand) -> str:
     if command.role != "operate":
-        here = _find_answering_agent(db, command)
+        here = find_agent_here(db, command)
         return chat_reports.describe_chat(db, command.snapshot, command.chat_key, here)
     return chat_reports.describe_daemon(db, command.snapshot, command.rules.clock())
 
 
 def _answer_agents(db: Database, command: ChatCommand) -> str:
-    here = _find_answering_agent(db, command)
+    here = find_agent_here(db, command)
     return chat_reports.describe_agents(db, command.snapshot, here)
 
 
 def _start_new_session(db: Database, command: ChatCommand) -> str:
     now = command.rules.clock()
     handoffs.take_back_chat(db, command.chat_key, now)
-    agent_id = _find_answering_agent(db, command)
+    agent_id = find_agent_here(db, command)
     if agent_id is None:
         return NO_AGENT
     sessions.end_session(db, agent_id, command.chat_key, now)
@@ -190,14 +198,14 @@ def _stop_turns(db: Database, command: ChatCommand) -> str:
 
 def _take_handoff_back(db: Database, command: ChatCommand) -> str:
     taken = handoffs.take_back_chat(db, command.chat_key, command.rules.clock())
-    agent_id = _find_answering_agent(db, command)
+    agent_id = find_agent_here(db, command)
     if not taken or agent_id is None:
         return "This chat was not handed over."
     return f"Agent '{agent_id}' answers here again."
 
 
 def _change_pause(db: Database, command: ChatCommand, *, paused: bool) -> str:
-    agent_id = command.argument or _find_answering_agent(db, command)
+    agent_id = command.argument or find_agent_here(db, command)
     if agent_id is None:
         return NO_AGENT
     if command.argument and command.rules.agents.find_agent(agent_id) is None:
@@ -230,7 +238,7 @@ def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
         if not questions.is_asked_in(db, asked, command.chat_key):
             return f"No call of this chat has the code {asked!r}."
     if shown is not None:
-        return call_pages.format_call_page(db, *shown)
+        return chat_reports.format_call_page(db, *shown)
     found = questions.decide_question(
         db, code, command.sender, command.rules.clock(), granted=granted
     )
@@ -249,21 +257,45 @@ def _approve_tool(db: Database, command: ChatCommand) -> str:
     return f"Agents may use {command.argument} as it is now."
 
 
-def _find_answering_agent(db: Database, command: ChatCommand) -> str | None:
+def find_agent_here(db: Database, command: ChatCommand) -> str | None:
+    """Return the agent that answers in the command's chat, if any."""
     return find_answering_agent(db, command.rules.agents, command.message, command.chat_key)
 
 
-HANDLERS: Mapping[str, Callable[[Database, ChatCommand], str]] = {
-    "help": _answer_help,
-    "status": _answer_status,
-    "agents": _answer_agents,
-    "new": _start_new_session,
-    "handback": _take_handoff_back,
-    "stop": _stop_turns,
-    "pause": partial(_change_pause, paused=True),
-    "resume": partial(_change_pause, paused=False),
-    "tasks": _answer_tasks,
-    "usage": _answer_usage,
-    "approve": partial(_decide_call, granted=True),
-    "deny": partial(_decide_call, granted=False),
+COMMANDS: Mapping[str, ChatCommandEntry] = {
+    "help": ChatCommandEntry("list the commands", "talk", _answer_help),
+    "status": ChatCommandEntry(
+        "state of this chat; for operators, of the daemon", "talk", _answer_status
+    ),
+    "agents": ChatCommandEntry(
+        "list the agents, and which one answers here", "operate", _answer_agents
+    ),
+    "new": ChatCommandEntry("start a new conversation", "talk", _start_new_session),
+    "handback": ChatCommandEntry(
+        "give a chat that was handed over back to its agent", "operate", _take_handoff_back
+    ),
+    "stop": ChatCommandEntry("stop what I am doing here", "talk", _stop_turns),
+    "pause": ChatCommandEntry(
+        "AGENT (default: this chat's agent): stop answering; messages are kept",
+        "operate",
+        partial(_change_pause, paused=True),
+    ),
+    "resume": ChatCommandEntry(
+        "AGENT (default: this chat's agent): answer again",
+        "operate",
+        partial(_change_pause, paused=False),
+    ),
+    "tasks": ChatCommandEntry("list the scheduled tasks", "operate", _answer_tasks),
+    "usage": ChatCommandEntry(
+        "tokens and cost of today and of the last seven days", "talk", _answer_usage
+    ),
+    "approve": ChatCommandEntry(
+        "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool;"
+        " show CODE: read all of its arguments",
+        "approve",
+        partial(_decide_call, granted=True),
+    ),
+    "deny": ChatCommandEntry(
+        "CODE: refuse a waiting tool call", "approve", partial(_decide_call, granted=False)
+    ),
 }

@@ -12,7 +12,7 @@ from fakes.time_limit import time_limit
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName, ChatSend
-from orchestrator.inbound.commands import MENU
+from orchestrator.inbound.commands import build_menus
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.peer import RpcError
 
@@ -42,8 +42,8 @@ async def test_messages_do_not_wait_for_the_menu_of_commands(tmp_path: Path) -> 
             assert await bot.reply_in(123) == "work-model: hello"
             assert bot.menus == {}
         async with running_daemon(tmp_path, None, bot):
-            await bot.called("setMyCommands", len(MENU))
-        assert [*bot.menus] == [*MENU]
+            await bot.called("setMyCommands", len(build_menus()))
+        assert [*bot.menus] == [*build_menus()]
 
 
 async def test_stop_ends_the_running_turn_and_the_next_message_is_answered(tmp_path: Path) -> None:

@@ -8,7 +8,16 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import HeldModel, held_daemon, system, two_agents
 from fakes.model_api import Reply
 
+from orchestrator.control.protocol import Ack, RowId
+from orchestrator.extensions.memory.memories import FactEdit, FactPage, FactQuery
+from orchestrator.extensions.memory.memory_part import (
+    FACT_EDIT,
+    FACT_FORGET,
+    FACT_LIST,
+    FACT_UNDO,
+)
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import RpcError
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
@@ -75,3 +84,43 @@ async def test_default_playbook_is_in_the_prompt_of_a_message_that_calls_for_it(
             bot.send_user_message(123, "check the inbox again")
             await bot.reply_in(123)
         assert "Playbook" not in system(await model.asked("check the inbox again"))
+
+
+FACT: JsonObject = {"fact": "Ann drinks green tea every morning."}
+
+
+async def test_person_is_told_sees_forgets_and_undoes_what_was_remembered(tmp_path: Path) -> None:
+    """In the chat, by the daemon alone; no model reads what it says there."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, factExtraction={"tell": "private"})
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+            bot.send_user_message(123, "I drink green tea")
+            assert await bot.reply_in(123) == "work-model: I drink green tea"
+            told = "Remembered: Ann drinks green tea every morning. · /memory undo 1"
+            assert await bot.reply_in(123) == told
+            answers = {}
+            for command in ("/memory", "/memory forget 1", "/memory tea", "/memory undo"):
+                bot.send_user_message(123, command)
+                answers[command] = await bot.reply_in(123)
+            assert "- Ann drinks green tea every morning. (1, " in answers["/memory"]
+            assert "within a day" in answers["/memory forget 1"].lower()
+            assert answers["/memory tea"].startswith("I remember nothing with these words")
+            assert "- Ann drinks green tea" in answers["/memory undo"]
+            bot.send_user_message(123, "green tea?")
+            await bot.reply_in(123)
+            await daemon.until(lambda report: report.open_turns == 0)
+            page = await daemon.ask(FACT_LIST, FactQuery(agent="work"), FactPage)
+            assert [fact.fact for fact in page.facts] == [FACT["fact"]]
+            with pytest.raises(RpcError):
+                await daemon.ask(FACT_LIST, {"limit": 0}, FactPage)
+            edit = FactEdit(id=1, text="Ann drinks coffee.")
+            await daemon.ask(FACT_EDIT, edit, Ack)
+            await daemon.ask(FACT_UNDO, RowId(id=1), Ack)
+            await daemon.ask(FACT_FORGET, RowId(id=1), Ack)
+            with pytest.raises(RpcError, match="unknown fact 1"):
+                await daemon.ask(FACT_EDIT, edit, Ack)
+    said = str([message for request in model.requests for message in request.body["messages"]])
+    assert "green tea" in said
+    assert "Remembered:" not in said
+    assert "/memory" not in said

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from orchestrator.extension import Command, DaemonView, Extension, Part
 
 if TYPE_CHECKING:
+    from orchestrator.inbound.commands import ChatCommandEntry
     from orchestrator.tools.builtin.host_tool import HostTool
 
 
@@ -17,8 +18,15 @@ class MemoryExtension(Extension):
 
     def list_commands(self) -> Mapping[str, Command]:
         module = "orchestrator.extensions.memory.commands.memory"
-        summary = "Show what agents remember, and forget a fact."
+        summary = "Show, search, correct and forget what agents remember."
         return {"memory": Command("Agents", summary, module)}
+
+    def list_chat_commands(self) -> "Mapping[str, ChatCommandEntry]":
+        from orchestrator.extensions.memory import chat_memory
+        from orchestrator.inbound.commands import ChatCommandEntry
+
+        entry = ChatCommandEntry(chat_memory.ABOUT, "talk", chat_memory.answer_memory)
+        return {"memory": entry}
 
     def list_tools(self) -> "Sequence[HostTool]":
         from orchestrator.extensions.memory import memory_tools, profile_tools

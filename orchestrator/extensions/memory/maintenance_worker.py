@@ -87,6 +87,7 @@ class MaintenanceWorker(LoopBound):
     agents: Callable[[], AgentsFile]
     clock: Callable[[], int]
     quiet: float = QUIET_SECONDS  # of a local server before a job uses it
+    learned: Callable[[], None] = lambda: None  # called after an extraction
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
     _busy: set[str] = field(default_factory=set, init=False)
@@ -191,6 +192,7 @@ class MaintenanceWorker(LoopBound):
                     await self._compact_session(job)
                 else:
                     await self._extract_facts(job)
+                    self.learned()
             except GaveWay:
                 self._failed.pop(job.session_id, None)
             except InputTooLong:

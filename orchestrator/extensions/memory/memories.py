@@ -1,37 +1,35 @@
-"""The memory of all agents and its sources, for ``orchestrator memory``."""
+"""The memory of all agents and its sources, as people look at it and change it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import orjson
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
+from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.memory import fact_changes
 from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.inspect.message_hits import HITS, MessageHit
 from orchestrator.journal.memory import facts
-from orchestrator.journal.memory.memory_scope import MemoryScope
-from thinker.protocol.messages import Origin
+from orchestrator.journal.memory.facts import Fact
+from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
+
+MAX_FACT = 2000  # characters
+MAX_PAGE = 500  # facts of one answer to a program
+NOT_FORGOTTEN = f"coalesce(ended_by, '') NOT LIKE '{FORGOTTEN}%'"
+CHANGED = (  # what `undo_change` takes back: an end, or the storing of what has not changed since
+    f"(ended_by <> '{fact_changes.UNDONE}' OR ended_by IS NULL AND created_at = updated_at)"
+)
 
 
 @dataclass(frozen=True)
-class KnownFact:
-    """A fact of an agent; ``scope`` is the chat it belongs to, empty for all chats.
+class KnownFact(Fact):
+    """A fact of an agent; ``scope`` is the chat it belongs to, empty for all chats."""
 
-    ``source`` is what stored it, ``origin`` whose words it has; times in milliseconds.
-    """
-
-    id: int
-    agent_id: str
-    scope: str
-    fact: str
-    category: str
-    source: str
-    origin: Origin
-    confidence: float
-    created_at: int
-    updated_at: int
+    agent_id: str = ""
+    scope: str = ""
 
 
 class ProfileField(NamedTuple):
@@ -45,13 +43,81 @@ class ProfileField(NamedTuple):
     at: int | None
 
 
-FACTS = Rows(KnownFact, "fact")
+class FactEdit(CamelModel):
+    """A fact's new sentence."""
+
+    id: int = Field(ge=1, lt=2**63)
+    text: str = Field(min_length=1, max_length=MAX_FACT)
 
 
-def list_stored_facts(db: Database, agent_id: str | None, scope: str | None) -> list[KnownFact]:
-    """Return the facts of an agent and a chat, or of all, newest first."""
-    where = "agent_id = ifnull(?, agent_id) AND scope = ifnull(?, scope) ORDER BY id DESC"
-    return FACTS.select(db, where, agent_id, scope)
+class FactQuery(CamelModel):
+    """The facts to list: of an agent and a chat (``telegram:123``), below an id, newest first."""
+
+    agent: str | None = None
+    chat: str | None = None
+    ended: bool = False
+    before: int = Field(facts.FOREVER, ge=1, lt=2**63)
+    limit: int = Field(100, ge=1, le=MAX_PAGE)
+
+
+class FactPage(CamelModel):
+    """Some of the facts, newest first; ``more``: there are older ones."""
+
+    facts: tuple[KnownFact, ...]
+    more: bool
+
+
+FACTS = Rows(KnownFact, "fact", ", ".join(one.name for one in fields(KnownFact)))
+
+
+def list_stored_facts(
+    db: Database, agent_id: str | None, scope: str | None, now: int, *, ended: bool = False
+) -> list[KnownFact]:
+    """Return the facts of an agent and a chat, or of all, newest first.
+
+    Those that have ended by ``now`` (milliseconds) are left out unless ``ended``; those that were
+    forgotten always are.
+    """
+    where = f"agent_id = ifnull(?, agent_id) AND scope = ifnull(?, scope) AND {NOT_FORGOTTEN}"
+    if ended:
+        return FACTS.select(db, f"{where} ORDER BY id DESC", agent_id, scope)
+    where += " AND (valid_to IS NULL OR valid_to > ?) ORDER BY id DESC"
+    return FACTS.select(db, where, agent_id, scope, now)
+
+
+def require_fact(db: Database, number: int) -> KnownFact:
+    """Return a fact, ended or not, but not forgotten.
+
+    Raises:
+        UnknownNameError: there is none with this number.
+    """
+    found = FACTS.find_first(db, f"id = ? AND {NOT_FORGOTTEN}", number)
+    if found is None:
+        raise UnknownNameError(f"unknown fact {number}; see: orchestrator memory list --all")
+    return found
+
+
+def load_fact_page(db: Database, query: FactQuery, now: int) -> FactPage:
+    """Return the facts that a query asks for, as of ``now`` (milliseconds)."""
+    found = list_stored_facts(db, query.agent, query.chat, now, ended=query.ended)
+    below = [fact for fact in found if fact.id < query.before]
+    return FactPage(facts=tuple(below[: query.limit]), more=len(below) > query.limit)
+
+
+def list_versions(db: Database, fact: KnownFact) -> list[Fact]:
+    """Return the versions of a fact, newest first; a fact that never changed has one."""
+    return fact_changes.list_history(db, _own_scope(fact), fact.id)
+
+
+def find_evidence(db: Database, fact: Fact) -> MessageHit | None:
+    """Return the message that says a fact, or that opened the turn which stored it, if kept."""
+    if fact.said_in is not None:
+        return HITS.find_first(db, "said.id = ?", fact.said_in)
+    kind, _, turn_id = fact.source.partition(" ")
+    if kind != "turn":
+        return None
+    where = "role = 'user' AND said.id IN(SELECT id FROM message WHERE turn_id = ?) ORDER BY 1"
+    return HITS.find_first(db, where, turn_id)
 
 
 def search_stored_facts(
@@ -97,16 +163,51 @@ def list_profile_fields(
 
 
 def forget_fact(db: Database, number: int, now: int) -> None:
-    """Delete one fact with its earlier versions.
+    """Delete one fact for good, for the operator; a hash stays, so that it is not learned again.
 
     Raises:
         UnknownNameError: the number is unknown.
     """
-    found = db.execute("SELECT agent_id, scope FROM fact WHERE id = ?", (number,)).fetchone()
-    if found is None:
-        raise UnknownNameError(f"unknown fact {number}; see: orchestrator memory list")
-    scope = MemoryScope(str(found[0]), str(found[1]), joined=False, shared=False)
+    scope = _own_scope(require_fact(db, number))
     fact_changes.forget_fact(db, scope, number, "operator", now, for_good=True)
+
+
+def edit_fact(db: Database, edit: FactEdit, now: int) -> None:
+    """Replace a fact by the operator's words; the old one becomes an earlier version.
+
+    Raises:
+        UnknownNameError: the number is unknown.
+        RefusedFactError: the text has a secret, or says what another fact says.
+    """
+    scope = _own_scope(require_fact(db, edit.id))
+    fact_changes.edit_fact(db, scope, edit.id, edit.text, "operator", now)
+
+
+def undo_change(db: Database, number: int, now: int) -> None:
+    """Take back the last change of a fact, for the operator.
+
+    Raises:
+        UnknownNameError: the number is unknown.
+        RefusedFactError: nothing was changed within a day.
+    """
+    found = FACTS.find_first(db, "id = ?", number)
+    scope = _own_scope(found or require_fact(db, number))
+    fact_changes.undo_change(db, scope, number, now, "operator")
+
+
+def find_last_change(db: Database, scope: MemoryScope, now: int) -> int | None:
+    """Return the number of the fact of a memory that changed last, within a day."""
+    where, values = scope.build_fact_condition()
+    sql = (
+        f"SELECT id FROM fact WHERE {where} AND updated_at > ? AND {CHANGED}"
+        " ORDER BY updated_at DESC, id DESC LIMIT 1"
+    )
+    found = db.execute(sql, (*values, now - fact_changes.DAY)).get
+    return None if found is None else int(found)
+
+
+def _own_scope(fact: KnownFact) -> MemoryScope:
+    return MemoryScope(fact.agent_id, fact.scope, joined=False, shared=False)
 
 
 def _walk_profile_fields(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:

@@ -4,13 +4,20 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import anyio
+from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.control.protocol import Ack
 from orchestrator.extension import Part
 from orchestrator.extensions.memory import memories
+from orchestrator.extensions.memory.learned_notices import LearnedNotices
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
+from orchestrator.extensions.memory.memories import FactEdit, FactPage, FactQuery
 from thinker.protocol.peer import Peer, RequestHandler
 
+FACT_LIST = "memory/list"  # FactQuery → FactPage
+FACT_EDIT = "memory/edit"  # FactEdit → Ack
+FACT_UNDO = "memory/undo"  # RowId → Ack
 FACT_FORGET = "memory/forget"  # RowId → Ack
 
 
@@ -18,29 +25,51 @@ class MemoryPart(Part):
     """Runs the jobs that call a model, which end as soon as the daemon stops."""
 
     _maintenance: MaintenanceWorker
+    _notices: LearnedNotices
 
     async def open(self) -> None:
         daemon = self.daemon
+        self._notices = LearnedNotices(
+            daemon.store, daemon.get_agents_file, daemon.machine.clock, daemon.control.wake
+        )
         self._maintenance = MaintenanceWorker(
             daemon.calls,
             daemon.turns.inputs.embeddings,
             daemon.get_agents_file,
             daemon.machine.clock,
+            learned=self._notices.wake,
         )
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._maintenance.run)
+            tasks.start_soon(self._notices.run)
             await self.daemon.stopping.wait()
             self._maintenance.close()
+            tasks.cancel_scope.cancel()
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
         if old.retention is not new.retention:  # an edit of a prompt keeps other objects
             self._maintenance.wake()
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
-        return (self._maintenance.wake,)
+        return self._maintenance.wake, self._notices.wake
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
-        return {FACT_FORGET: partial(self.daemon.control.change_row, memories.forget_fact)}
+        change = self.daemon.control.change_row
+        return {
+            FACT_LIST: self._list_facts,
+            FACT_EDIT: self._edit_fact,
+            FACT_UNDO: partial(change, memories.undo_change),
+            FACT_FORGET: partial(change, memories.forget_fact),
+        }
+
+    async def _list_facts(self, params: JsonValue) -> FactPage:
+        query = FactQuery.model_validate(params)
+        now = self.daemon.machine.clock()
+        return await self.daemon.store.read(memories.load_fact_page, query, now)
+
+    async def _edit_fact(self, params: JsonValue) -> Ack:
+        edit = FactEdit.model_validate(params)
+        return await self.daemon.control.change_journal(memories.edit_fact, edit)

@@ -10,7 +10,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.extension import DaemonView, Part, Route
 from orchestrator.extensions.telegram.downtime import DowntimeMonitor
 from orchestrator.extensions.telegram.telegram_settings import TelegramChannel
-from orchestrator.inbound.commands import MENU
+from orchestrator.inbound.commands import build_menus
 from orchestrator.settings import TOKEN
 from orchestrator.wakeup import Wakeup
 
@@ -59,7 +59,7 @@ class TelegramPart(Part):
         machine = self.daemon.machine
         bot = Telegram(
             api,
-            menus=MENU,
+            menus=build_menus(),
             webhook_url=lambda: self._get_settings(name).webhook_url,
             configured=self._wait_for_change,
             clock=machine.read_seconds,

@@ -14,6 +14,7 @@ import orjson
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import prompt_records
+from thinker.protocol.visible_text import remove_misleading
 
 FORGOTTEN = "(forgotten)"
 EXCERPT = 500  # characters of a message that a search of conversations shows
@@ -25,6 +26,7 @@ PLACES = (
     ("step", "result", ("turn_id", "seq"), f"kind = 'tool' AND :tool IN('', name) AND {OF_TURNS}"),
     ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
     ("session", "summary", ("id",), OF_AGENT),
+    ("outbox", "body", ("id",), "notice = 1"),  # such as lists of facts
 )
 MESSAGES = (
     "SELECT id, body FROM message WHERE session_id IN(SELECT id FROM session"
@@ -84,7 +86,7 @@ def cut_excerpt(message: str) -> str:
 
 def _list_forms(text: str) -> Iterable[str]:
     """Yield how a text stands in the journal: as it is, in markup, and inside of JSON."""
-    for line in {text, " ".join(text.split())} - {""}:
+    for line in {text, " ".join(text.split()), " ".join(remove_misleading(text).split())} - {""}:
         shown = line if len(line) >= SHORT else f"- {line} ("
         for form in (shown, html.escape(shown, quote=False)):
             once = json.dumps(form, ensure_ascii=False)[1:-1]

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from fakes.agents_file import validate_file
 from fakes.commands import NoQueues, command_desk, no_notice
+from fakes.installed_extensions import install_extensions
 from fakes.journal import CLASSES, connection_in, next_turn, planned, step, store_in, update
 
 from orchestrator.channel_api import InboundMessage, ReplyPart
+from orchestrator.extension import Extension
+from orchestrator.inbound.commands import COMMANDS, ChatCommand, ChatCommandEntry, build_menus
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
@@ -127,12 +130,13 @@ async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
             assert "Only a person who may approve calls" in await chat.says(command, STRANGER)
         assert pauses.list_pauses(chat.db) == []
         lines = (await chat.says("/help", STRANGER)).splitlines()
-        assert [line.split()[0] for line in lines] == [
-            "/help",
-            "/status",
-            "/new",
-            "/stop",
-            "/usage",
+        offered = [line.split()[0].removeprefix("/") for line in lines]
+        assert [name for name in offered if name in COMMANDS] == [
+            "help",
+            "status",
+            "new",
+            "stop",
+            "usage",
         ]
         assert (await chat.says("/start", STRANGER)).splitlines() == lines
         assert "new conversation" in await chat.says("/new", STRANGER)
@@ -314,3 +318,31 @@ async def test_chat_that_was_handed_over_goes_back_with_its_conversation(tmp_pat
         assert await chat.says("/handback") == "Agent 'work' answers here again."
         assert await chat.says("/handback") == "This chat was not handed over."
         assert sessions.open_session(chat.db, "work", f"telegram/1/{OPERATOR}/", NOW) == 1
+
+
+class Bells(Extension):
+    """A bundled extension with a command for those who may approve calls."""
+
+    name = "bells"
+
+    def list_chat_commands(self) -> dict[str, ChatCommandEntry]:
+        def ring(db: Database, command: ChatCommand) -> str:
+            del db
+            return f"Rung {command.argument or 'once'}."
+
+        return {"ring": ChatCommandEntry("TIMES: ring the bell", "approve", ring)}
+
+
+async def test_command_of_an_extension_is_one_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs its role, and is offered where those who have it look."""
+    install_extensions(monkeypatch, own=(Bells(),))
+    async with chat_in(tmp_path) as chat:
+        assert await chat.says("/ring twice") == "Rung twice."
+        assert "/ring - TIMES: ring the bell" in await chat.says("/help")
+        assert "approve calls may use /ring" in await chat.says("/ring", STRANGER)
+        assert "/ring" not in await chat.says("/help", STRANGER)
+    menus = build_menus()
+    assert "ring" in menus["all_private_chats"]
+    assert "ring" not in menus["default"]

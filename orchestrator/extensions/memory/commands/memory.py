@@ -1,9 +1,13 @@
 """``orchestrator memory``: what agents remember, and its sources."""
 
 import json
+import os
+import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
+import orjson
 import typer
 
 from orchestrator.cli.commands import make_command_group
@@ -16,7 +20,7 @@ from orchestrator.cli.options import (
     load_settings,
     parse_chat,
 )
-from orchestrator.cli.output import format_minute
+from orchestrator.cli.output import format_minute, make_printable, write_line
 from orchestrator.cli.tables import (
     Columns,
     describe_record,
@@ -25,15 +29,16 @@ from orchestrator.cli.tables import (
     print_records,
 )
 from orchestrator.control.protocol import RowId
-from orchestrator.extensions.memory import memories
-from orchestrator.extensions.memory.memories import KnownFact, ProfileField
-from orchestrator.extensions.memory.memory_part import FACT_FORGET
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.memory import fact_dates, memories
+from orchestrator.extensions.memory.commands import fact_report
+from orchestrator.extensions.memory.memories import FactEdit, KnownFact, ProfileField
+from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
+from orchestrator.journal.memory import facts
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
-from thinker.protocol.names import format_turn_name
 
 FOUND = 20  # facts that a search shows of each memory
-EVERY = "all chats"  # shown for facts and fields that belong to no chat
 Agent = Annotated[str | None, typer.Option(help="Show only this agent.")]
 Chat = Annotated[str | None, typer.Option(help="Only of this chat, such as telegram:123.")]
 
@@ -42,21 +47,47 @@ app = make_command_group("memory")
 
 @app.command("list")
 def list_memory(
-    *, agent: Agent = None, chat: Chat = None, as_json: AsJson = False, home: Home = None
+    *,
+    agent: Agent = None,
+    chat: Chat = None,
+    every: Annotated[bool, typer.Option("--all", help="Also facts that have ended.")] = False,
+    as_json: AsJson = False,
+    home: Home = None,
 ) -> None:
     """List the facts, newest first, and the profile fields."""
     settings, scope = load_settings(home), _parse_scope(chat)
     with open_for_reading(settings.journal) as db:
-        facts = memories.list_stored_facts(db, agent, scope)
+        now = time.time_ns() // 1_000_000
+        found = memories.list_stored_facts(db, agent, scope, now, ended=every)
         fields = memories.list_profile_fields(db, agent, scope)
-    _require_known_agent(settings, agent, found=bool(facts or fields))
+    _require_known_agent(settings, agent, found=bool(found or fields))
     if as_json:
-        print_json({"facts": _describe_rows(facts), "profile": _describe_rows(fields)})
+        print_json({"facts": _describe_rows(found), "profile": _describe_rows(fields)})
         return
-    printed = print_records("Facts", facts, FACTS)
+    printed = print_records("Facts", found, FACTS)
     printed |= print_records("Profiles", fields, PROFILES)
     if not printed:
         typer.echo("no facts are remembered")
+
+
+@app.command()
+def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> None:
+    """Show one fact: since when, where it was said, and its earlier versions."""
+    with open_for_reading(load_settings(home).journal) as db:
+        fact = memories.require_fact(db, number)
+        versions = memories.list_versions(db, fact)
+        said = memories.find_evidence(db, fact)
+    if as_json:
+        print_json(
+            {
+                "fact": _describe_row(fact),
+                "said": None if said is None else describe_record(said),
+                "versions": [describe_record(one) for one in versions],
+            }
+        )
+    else:
+        for line in fact_report.describe_fact(fact, versions, said):
+            write_line(make_printable(line))
 
 
 @app.command()
@@ -85,10 +116,71 @@ def search(
 
 
 @app.command()
+def edit(
+    number: RowNumber,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The fact's new sentence.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Correct one fact; the old sentence is kept as an earlier version."""
+    settings, sentence = load_settings(home), " ".join(text.split())
+    if not 0 < len(sentence) <= memories.MAX_FACT:
+        limit = f"write one sentence of at most {memories.MAX_FACT} characters"
+        raise typer.BadParameter(limit, param_hint="TEXT")
+    wanted = FactEdit(id=number, text=sentence)
+    change_journal(settings, FACT_EDIT, wanted, memories.edit_fact, wanted)
+    typer.echo(f"fact {number} was corrected; take that back: orchestrator memory undo {number}")
+
+
+@app.command()
+def undo(number: RowNumber, *, home: Home = None) -> None:
+    """Take back the last change of a fact, within a day."""
+    order = RowId(id=number)
+    change_journal(load_settings(home), FACT_UNDO, order, memories.undo_change, number)
+    typer.echo(f"the last change of fact {number} was taken back; see: orchestrator memory list")
+
+
+@app.command()
 def forget(number: RowNumber, *, home: Home = None) -> None:
-    """Delete one fact, by its number in the list."""
+    """Delete one fact at once and for good, by its number in the list."""
     change_journal(load_settings(home), FACT_FORGET, RowId(id=number), memories.forget_fact, number)
-    typer.echo(f"fact {number} was deleted")
+    typer.echo(
+        f"fact {number} was deleted for good; a hash of it stays, so that it is not learned again"
+    )
+
+
+@app.command()
+def export(
+    *,
+    agent: Agent = None,
+    chat: Chat = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write, which must not exist.", metavar="FILE")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Print facts, notes and profiles as JSON lines, each with its kind."""
+    settings, scope = load_settings(home), _parse_scope(chat)
+    with open_for_reading(settings.journal) as db:
+        found = memories.list_stored_facts(db, agent, scope, 0, ended=True)
+        fields = memories.list_profile_fields(db, agent, scope)
+    _require_known_agent(settings, agent, found=bool(found or fields))
+    rows = [
+        *({"kind": _name_kind(fact), **_describe_row(fact)} for fact in found),
+        *({"kind": "profile", **_describe_row(field)} for field in fields),
+    ]
+    lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+    if output is None:
+        typer.echo(lines, nl=False)
+        return
+    try:
+        with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(lines)
+    except FileExistsError as error:
+        raise OrchestratorError(f"{output} exists; name a file that does not") from error
+    except OSError as error:
+        raise OrchestratorError(f"cannot write {output}: {error.strerror}") from error
+    typer.echo(f"{len(rows)} entries are in {output}")
 
 
 def _parse_scope(chat: str | None) -> str | None:
@@ -103,16 +195,20 @@ def _require_known_agent(settings: Settings, agent: str | None, *, found: bool) 
         require_agent(settings, agent)
 
 
-def _format_source(source: str) -> str:
-    """Return the source of a fact; a turn as `orchestrator trace` takes it."""
-    kind, _, turn_id = source.partition(" ")
-    return f"turn {format_turn_name(turn_id)}" if kind == "turn" else source
+def _format_times(fact: KnownFact) -> str:
+    """Return since and until when a fact is true; empty if neither is known."""
+    known = fact.valid_from is not None or fact.valid_to is not None
+    return fact_dates.describe_times(fact, "UTC") if known else ""
+
+
+def _name_kind(fact: KnownFact) -> str:
+    return "note" if fact.category == facts.NOTE else "fact"
 
 
 def _format_origin(field: ProfileField) -> str:
     if field.source is None or field.at is None:
         return ""
-    return f"{_format_source(field.source)}, {format_minute(field.at / 1000)}"
+    return f"{fact_report.format_source(field.source)}, {format_minute(field.at / 1000)}"
 
 
 def _describe_row(row: KnownFact | ProfileField) -> dict[str, object]:
@@ -127,15 +223,16 @@ def _describe_rows(rows: Iterable[KnownFact | ProfileField]) -> list[dict[str, o
 FACTS: Columns = {
     "id": "id",
     "agent": "agent_id",
-    "chat": lambda fact: fact.scope or EVERY,
+    "chat": lambda fact: fact.scope or fact_report.EVERY,
     "stored (UTC)": lambda fact: format_minute(fact.created_at / 1000),
-    "from": lambda fact: f"{_format_source(fact.source)}, {fact.origin}",
+    "from": lambda fact: f"{fact_report.format_source(fact.source)}, {fact.origin}",
+    "true (UTC)": _format_times,
     "fact": "fact",
 }
 PROFILES: Columns = {
     "field": "path",
     "agent": "agent_id",
-    "chat": lambda field: field.scope or EVERY,
+    "chat": lambda field: field.scope or fact_report.EVERY,
     "value": lambda field: json.dumps(field.value, ensure_ascii=False),
     "from": _format_origin,
 }

@@ -12,6 +12,7 @@ from fakes.background_work import NOON, USED, BackgroundBench, background
 from fakes.journal import job
 from fakes.time_limit import time_limit
 
+from orchestrator.control.control_server import ControlServer
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.memory.extension import MemoryExtension
 from orchestrator.extensions.memory.memory_part import MemoryPart
@@ -44,6 +45,7 @@ def make_view(bench: BackgroundBench) -> DaemonView:
     )
     view.get_agents_file = lambda: bench.file
     view.calls, view.turns = bench.calls, turns
+    view.control = ControlServer(unused, unused, unused, unused, wake=lambda: None)
     return view
 
 

@@ -18,7 +18,7 @@ from orchestrator.channel_api import Adapter, InboundMessage, OutboundPart, Send
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.telegram.adapter import Telegram
 from orchestrator.extensions.telegram.telegram_part import TelegramPart
-from orchestrator.inbound.commands import MENU
+from orchestrator.inbound.commands import build_menus
 
 FIRST, SECOND = "123456:first", "654321:second"
 KEYS = {"TELEGRAM_BOT_TOKEN": FIRST, "TELEGRAM_BOT_TOKEN_WORK": SECOND}
@@ -117,7 +117,7 @@ async def running(
 async def settled(*bots: FakeBotApi) -> None:
     """Wait until each bot has its menus: nothing is connecting any more."""
     for bot in bots:
-        await bot.called("setMyCommands", len(MENU))
+        await bot.called("setMyCommands", len(build_menus()))
 
 
 async def test_each_account_with_a_token_is_a_channel() -> None:
@@ -162,7 +162,7 @@ async def test_account_and_token_come_and_go_without_a_restart() -> None:
         part.adopt_configuration(daemon.file, daemon.file)
         await bots.other.confirmed()
         assert [message.text for message in daemon.intake.stored] == ["one", "two"]
-        await bots.other.called("getMyCommands", 2 * len(MENU))
+        await bots.other.called("getMyCommands", 2 * len(build_menus()))
 
 
 async def test_bot_follows_its_token() -> None:

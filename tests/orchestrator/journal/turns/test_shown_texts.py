@@ -7,7 +7,8 @@ import pytest
 from fakes.journal import job, open_turn, opened
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import prompt_records, turns
+from orchestrator.journal.turns import outbox, prompt_records, turns
+from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.prompt_records import SentPrompt
 from orchestrator.journal.turns.shown_texts import blank_shown_texts
 from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
@@ -64,6 +65,18 @@ def test_short_text_goes_only_where_it_is_an_entry(db: Database) -> None:
         blank_shown_texts(db, "work", ["Ann"])
     left = UserMessage.model_validate_json(body(db, number))
     assert left.context[0].text == "- (forgotten) (contact)\n- Ann likes tea (preference)"
+
+
+def test_text_goes_from_lists_that_the_daemon_sent(db: Database) -> None:
+    """People see it there without hidden signs; what an agent has answered stays."""
+    (row,) = db.execute("SELECT id FROM turn").fetchone()
+    chat = outbox.Address("telegram", "1", "7", "")
+    with job(db):
+        outbox.add_notice(db, chat, "- The safe is in the cellar (1, since May)", 1)
+        outbox.add_extra(db, row, chat, [OutboxPart("The safe is in the cellar")], "direct", 1)
+        blank_shown_texts(db, "work", ["The safe is \u202ein the cellar"])
+    kept = [text for (text,) in db.execute("SELECT body FROM outbox ORDER BY id")]
+    assert kept == ["- (forgotten) (1, since May)", "The safe is in the cellar"]
 
 
 def test_one_tool_alone_is_searched_if_it_is_named(db: Database) -> None:

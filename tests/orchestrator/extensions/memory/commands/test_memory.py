@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 from fakes.control_server import ask, command, serving
-from fakes.journal import job, opened
+from fakes.journal import job, open_turn, opened, reading_in
 from fakes.memory import store_fact
 
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
-from orchestrator.extensions.memory.memory_part import FACT_FORGET
-from orchestrator.journal.memory import profile
+from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
+from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.turns import sessions
+from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 WHOLE = MemoryScope.for_whole_agent("home")
 CHAT = MemoryScope("home", "telegram:555", joined=False, shared=False)
@@ -57,19 +59,98 @@ def test_search_finds_facts_by_their_words(home: Path) -> None:
 
 
 def test_forgotten_fact_is_gone_and_an_unknown_one_is_refused(home: Path) -> None:
-    """Without a daemon the command changes the journal itself."""
-    assert command(home, "memory", "forget", "1").stdout == "fact 1 was deleted\n"
+    """Without a daemon the command changes the journal itself; a hash is left."""
+    done = command(home, "memory", "forget", "1").stdout
+    assert done.startswith("fact 1 was deleted for good; a hash of it stays")
     assert "no fact contains" in command(home, "memory", "search", "cat").stdout
     again = command(home, "memory", "forget", "1")
     assert again.exit_code == ExitCode.USAGE
-    assert again.stderr == "unknown fact 1; see: orchestrator memory list\n"
+    assert again.stderr == "unknown fact 1; see: orchestrator memory list --all\n"
+    with reading_in(home) as db:
+        assert db.execute("SELECT count(*) FROM fact_gone").get == 1
 
 
-async def test_running_daemon_forgets_the_fact(home: Path) -> None:
+def test_edited_fact_has_a_history_and_can_be_had_back(home: Path) -> None:
+    """Each change is in the audit log."""
+    done = command(home, "memory", "edit", "1", " The cat is  called Mau ")
+    assert done.stdout == "fact 1 was corrected; take that back: orchestrator memory undo 1\n"
+    listed = command(home, "memory", "list").stdout
+    assert "called Mau" in listed
+    assert "called Minka" not in listed
+    every = " ".join(command(home, "memory", "list", "--all").stdout.split())
+    assert "replaced by fact 3 The cat is called Minka" in every
+    shown = command(home, "memory", "show", "3").stdout
+    assert shown.startswith("fact 3: The cat is called Mau\nagent home, all chats\n")
+    assert "by operator\n" in shown
+    assert "versions, newest first:\n- The cat is called Mau (3, " in shown
+    assert "\n- The cat is called Minka (1, " in shown
+    assert command(home, "memory", "undo", "1").exit_code == 0
+    assert "called Minka" in command(home, "memory", "list").stdout
+    with reading_in(home) as db:
+        acts = [act for (act,) in db.execute("SELECT act FROM audit ORDER BY id")]
+    assert acts == ["edited a fact", "undid the change of a fact"]
+
+
+def test_fact_is_shown_with_the_message_that_says_it(tmp_path: Path) -> None:
+    """With its date and chat, and how to trace it; once the message is gone, that is said."""
+    with opened(tmp_path) as db:
+        open_turn(db, "t1", "I moved to Berlin")
+        with job(db):
+            session = sessions.open_session(db, "home", "telegram/1/555/", 0, "telegram:555")
+            said: list[Message] = [
+                UserMessage(content="I moved to Berlin"),
+                AssistantMessage(content="Nice."),
+            ]
+            sessions.append_messages(db, session, "t1", said, 60_000)
+            store_fact(db, CHAT, "Lives in Berlin", source="turn t1", valid_from=86_400_000)
+    shown = command(tmp_path, "memory", "show", "1").stdout
+    assert "since 2 January 1970 (UTC)\n" in shown
+    assert "said 1970-01-01 00:01 in telegram/1/555/ by the user:\n  I moved to Berlin\n" in shown
+    assert "  orchestrator trace t1\n" in shown
+    told = json.loads(command(tmp_path, "memory", "show", "1", "--json").stdout)
+    assert told["fact"]["chat"] == "telegram:555"
+    assert told["said"]["text"] == "I moved to Berlin"
+    assert [one["id"] for one in told["versions"]] == [1]
+    with opened(tmp_path) as db, job(db):
+        db.execute("DELETE FROM message")
+    assert "is not known, or not kept any more" in command(tmp_path, "memory", "show", "1").stdout
+
+
+def test_memory_is_exported_as_json_lines(home: Path, tmp_path: Path) -> None:
+    """Facts, notes and profile fields; a file that is there is not overwritten."""
+    with opened(home) as db, job(db):
+        store_fact(db, CHAT, "Spoke of tea", facts.NOTE)
+    lines = [json.loads(line) for line in command(home, "memory", "export").stdout.splitlines()]
+    assert [line["kind"] for line in lines] == ["note", "fact", "fact", "profile", "profile"]
+    assert lines[2]["fact"] == "The cat is called Minka"
+    assert lines[2]["updatedAt"] == 0
+    file = tmp_path / "memory.jsonl"
+    chosen = ("memory", "export", "--chat", "telegram:555", "--output", str(file))
+    assert command(home, *chosen).stdout == f"2 entries are in {file}\n"
+    assert len(file.read_text().splitlines()) == 2
+    assert file.stat().st_mode & 0o777 == 0o600
+    refused = command(home, *chosen)
+    assert refused.exit_code != 0
+    assert "exists; name a file that does not" in refused.stderr
+    refused = command(home, "memory", "export", "--output", str(tmp_path / "no" / "x"))
+    assert "cannot write" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "params"),
+    [
+        (FACT_FORGET, ("forget", "2"), {"id": 2}),
+        (FACT_UNDO, ("undo", "2"), {"id": 2}),
+        (FACT_EDIT, ("edit", "2", "Ann likes  coffee"), {"id": 2, "text": "Ann likes coffee"}),
+    ],
+)
+async def test_running_daemon_makes_the_change(
+    method: str, words: tuple[str, ...], params: dict[str, object], home: Path
+) -> None:
     """It is the only writer."""
-    async with serving(home, {FACT_FORGET: Ack()}) as server:
-        assert (await ask(home, "memory", "forget", "2")).exit_code == 0
-        assert server.params(FACT_FORGET) == [{"id": 2}]
+    async with serving(home, {method: Ack()}) as server:
+        assert (await ask(home, "memory", *words)).exit_code == 0
+        assert server.params(method) == [params]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +160,15 @@ async def test_running_daemon_forgets_the_fact(home: Path) -> None:
         (("search", "tea", "--agent", "asistant"), ExitCode.USAGE, "unknown agent"),
         (("list", "--chat", "555"), 2, "such as telegram:123"),
         (("forget", "x"), 2, "valid integer"),
+        (("forget", "0"), 2, "greater than or equal to 1"),
+        (("show", "77"), ExitCode.USAGE, "unknown fact 77; see: orchestrator memory list --all"),
+        (("undo", "77"), ExitCode.USAGE, "unknown fact 77"),
+        (("undo", "1"), ExitCode.FAILED, "has not changed within a day"),
+        (("edit", "77", "x"), ExitCode.USAGE, "unknown fact 77"),
+        (("edit", "1", "  "), 2, "write one sentence"),
+        (("edit", "1", "x" * 2001), 2, "at most 2000 characters"),
+        (("edit", "1", "The key is sk-abcdefghijklmnopqrstuvwxyz123456"), 1, "secrets are never"),
+        (("export", "--agent", "asistant"), ExitCode.USAGE, 'did you mean "assistant"?'),
     ],
 )
 def test_wrong_name_is_refused_with_what_to_write(

@@ -1,0 +1,43 @@
+"""One fact for the terminal: its dates, where it was said, and its versions."""
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.cli.output import format_minute
+from orchestrator.extensions.memory import fact_dates
+from orchestrator.extensions.memory.fact_lines import format_fact_line
+from orchestrator.extensions.memory.memories import KnownFact
+from orchestrator.journal.inspect.message_hits import MessageHit
+from orchestrator.journal.memory.facts import Fact
+from orchestrator.journal.turns.shown_texts import cut_excerpt
+from thinker.protocol.names import format_turn_name
+
+EVERY = "all chats"  # shown for facts and fields that belong to no chat
+UNKNOWN_SOURCE = "The message that says it is not known, or not kept any more."
+
+
+def describe_fact(
+    fact: KnownFact, versions: Sequence[Fact], said: MessageHit | None
+) -> Iterator[str]:
+    """Yield lines about a fact; ``versions`` are its own, newest first, times are in UTC."""
+    about = f" about {fact.subject}: {fact.slot}" if fact.slot else ""
+    yield f"fact {fact.id}: {fact.fact}"
+    yield f"agent {fact.agent_id}, {fact.scope or EVERY}"
+    yield f"{fact.category}{about}, confidence {fact.confidence:g}, from {fact.origin}"
+    yield f"{fact_dates.describe_times(fact, 'UTC')} (UTC)"
+    yield f"stored {format_minute(fact.created_at / 1000)} by {format_source(fact.source)}"
+    if said is None:
+        yield UNKNOWN_SOURCE
+    else:
+        yield f"said {format_minute(said.at / 1000)} in {said.chat_key} by the {said.role}:"
+        yield f"  {cut_excerpt(said.text)}"
+        if said.turn_id is not None:
+            yield f"  orchestrator trace {format_turn_name(said.turn_id)}"
+    if len(versions) > 1:
+        yield "versions, newest first:"
+        yield from (format_fact_line(version, "UTC") for version in versions)
+
+
+def format_source(source: str) -> str:
+    """Return the source of a fact; a turn as `orchestrator trace` takes it."""
+    kind, _, turn_id = source.partition(" ")
+    return f"turn {format_turn_name(turn_id)}" if kind == "turn" else source
