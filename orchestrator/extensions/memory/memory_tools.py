@@ -13,6 +13,7 @@ from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
+    assume_lasting,
     journal_tool,
     mark_quoted_text,
     plain_tool,
@@ -107,6 +108,7 @@ def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str
     },
     ["id"],
     keywords="fact, facts, correct, wrong, no longer, not anymore, outdated, change what you know",
+    lasts=assume_lasting,
 )
 def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_fact(db, context, arguments)
@@ -126,7 +128,11 @@ def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
 
 
 @journal_tool(
-    "Forget a remembered fact.", {"id": FACT_ID}, ["id"], keywords="forget, fact, facts, memories"
+    "Forget a remembered fact.",
+    {"id": FACT_ID},
+    ["id"],
+    keywords="forget, fact, facts, memories",
+    lasts=assume_lasting,
 )
 def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_fact(db, context, arguments)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.tools.builtin.bundled_files import (
+from orchestrator.extensions.skills.bundled_files import (
     MAX_LISTED,
     list_bundled_files,
     read_bundled,

@@ -11,9 +11,9 @@ from fakes.memory import HOME, WORK
 from fakes.tool_call import tool_context
 from pydantic import JsonValue
 
+from orchestrator.extensions.skills import skill_tools
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import StoredPlaybook
-from orchestrator.tools.builtin import skill_tools
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
 from thinker.protocol.messages import JsonObject
 from thinker.toolcalls.schema_validation import check_against_schema
@@ -221,3 +221,20 @@ async def test_taken_name_and_too_much_text_are_refused(tmp_path: Path) -> None:
                 skill_tools.update_skill, context, {"name": "tea", "instructions": "x" * 1000}
             )
         assert await stored(context, "tea") == found
+
+
+async def test_skill_is_read_whole_when_the_agent_may_use_it(
+    tmp_path: Path, context: ToolContext
+) -> None:
+    """One that its globs leave out does not exist for it; the failure lists the others."""
+    for name in ("mail", "news"):
+        folder = tmp_path / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(SKILL.format(name=name), "utf-8")
+    assert await skill_tools.read_skill.run(context, {"name": "mail"}) == "Do it like this."
+    some = replace(context, skills=("n*",))
+    for wanted in ("mail", "../mail", "", None):
+        with pytest.raises(ToolFailure, match="there are: news"):
+            await skill_tools.read_skill.run(some, {"name": wanted})
+    with pytest.raises(ToolFailure, match="there are: none"):
+        await skill_tools.read_skill.run(replace(context, skills=()), {"name": "mail"})

@@ -11,13 +11,14 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
-from orchestrator.schedules.describe import describe_trigger, format_local_time
+from orchestrator.schedules.describe import format_local_time
 from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize_fields
 from orchestrator.schedules.specs import MISFIRE, Notify, TaskSpec, build_task_spec, postpone_task
 from orchestrator.schedules.times import MINUTE
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
+    assume_lasting,
     journal_tool,
     read_text_argument,
     show_example,
@@ -47,6 +48,7 @@ TASKS = "task, tasks, reminder, reminders, alarm, alarms, scheduled, cron"
     },
     ["name", "instructions"],
     aliases=frozenset({*ALIASES, *MISFIRE, "trigger_config", "max_steps", "effort"}),
+    lasts=assume_lasting,
 )
 def schedule_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     fields = normalize_fields({**arguments, "execution_plan": None}, context.now, context.agent_id)
@@ -99,6 +101,7 @@ def list_tasks(db: Database, context: ToolContext, arguments: JsonObject) -> str
     {"task": "Its number or name, as list_tasks shows it."},
     ["task"],
     keywords=f"{TASKS}, cancel, stop reminding, stop sending",
+    lasts=assume_lasting,
 )
 def cancel_task(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     name = read_text_argument(arguments, "task")
@@ -110,13 +113,8 @@ def cancel_task(db: Database, context: ToolContext, arguments: JsonObject) -> st
     return f"Canceled task {found.id} {found.name!r}."
 
 
-def format_task_line(task: Task) -> str:
-    """Return how a list of tasks shows a task: the lasting part of its line."""
-    return f"{task.id} {task.name!r}: {describe_trigger(task.spec.parsed_trigger, task.spec.zone)}"
-
-
 def _format_task(task: Task) -> str:
-    line = format_task_line(task)
+    line = tasks.format_task_line(task)
     if task.next_at is None or task.state != "active":
         return f"{line}, {task.state} ({task.note})"
     return f"{line}, next {format_local_time(task.next_at, task.spec.zone)}"

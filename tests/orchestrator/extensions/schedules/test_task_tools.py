@@ -7,10 +7,10 @@ from fakes.memory import HOME
 from fakes.tool_call import NOON, run
 from pydantic import JsonValue
 
+from orchestrator.extensions.schedules import task_tools as tools
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.schedules.specs import Notify
-from orchestrator.tools.builtin import task_tools as tools
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import JsonObject

@@ -11,10 +11,11 @@ from pydantic import JsonValue
 
 from orchestrator.channel_api import Attachment
 from orchestrator.document_text import UnreadableError
+from orchestrator.extensions.chat_files import attachment_tools
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, steps, stored_files
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.tools.builtin import attachment_tools, send_message
+from orchestrator.tools.builtin import send_message
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 from thinker.protocol.messages import FileContent, ToolResult
 

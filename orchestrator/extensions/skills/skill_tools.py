@@ -18,13 +18,14 @@ from pydantic import (
     ValidationError,
 )
 
+from orchestrator.extensions.skills.bundled_files import list_bundled_files, read_bundled
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
-from orchestrator.tools.builtin.bundled_files import list_bundled_files, read_bundled
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
+    assume_lasting,
     journal_tool,
     mark_quoted_text,
     plain_tool,
@@ -164,6 +165,7 @@ async def list_skills(context: ToolContext, arguments: JsonObject) -> str:
     FIELDS,
     ["name", "description", "instructions"],
     keywords=CHANGES,
+    lasts=assume_lasting,
 )
 def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     new = _validate_arguments(_NewSkill, arguments)
@@ -184,6 +186,7 @@ def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> st
     {**FIELDS, "enabled": {"type": "boolean", "description": "false switches it off."}},
     ["name"],
     keywords=CHANGES,
+    lasts=assume_lasting,
 )
 def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     changed = _validate_arguments(_SkillChange, arguments)
@@ -198,7 +201,13 @@ def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> s
     return f"Updated the skill {old.name}; the change applies from the next message on."
 
 
-@journal_tool("Delete a stored skill or playbook.", {"name": ""}, ["name"], keywords=SKILLS)
+@journal_tool(
+    "Delete a stored skill or playbook.",
+    {"name": ""},
+    ["name"],
+    keywords=SKILLS,
+    lasts=assume_lasting,
+)
 def delete_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_stored_skill(db, context, read_text_argument(arguments, "name"))
     try:
