@@ -33,17 +33,17 @@ def child(agent: AgentDefinition, **asked: Any) -> AgentDefinition:
 
 def test_subagent_has_its_parents_tools_but_those_that_nobody_passes_on() -> None:
     """No second level, and no task that would run with all of the parent's rights."""
-    agent = parent(deniedTools=["store_*"])
+    agent = parent(deniedTools=["send_*"])
     found = child(agent)
     assert set(found.allowed_tools) == (tools(agent) | set(MCP)) - set(WITHHELD)
     assert not set(WITHHELD) & tools(found)
-    assert "store_fact" not in tools(found)
+    assert "send_message" not in tools(found)
 
 
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
-        ({"allowed_tools": ["files_*", "store_fact"]}, {"files_read", "files_write"}),
+        ({"allowed_tools": ["files_*", "send_message"]}, {"files_read", "files_write"}),
         ({"allowed_tools": ["*_read"], "denied_tools": ["files_*"]}, set()),
         ({"allowed_tools": ["*_read"]}, {"files_read"}),
         ({"allowed_tools": ["get_time", "files_read"]}, {"get_time", "files_read"}),
@@ -54,7 +54,7 @@ def test_subagent_has_at_most_what_was_asked_for_and_its_parent_has(
     asked: dict[str, list[str]], left: set[str]
 ) -> None:
     """An empty rest is nothing, although an empty list of a configuration allows all."""
-    found = child(parent(deniedTools=["store_*"]), **asked)
+    found = child(parent(deniedTools=["send_*"]), **asked)
     assert set(found.allowed_tools) == left
     assert tools(found) == left - set(MCP)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.memory import WORK
+from fakes.note_tools import count_notes
 from fakes.turn_bench import START, TurnBench, echo, turn_bench
 
 from orchestrator.journal.schedule import task_runs, tasks
@@ -52,25 +53,25 @@ async def echo_task(run: TurnRun) -> TurnResult:
 
 async def test_a_direct_task_runs_its_one_call_without_a_worker(tmp_path: Path) -> None:
     """It passes the same journal."""
-    direct = {"tool": "store_fact", "parameters": {"fact": "Likes tea."}}
+    direct = {"tool": "keep_note", "parameters": {"note": "Likes tea."}}
     async with turn_bench(tmp_path) as bench:
         worker = bench.scripted(echo)
         await fire(bench, direct=direct)
         await bench.until_state("replied")
         assert worker.runs == []
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+        assert count_notes(bench.db) == 1
 
 
 async def test_a_direct_call_that_needs_approval_waits_and_runs_once(tmp_path: Path) -> None:
     """Without a worker as well."""
-    direct = {"tool": "store_fact", "parameters": {"fact": "Likes tea."}}
-    async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["store_fact"]}) as bench:
+    direct = {"tool": "keep_note", "parameters": {"note": "Likes tea."}}
+    async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["keep_note"]}) as bench:
         await fire(bench, direct=direct)
         await bench.until_state("waiting")
         code = str(bench.db.execute("SELECT code FROM approval").get)
         await bench.approvals.decide_question(code, "operator", granted=True)
         await bench.until_state("replied")
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+        assert count_notes(bench.db) == 1
 
 
 async def test_tasks_of_one_agent_run_two_at_a_time(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ async def test_tasks_of_one_agent_run_two_at_a_time(tmp_path: Path) -> None:
         assert len(waiting) == 4
 
 
-LOOK = {"toolName": "get_profile", "parameters": {}}  # its result is {} while nothing is known
+LOOK = {"toolName": "get_note", "parameters": {}}  # its result is {} while nothing is known
 
 
 async def test_a_check_without_news_asks_no_model_and_tells_no_chat(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ async def test_a_check_that_fails_is_a_failed_run(tmp_path: Path) -> None:
     """So that a broken condition is not taken for quiet."""
     async with turn_bench(tmp_path) as bench:
         worker = bench.scripted(echo)
-        number = await fire(bench, check={"tool": "cancel_task", "parameters": {"id": 99}})
+        number = await fire(bench, check={"tool": "erase_note", "parameters": {"note": "99"}})
         await bench.until_state("replied")
         assert worker.runs == []
         await bench.store.transact(task_runs.settle_ended_runs, START)
