@@ -9,8 +9,8 @@ extensions, so each method imports what it needs. What an extension does in a ru
 
 An extension of another distribution runs in the supervisor only if agents.json names it in
 ``extensions``. A chat system is safer as a *channel folder*, which never does: an entry point that
-names a package (and no attribute of it) with a ``channel.json``; `orchestrator.channelhost` runs
-it in a jailed process of its own. The extensions of this distribution are *bundled*: they always
+names a package (and no attribute of it) with a ``channel.json``, which runs in a jailed process of
+its own. The extensions of this distribution are *bundled*: they always
 run, and only they may use some hooks.
 
 An extension may import this module and the core's packages, and no other extension.
@@ -180,7 +180,7 @@ class Part:
     def __init__(self, daemon: DaemonView) -> None:
         self.daemon = daemon
 
-    async def list_adapters(self) -> "Sequence[Adapter]":
+    async def list_adapters(self) -> "Collection[Adapter]":
         """Return the channels of a bundled part; awaited once, before anything runs."""
         return ()
 

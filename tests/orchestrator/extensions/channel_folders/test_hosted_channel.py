@@ -33,11 +33,11 @@ from orchestrator.channelhost.channel_wire import (
     ReceivedMessage,
 )
 from orchestrator.channelhost.foreign_channel import ChannelInbox
-from orchestrator.channels.hosted_channel import HostedChannel
+from orchestrator.extensions.channel_folders.hosted_channel import HostedChannel
+from orchestrator.extensions.channel_folders.testing.channel_tests import MemoryIntake
+from orchestrator.extensions.channel_folders.testing.memory_host import build_agents, hosted_channel
 from orchestrator.loop_bound import mark_journal_job
 from orchestrator.processes.restarts import ExitKind
-from orchestrator.testing.channel_contract import MemoryIntake
-from orchestrator.testing.hosted_adapter import build_agents, hosted_channel
 
 OPTIONS = {"loft": "https://m.example", "user": "@bot:m.example"}
 SECRETS = {"PIGEON_TOKEN": "t"}

@@ -4,8 +4,8 @@ import pytest
 from _pytest.outcomes import Failed
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.testing import channel_contract
-from orchestrator.testing.channel_contract import MemoryIntake
+from orchestrator.extensions.channel_folders.testing import channel_tests as channel_contract
+from orchestrator.extensions.channel_folders.testing.channel_tests import MemoryIntake
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ def test_process_that_cannot_start_tells_the_reason(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ended = subprocess.run(
-            [sys.executable, "-P", "-m", "orchestrator.channelhost", "pigeon"],
+            [sys.executable, "-P", "-m", "orchestrator.extensions.channel_folders", "pigeon"],
             env={**os.environ, "PYTHONPATH": str(tmp_path), wire.FD_VARIABLE: str(theirs.fileno())},
             pass_fds=[theirs.fileno()],
             cwd=tmp_path,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from orchestrator.testing.anyio_context import make_anyio_context
+from orchestrator.extensions.channel_folders.testing.anyio_context import make_anyio_context
 from thinker.protocol.peer import Peer
 
 LATENCY = 0.0002  # seconds for a frame

@@ -13,15 +13,16 @@ from fakes.time_limit import time_limit
 from orchestrator.agentsfile import parse_agents_file
 from orchestrator.agentsfile.channel_kinds import ChannelKind
 from orchestrator.channel_api import Adapter
-from orchestrator.channels.hosted_channel import HostedChannel, HostResources
 from orchestrator.configuration import Configuration
-from orchestrator.daemon.channels import ChannelSet, keep_processes
+from orchestrator.daemon.channels import ChannelSet
 from orchestrator.extension import DaemonView
+from orchestrator.extensions.channel_folders.channel_folders_part import ChannelFoldersPart
+from orchestrator.extensions.channel_folders.hosted_channel import HostedChannel, HostResources
+from orchestrator.extensions.channel_folders.testing.memory_wire import MemoryProcess
 from orchestrator.installed import MANIFEST
 from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
-from orchestrator.testing.memory_wire import MemoryProcess
 from orchestrator.tools.remote_tools import NoRemoteTools
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.methods import Ready
@@ -61,19 +62,8 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(
         settings, environ, lambda: configuration.file, lambda: 0.0, lambda: 1.0, spawn
     )
     channel = HostedChannel("dove", KIND, resources)
-    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+    async with anyio.create_task_group() as tasks:
         supervisor = Supervisor(tasks, nothing, nothing, nothing, nothing, nothing)
-        view = DaemonView(
-            settings=settings,
-            environ=environ,
-            store=nothing,
-            machine=nothing,
-            configuration=configuration,
-            adapters={},
-            stack=stack,
-            tasks=tasks,
-            stopping=anyio.Event(),
-        )
 
         async def edit_keys(text: str) -> None:
             (tmp_path / "keys.env").write_text(text)
@@ -82,7 +72,7 @@ async def test_an_edit_of_the_keys_alone_replaces_the_process(
 
         with time_limit():
             await configuration.read_at_start()
-            keep_processes(view, [channel])
+            tasks.start_soon(channel.keep_process, configuration.wait_for_change)
             for number, token in enumerate(("first", "second"), 1):
                 await edit_keys(f"COO_TOKEN={token}")
                 while len(started) < number or channel.child is None:
@@ -133,14 +123,17 @@ async def test_account_that_is_added_later_is_a_channel_with_secrets_of_its_own(
             "Any", SimpleNamespace(add_channel=sent.append, run=lambda _: anyio.sleep_forever())
         )
         view.intake = nothing
+        part = ChannelFoldersPart(view)
+        view.parts = (part,)
         channels = ChannelSet(view)
+        view.add_adapter = channels.add_adapter
         await channels.make_channels()
-        channels.keep_processes()
+        await part.open()
         assert set(view.adapters) == {"console", "dove"}
         file = FILE.replace("{}", '{"accounts": {"work": {}}}')
         current[0] = parse_agents_file(file.encode(), environ=environ).file
-        channels.add_accounts()
-        channels.add_accounts()
+        for _ in range(2):
+            part.adopt_configuration(current[0], current[0])
         assert set(view.adapters) == {"console", "dove", "dove@work"}
         assert [adapter.name for adapter in sent] == ["dove@work"]
         with time_limit():
@@ -149,6 +142,6 @@ async def test_account_that_is_added_later_is_a_channel_with_secrets_of_its_own(
         assert started == {"channel dove": "first", "channel dove@work": "second"}
         view.stopping.set()
         current[0] = parse_agents_file(file.replace("work", "late").encode()).file
-        channels.add_accounts()
+        part.adopt_configuration(current[0], current[0])
         assert "dove@late" not in view.adapters
         tasks.cancel_scope.cancel()

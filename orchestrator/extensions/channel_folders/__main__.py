@@ -1,4 +1,4 @@
-"""``python -P -m orchestrator.channelhost NAME``: started by the supervisor, ends with its socket.
+"""The process of one channel: started by the supervisor with a name, ends with its socket.
 
 The process has its channel's secrets and a network; files, programs and other processes are out of
 its reach before the first byte of the platform is read.
@@ -21,8 +21,8 @@ import structlog
 
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds, split_account
 from orchestrator.channelhost import channel_wire as wire
-from orchestrator.channelhost.channel_host import ChannelHost
 from orchestrator.channelhost.foreign_channel import Connect
+from orchestrator.extensions.channel_folders.channel_host import ChannelHost
 from orchestrator.installed import find_channel_module
 from thinker.http.tls import tls_context
 from thinker.jail import kernel

@@ -56,7 +56,7 @@ from thinker.protocol.peer import (
     RpcError,
 )
 
-ARGV = (sys.executable, "-P", "-m", "orchestrator.channelhost")
+ARGV = (sys.executable, "-P", "-m", "orchestrator.extensions.channel_folders")
 CALL_TIMEOUT = 55.0  # seconds; the host itself gives a call up after 50
 TYPING_TIMEOUT = 10.0  # seconds
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # whose servers a channel may trust
