@@ -56,12 +56,14 @@ if TYPE_CHECKING:
     from orchestrator.settings import Settings
     from orchestrator.spending.metered_calls import MeteredCalls
     from orchestrator.toolcalls.approvals import ApprovalQueue
-    from orchestrator.tools.builtin.host_tool import HostTool
+    from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
     from orchestrator.tools.remote_tools import RemoteTool, RemoteTools
     from orchestrator.tools.tool_server import ToolServer
     from orchestrator.turns.recipe import Recipe
     from orchestrator.turns.turn_services import TurnServices
     from orchestrator.web.error_response import ApiProblem
+    from thinker.formats.prompts.definition import PromptDefinition
+    from thinker.formats.prompts.registry import Registry
     from thinker.protocol.messages import JsonObject
     from thinker.protocol.peer import Peer, RequestHandler
     from thinker.protocol.rendering import PromptRender, PromptRendered
@@ -366,6 +368,22 @@ class Extension:
     def list_recipes(self) -> "Mapping[str, type[Recipe]]":
         """Return recipes for turns, keyed by the kind of message, of bundled extensions only."""
         return {}
+
+    def build_prompt_tools(
+        self,
+        definition: "PromptDefinition",
+        known: "Mapping[str, PromptDefinition]",
+        names: "Registry",
+        agents: "AgentsFile",
+        environment: Mapping[str, str],
+    ) -> "Iterable[tuple[str, DelegatingTool]]":
+        """Return the prompts and agents among a definition's tools, with their names.
+
+        ``known`` are all definitions, and ``environment`` enables optional entries. Only bundled
+        extensions are asked.
+        """
+        del definition, known, names, agents, environment
+        return ()
 
     def prepare_home(self, settings: "Settings") -> None:
         """Prepare the home before the daemon reads it; only bundled extensions are called."""

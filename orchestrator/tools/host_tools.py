@@ -78,9 +78,9 @@ def build_host_tools(
                 problems.append(f"the tool {name!r} of the extension {extension.name!r}: {problem}")
             else:
                 added[name] = tool
-    last = {name: TOOLS[name] for name in LAST_TOOLS}
-    first = {name: tool for name, tool in TOOLS.items() if name not in last}
-    return HostTools(MappingProxyType({**first, **added, **last}), tuple(problems))
+    every = TOOLS | added
+    last = {name: every.pop(name) for name in LAST_TOOLS if name in every}
+    return HostTools(MappingProxyType(every | last), tuple(problems))
 
 
 def _list_foreign_tools(extension: Loaded, problems: list[str]) -> Iterator[ExtensionTool]:

@@ -40,7 +40,6 @@ from orchestrator.turns.outcomes import (
     build_failure,
 )
 from orchestrator.turns.recipe import MissingRecipe, Recipe
-from orchestrator.turns.subagent_turn import SubagentRecipe
 from orchestrator.turns.task_turn import TaskRecipe
 from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
@@ -51,7 +50,6 @@ FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a 
 RECIPES: Mapping[str, type[Recipe]] = {  # in addition to those of extensions
     "interactive": Recipe,
     "proactive": TaskRecipe,
-    "subagent": SubagentRecipe,
 }
 Aside = Callable[[], AbstractAsyncContextManager[None]]
 log = structlog.get_logger()

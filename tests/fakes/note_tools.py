@@ -3,10 +3,15 @@
 from types import MappingProxyType
 
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import subagents
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.builtin.host_tool import (
+    DelegatingTool,
     ToolContext,
     ToolFailure,
     assume_lasting,
+    build_tool_spec,
     journal_tool,
     plain_tool,
     read_text_argument,
@@ -57,12 +62,25 @@ async def read_note(context: ToolContext, arguments: JsonObject) -> str:
     return await context.off_loop(str, arguments.get("name"))
 
 
+def _ask_clerk(db: Database, context: ToolContext, call: Call) -> str | None:
+    task = read_text_argument(call.arguments, "task")
+    clerk = subagents.create(db, call, context.agent_id, SubagentSpec(), context.now)
+    wait = call.arguments.get("wait") is not False
+    subagents.begin_run(db, call, clerk, context.address, task, context.now, wait=wait)
+    return None if wait else f"Asked {clerk}."
+
+
+ask_clerk = DelegatingTool(
+    build_tool_spec("ask_clerk", "Ask.", {"task": "", "wait": {"type": "boolean"}}, ["task"]),
+    _ask_clerk,
+)
+
+
 def count_notes(db: Database) -> int:
     """Return how many notes were kept."""
     return int(str(db.execute("SELECT count(*) FROM meta WHERE k LIKE 'note %'").get))
 
 
-NOTE_TOOLS = MappingProxyType(
-    {tool.spec.name: tool for tool in (keep_note, list_notes, get_note, erase_note, read_note)}
-)
+_EVERY = keep_note, list_notes, get_note, erase_note, read_note, ask_clerk
+NOTE_TOOLS = MappingProxyType({tool.spec.name: tool for tool in _EVERY})
 TOOLS = MappingProxyType({**list_own_tools(), **NOTE_TOOLS})

@@ -238,21 +238,6 @@ def test_hook_that_is_no_program_is_told_with_its_line(tmp_path: Path) -> None:
     assert problem.startswith("redact.py:2: hook 'redact': ")
 
 
-def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Path) -> None:
-    """Unset is off; the agent's own variables count."""
-    write(tmp_path, tools=[{"name": "work", "optional": "HELP"}])
-    file = agents(asTool="subagent")
-    found = library(tmp_path, file)
-    (agent,) = file.agents
-    assert found.current_set.list_prompt_tools(agent) == {}
-    assert found.current_set.list_prompt_tools(
-        agent.model_copy(update={"env": {"HELP": "Yes"}})
-    ).keys() == {"work"}
-    assert (
-        found.current_set.list_prompt_tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}
-    )
-
-
 def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
     tmp_path: Path,
 ) -> None:

@@ -73,7 +73,7 @@ def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None
 
 def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> None:
     """Calls keep the model's order."""
-    made = bench.run_local(bench.caller(), "list_notes", "spawn_subagent", "get_note")
+    made = bench.run_local(bench.caller(), "list_notes", "ask_clerk", "get_note")
     assert list(made) == [2]
     assert bench.states() == ["done", "planned", "planned"]
 
@@ -131,7 +131,7 @@ def test_fault_of_a_tool_leaves_nothing_behind(bench: Bench) -> None:
         ("get_time", "unknown argument 'color'; get_time takes: timezone"),
         ("read_note", "unknown argument 'color'; read_note takes: name, page"),
         ("get_note", "unknown argument 'color'; get_note takes no arguments"),
-        ("notify_parent", "unknown argument 'color'; notify_parent takes: message"),
+        ("ask_clerk", "unknown argument 'color'; ask_clerk takes: task, wait"),
     ],
 )
 def test_unknown_argument_of_a_built_in_tool_is_an_error_result(

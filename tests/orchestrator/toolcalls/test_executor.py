@@ -116,7 +116,7 @@ async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_end
 ) -> None:
     """Until then it is pending, and asking again starts no second subagent."""
     async with running(tmp_path) as bench:
-        (seq,) = bench.plan("spawn_subagent", arguments=TASK)
+        (seq,) = bench.plan("ask_clerk", arguments=TASK)
         for _ in range(2):
             assert await bench.outcome(seq) == ToolPending(seq)
             assert bench.state(seq) == "intent"

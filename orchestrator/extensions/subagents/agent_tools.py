@@ -10,6 +10,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from orchestrator.extensions.subagents.spawn_subagent import require_capacity
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.steps import Call
@@ -23,7 +24,6 @@ from orchestrator.tools.builtin.host_tool import (
     find_subagent_result,
     read_text_argument,
 )
-from orchestrator.tools.builtin.spawn_subagent import require_capacity
 from thinker.formats.prompts.subprompt import (
     append_attachments,
     format_argument,

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import UnknownAgentError
+from orchestrator.extensions.subagents.agent_tools import NOTIFY
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.tools import policy
-from orchestrator.tools.builtin.agent_tools import NOTIFY
 from orchestrator.turns.input_loader import InputLoader
 from orchestrator.turns.turn_services import TurnServices
 from thinker.formats.prompts.tooluse import NOTIFY_PARENT

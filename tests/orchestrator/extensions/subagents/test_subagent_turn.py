@@ -6,9 +6,9 @@ import pytest
 from fakes.agents_file import WORK, parsed
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.extensions.subagents.subagent_process import WITHHELD, derive_definition
 from orchestrator.journal.turns.subagents import SubagentSpec
 from orchestrator.tools.host_tools import list_offered_host_tools, list_own_tools
-from orchestrator.turns.subagent_process import WITHHELD, derive_definition
 
 MCP = ("files_read", "files_write")  # tools of a server that the parent may use
 

@@ -13,6 +13,11 @@ import anyio
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError
+from orchestrator.extensions.subagents.subagent_process import (
+    build_subagent_definition,
+    define_subagent,
+    list_subagent_tools,
+)
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import sessions, steps, subagents, turns
@@ -22,11 +27,6 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.worker import Worker, WorkerHost
 from orchestrator.turns.outcomes import Outcome, build_failure
 from orchestrator.turns.recipe import Recipe
-from orchestrator.turns.subagent_process import (
-    build_subagent_definition,
-    define_subagent,
-    list_subagent_tools,
-)
 from orchestrator.turns.turn_context import TurnContext
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices

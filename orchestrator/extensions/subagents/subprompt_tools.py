@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import orjson
 
+from orchestrator.extensions.subagents.spawn_subagent import require_capacity
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import sessions, subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from orchestrator.tools.builtin.spawn_subagent import require_capacity
 from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.subprompt import (
     NO_INPUTS,

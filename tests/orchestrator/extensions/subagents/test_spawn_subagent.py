@@ -6,17 +6,17 @@ import pytest
 from fakes.journal import CLASSES, job
 from pydantic import JsonValue
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import steps, subagents
-from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import SubagentRun
-from orchestrator.tools.builtin.agent_tools import (
+from orchestrator.extensions.subagents.agent_tools import (
     SubagentTool,
     build_create_tool,
     build_message_tool,
 )
+from orchestrator.extensions.subagents.spawn_subagent import SPAWN_SUBAGENT
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import steps, subagents
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.subagents import SubagentRun
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
-from orchestrator.tools.builtin.spawn_subagent import SPAWN_SUBAGENT
 from thinker.formats.prompts.tooluse import (
     SUBAGENT_CREATE,
     SUBAGENT_MESSAGE,

@@ -3,11 +3,11 @@
 import pytest
 from fakes.journal import job, planned
 
+from orchestrator.extensions.subagents.agent_tools import NOTIFY
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, subagents
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.subagents import SubagentSpec
-from orchestrator.tools.builtin.agent_tools import NOTIFY
 from orchestrator.tools.builtin.host_tool import ToolContext, ToolFailure
 
 
