@@ -1,1 +1,1 @@
-"""Tasks that agents schedule: their tools."""
+"""Scheduled tasks: the tools of agents, and the turn that runs one (`task_turn`)."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
+from orchestrator.extensions.schedules.news import has_news, is_quiet_answer
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.sessions import TurnTranscript
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
-from orchestrator.schedules.news import has_news, is_quiet_answer
 from orchestrator.schedules.specs import TaskSpec, ToolStep
 from orchestrator.tools.policy import SENDING
 from orchestrator.turns.outcomes import Outcome, TurnFinished

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.schedules.news import has_news, is_quiet_answer
+from orchestrator.extensions.schedules.news import has_news, is_quiet_answer
 
 
 @pytest.mark.parametrize(
