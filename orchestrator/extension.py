@@ -18,7 +18,7 @@ An extension may import this module and the core's packages, and no other extens
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -384,6 +384,14 @@ class Extension:
         """
         del definition, known, names, agents, environment
         return ()
+
+    def keep_log(self, path: Path, environ: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Return a context around the life of a daemon that keeps its log lines at ``path``.
+
+        Only bundled extensions are asked; a daemon writes the lines to its standard error.
+        """
+        del path, environ
+        return nullcontext()
 
     def prepare_home(self, settings: "Settings") -> None:
         """Prepare the home before the daemon reads it; only bundled extensions are called."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.system.start_block import MAX_AGENTS, format_start_block
+from orchestrator.extensions.reports.start_block import MAX_AGENTS, format_start_block
 
 HOME = "/srv/.orchestrator"
 READY = {"home": HOME, "config": f"{HOME}/agents.json", "channels": ["api", "telegram"]}

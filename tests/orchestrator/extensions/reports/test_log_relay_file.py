@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.system.log_relay import LogFile, find_older_file
+from orchestrator.extensions.reports.log_relay import LogFile, find_older_file
 
 
 def untold(problem: str) -> None:

@@ -24,7 +24,7 @@ import orjson
 import structlog
 
 from orchestrator.errors import OrchestratorError, unwrap_cause
-from orchestrator.system.start_block import format_start_block
+from orchestrator.extensions.reports.start_block import format_start_block
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 from thinker.protocol.folded_lines import fold_lines

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ConfigError
-from orchestrator.system import log_relay
-from orchestrator.system.log_relay import STDERR, relay_log
+from orchestrator.extensions.reports import log_relay
+from orchestrator.extensions.reports.log_relay import STDERR, relay_log
 
 EVENT = (
     b'{"event":"tool_call","tool":"get_time","level":"info","timestamp":"2026-11-23T20:47:48Z"}\n'

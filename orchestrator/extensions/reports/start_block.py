@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator.home_paths import format_home_option
 from thinker.protocol.visible_text import make_printable
 
 MAX_AGENTS = 8  # agents; of more only the first are shown
@@ -28,12 +29,6 @@ def format_start_block(ready: Mapping[str, Any]) -> str:
     ]
     text = "".join(f"  {title:9} {value}\n" for title, value in rows)
     return f"\n{make_printable(text)}\n"
-
-
-def format_home_option(home: str) -> str:
-    """Return the option for commands in another terminal; empty for the usual home."""
-    usual = Path("~/.orchestrator").expanduser()
-    return "" if Path(home) == usual else f" --home {shlex.quote(home)}"
 
 
 def _title_first(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
