@@ -9,8 +9,8 @@ extensions, so each method imports what it needs. What an extension does in a ru
 
 An extension of another distribution runs in the supervisor only if agents.json names it in
 ``extensions``. A chat system is safer as a *channel folder*, which never does: an entry point that
-names a package (and no attribute of it) with a ``channel.json``; `orchestrator.channelhost` runs
-it in a jailed process of its own. The extensions of this distribution are *bundled*: they always
+names a package (and no attribute of it) with a ``channel.json``, which runs in a jailed process of
+its own. The extensions of this distribution are *bundled*: they always
 run, and only they may use some hooks.
 
 An extension may import this module and the core's packages, and no other extension.
@@ -18,7 +18,7 @@ An extension may import this module and the core's packages, and no other extens
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -57,12 +57,14 @@ if TYPE_CHECKING:
     from orchestrator.settings import Settings
     from orchestrator.spending.metered_calls import MeteredCalls
     from orchestrator.toolcalls.approvals import ApprovalQueue
-    from orchestrator.tools.builtin.host_tool import HostTool
+    from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
     from orchestrator.tools.remote_tools import RemoteTool, RemoteTools
     from orchestrator.tools.tool_server import ToolServer
     from orchestrator.turns.recipe import Recipe
     from orchestrator.turns.turn_services import TurnServices
     from orchestrator.web.error_response import ApiProblem
+    from thinker.formats.prompts.definition import PromptDefinition
+    from thinker.formats.prompts.registry import Registry
     from thinker.protocol.messages import JsonObject
     from thinker.protocol.peer import Peer, RequestHandler
     from thinker.protocol.rendering import PromptRender, PromptRendered
@@ -181,7 +183,7 @@ class Part:
     def __init__(self, daemon: DaemonView) -> None:
         self.daemon = daemon
 
-    async def list_adapters(self) -> "Sequence[Adapter]":
+    async def list_adapters(self) -> "Collection[Adapter]":
         """Return the channels of a bundled part; awaited once, before anything runs."""
         return ()
 
@@ -371,6 +373,30 @@ class Extension:
     def list_recipes(self) -> "Mapping[str, type[Recipe]]":
         """Return recipes for turns, keyed by the kind of message, of bundled extensions only."""
         return {}
+
+    def build_prompt_tools(
+        self,
+        definition: "PromptDefinition",
+        known: "Mapping[str, PromptDefinition]",
+        names: "Registry",
+        agents: "AgentsFile",
+        environment: Mapping[str, str],
+    ) -> "Iterable[tuple[str, DelegatingTool]]":
+        """Return the prompts and agents among a definition's tools, with their names.
+
+        ``known`` are all definitions, and ``environment`` enables optional entries. Only bundled
+        extensions are asked.
+        """
+        del definition, known, names, agents, environment
+        return ()
+
+    def keep_log(self, path: Path, environ: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Return a context around the life of a daemon that keeps its log lines at ``path``.
+
+        Only bundled extensions are asked; a daemon writes the lines to its standard error.
+        """
+        del path, environ
+        return nullcontext()
 
     def prepare_home(self, settings: "Settings") -> None:
         """Prepare the home before the daemon reads it; only bundled extensions are called."""

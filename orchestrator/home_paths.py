@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -135,3 +136,9 @@ def find_bundled_path(name: str) -> Path:
     """Return a path in the program's data: ``config``, ``prompts`` or ``skills``."""
     installed = PACKAGE / "_data" / name
     return installed if installed.exists() else PACKAGE.parent / name
+
+
+def format_home_option(home: str) -> str:
+    """Return the option for commands in another terminal; empty for the usual home."""
+    usual = Path("~/.orchestrator").expanduser()
+    return "" if Path(home) == usual else f" --home {shlex.quote(home)}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 import anyio
 import structlog
@@ -14,7 +15,6 @@ from orchestrator.journal.opening import open_store
 from orchestrator.machine import Machine
 from orchestrator.processes import reaper
 from orchestrator.settings import Settings
-from orchestrator.system.log_relay import relay_log
 from orchestrator.system.sdnotify import Notifier
 from thinker.protocol import logs
 
@@ -47,7 +47,9 @@ def run_daemon(settings: Settings, environ: Mapping[str, str]) -> int:
         StorageFailedError: the disk failed; nothing was acknowledged since.
     """
     reaper.adopt_orphans()
-    with relay_log(settings.paths.log, environ):
+    with ExitStack() as stack:
+        for extension in find_installed().own.values():
+            stack.enter_context(extension.keep_log(settings.paths.log, environ))
         logs.configure_logging(settings.log_level)
         while True:
             try:

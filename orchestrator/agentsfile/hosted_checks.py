@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from orchestrator import installed
 from orchestrator.agentsfile.channel_accounts import (
     list_account_channels,
     list_other_accounts,
@@ -19,7 +20,9 @@ from orchestrator.agentsfile.chat_channels import HostedSettings
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.problems import suggest_place
-from orchestrator.extras import explain_missing
+from orchestrator.extras import explain_missing, explain_missing_extension
+
+HOST = "channel_folders"  # the extension that runs the processes of channels
 
 
 def check_hosted(draft: Draft, environ: Mapping[str, str] | None) -> None:
@@ -94,6 +97,8 @@ def _check_ids(draft: Draft, name: str, kind: ChannelKind, section: HostedSettin
 def _check_machine(draft: Draft, name: str, kind: ChannelKind, environ: Mapping[str, str]) -> None:
     """Warn about missing libraries and secrets."""
     missing, (_, account) = explain_missing(kind.requires, kind.extra), split_account(name)
+    if HOST not in installed.list_names():
+        missing = f"it needs {explain_missing_extension(HOST)}"
     title = f"{kind.title} ({name})" if account else kind.title
     if missing:
         draft.add_warning(("channels", name), f"{title} is off: {missing}")

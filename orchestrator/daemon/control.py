@@ -9,7 +9,6 @@ from orchestrator.control.chat_watch import ChatWatcher
 from orchestrator.control.console import Console
 from orchestrator.control.control_server import ControlServer
 from orchestrator.control.operations import DaemonOperations
-from orchestrator.daemon.channels import ChannelSet
 from orchestrator.daemon.processes import Processes
 from orchestrator.daemon.turns import Turns
 from orchestrator.extension import DaemonView
@@ -56,17 +55,14 @@ def make_operations(
     processes: Processes,
     turns: Turns,
     notifier: Notifier,
-    channels: ChannelSet,
 ) -> DaemonOperations:
     def announce_change(old: AgentsFile, new: AgentsFile) -> None:
-        channels.add_accounts()
         for part in view.parts:
             part.adopt_configuration(old, new)
 
     def list_children() -> Mapping[str, ChildProcess | None]:
         """List the children of the core besides those of agents, and those of extensions."""
         own: dict[str, ChildProcess | None] = {"zygote": view.machine.zygote}
-        own |= {f"channel {channel.name}": channel.child for channel in channels.hosted.values()}
         return own | dict(chain.from_iterable(part.list_children().items() for part in view.parts))
 
     return DaemonOperations(

@@ -108,13 +108,12 @@ class Daemon:
         work = make_turns(view, processes, epoch)
         view.approvals, view.turns = work.approvals, work.services
         view.intake = make_intake(view, processes, work)
-        view.operations = make_operations(view, processes, work, self._notifier, channels)
+        view.operations = make_operations(view, processes, work, self._notifier)
         self.control = view.control = make_control(view, channels.console, processes, work)
         for part in view.parts:
             await part.open()
             work.services.completion.listeners.extend(part.list_reply_listeners())
         self._start(view.tasks, listener, processes, work)
-        channels.keep_processes()
         return processes, work
 
     def _start(

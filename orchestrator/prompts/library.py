@@ -16,10 +16,11 @@ from orchestrator.active_extensions import list_file_problems
 from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
+from orchestrator.installed import find_installed
 from orchestrator.loop_bound import LoopBound
 from orchestrator.prompts import prompt_checks
 from orchestrator.prompts.prompt_set import PromptSet
-from orchestrator.prompts.prompt_tools import build_prompt_tools, build_registry
+from orchestrator.prompts.prompt_tools import build_registry
 from orchestrator.settings import TEMPLATES, Settings
 from orchestrator.tools.host_tools import find_host_tools
 from thinker.formats import regular_file
@@ -100,9 +101,13 @@ class PromptLibrary(LoopBound):
                 *prompt_checks.check_host_tools(agents, host),
             ),
             bundles,
-            lambda name, environment: dict(
-                build_prompt_tools(current[name], current, names, agents, environment)
-            ),
+            lambda name, environment: {
+                tool: made
+                for extension in find_installed().own.values()
+                for tool, made in extension.build_prompt_tools(
+                    current[name], current, names, agents, environment
+                )
+            },
             agents.variables,
             names,
             {name: path for name in TEMPLATES if os.path.lexists(path := self._folders[-1] / name)},

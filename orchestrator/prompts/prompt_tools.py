@@ -1,20 +1,12 @@
 """Make tools from the prompts and agents that prompt definitions list among their tools."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.journal.turns.steps import Call
-from orchestrator.tools.builtin.agent_tools import (
-    SubagentTool,
-    build_create_tool,
-    build_message_tool,
-    build_subagent_tool,
-)
-from orchestrator.tools.builtin.handoff_tools import build_handoff_tool
-from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
-from orchestrator.tools.builtin.subprompt_tools import build_subprompt_tool
+from orchestrator.tools.builtin.host_tool import HostTool
 from orchestrator.tools.host_tools import find_host_tools
 from orchestrator.tools.remote_tools import RemoteTool, find_owner
 from orchestrator.tools.tool_server import list_served_tools
@@ -23,11 +15,7 @@ from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.registry import AgentKind, Registry
 from thinker.formats.prompts.substitution import fill_variables
 from thinker.formats.prompts.tooluse import (
-    SUBAGENT_CREATE,
-    SUBAGENT_MESSAGE,
-    HandoffUse,
     SubagentUse,
-    SubpromptUse,
     ToolEntry,
 )
 from thinker.protocol.environments import Env, Environments
@@ -37,9 +25,6 @@ from thinker.protocol.methods import StepCommit
 T = TypeVar("T", bound=HostTool | RemoteTool)
 
 SWITCHED_ON = ("true", "1", "yes")
-MAX_MINUTES = 30.0  # of a subagent's work, as for spawn_subagent
-HANDOFF = "Hand this chat over to the agent {name!r}, which answers it from then on."
-SUBAGENT = "Give a task to the agent {name!r}."
 
 
 @dataclass(frozen=True)
@@ -108,53 +93,9 @@ def build_registry(
     )
 
 
-def build_prompt_tools(
-    definition: PromptDefinition,
-    known: Mapping[str, PromptDefinition],
-    names: Registry,
-    agents: AgentsFile,
-    environment: Mapping[str, str],
-) -> Iterator[tuple[str, DelegatingTool]]:
-    """Yield the prompts and agents among a definition's tools, by name.
-
-    ``environment`` enables optional ones.
-    """
-    resumable: dict[str, SubagentTool] = {}
-    for entry in definition.tools or ():
-        use = names.resolve_tool_entry(entry)
-        if isinstance(use, SubpromptUse):
-            yield use.name, build_subprompt_tool(known[use.name], use)
-        agent = agents.find_agent(entry.name)
-        if agent is None:
-            continue
-        prompt = known.get(agent.prompt or "")
-        if isinstance(use, HandoffUse):
-            yield use.name, build_handoff_tool(use, *_describe_interface(HANDOFF, agent, prompt))
-        if isinstance(use, SubagentUse) and is_switched_on(use, environment):
-            minutes = min(agent.turn_minutes, MAX_MINUTES)
-            tool = SubagentTool(use, *_describe_interface(SUBAGENT, agent, prompt), minutes)
-            if tool.resumable is None:
-                yield use.name, build_subagent_tool(tool)
-            else:
-                resumable[use.name] = tool
-    if resumable:
-        yield SUBAGENT_CREATE, build_create_tool(resumable)
-        yield SUBAGENT_MESSAGE, build_message_tool(resumable)
-
-
 def is_switched_on(use: SubagentUse, environment: Mapping[str, str]) -> bool:
     """Return whether an entry is in use; an ``optional`` one needs its variable to be true."""
     return use.optional is None or environment.get(use.optional, "").lower() in SWITCHED_ON
-
-
-def _describe_interface(
-    purpose: str, agent: AgentDefinition, prompt: PromptDefinition | None
-) -> tuple[str, JsonObject | None]:
-    """Return the description and schema of an agent used as a tool."""
-    about = purpose.format(name=agent.agent_id)
-    if prompt is None:
-        return about, None
-    return f"{about} {prompt.tool_description}", prompt.required_schema
 
 
 def find_fixed_options(found: PromptBundle | None, name: str) -> JsonObject:

@@ -10,27 +10,14 @@ Where: does reading others' text make a call need an approval?
 from collections.abc import Iterable
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import profile
-from orchestrator.journal.memory.profile import ProfileError
 from orchestrator.journal.turns import taint
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
-from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool
+from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool, JournalTool
 from orchestrator.tools.remote_tools import RemoteTool
-from thinker.protocol.messages import JsonObject, Origin
+from thinker.protocol.messages import Origin
 
 MAX_SOURCES = 3  # sources that a reason names
-STANDING = frozenset(
-    (
-        "store_skill",
-        "update_skill",
-        "delete_skill",
-        "schedule_task",
-        "cancel_task",
-        "update_fact",
-        "delete_fact",
-    )
-)
 KINDS: dict[Origin, str] = {
     "other_user": "text of another person",
     "tool": "text from a tool",
@@ -40,7 +27,7 @@ KINDS: dict[Origin, str] = {
 
 def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> str | None:
     """Return the reason why an operator must approve a call, or None if it may run."""
-    out, stays = can_carry_data_out(call.name, tool), is_standing_change(call.name, call.arguments)
+    out, stays = can_carry_data_out(call.name, tool), _changes_later_turns(call, tool)
     out = out and not _is_answer_to_chat(call)
     if not (out or stays):
         return None
@@ -65,14 +52,8 @@ def _is_answer_to_chat(call: Call) -> bool:
     return call.name == "send_file" and not call.arguments.get("chat_id")
 
 
-def is_standing_change(name: str, arguments: JsonObject) -> bool:
-    """Return whether a call of a built-in tool changes what later turns follow."""
-    if name != "update_profile":
-        return name in STANDING
-    try:
-        return arguments.get("value") is None or profile.touches_prompt(str(arguments.get("path")))
-    except ProfileError:
-        return False  # the call fails anyway
+def _changes_later_turns(call: Call, tool: HostTool | RemoteTool) -> bool:
+    return isinstance(tool, JournalTool) and tool.lasts(call.arguments)
 
 
 def _format_untrusted(read: Taint) -> str:

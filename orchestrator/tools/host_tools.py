@@ -12,7 +12,7 @@ from orchestrator.active_extensions import list_active_names
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import FAULTS, describe_fault
 from orchestrator.installed import Loaded, find_installed
-from orchestrator.tools.builtin.catalog import SEND_FILE, TOOLS
+from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool, PlainTool
 from orchestrator.tools.policy import select_offered_tools
 from orchestrator.tools.remote_tools import find_owner
@@ -21,6 +21,7 @@ from thinker.formats.prompts.tooluse import INJECTED, NOTIFY_PARENT
 from thinker.protocol.messages import ToolSpec
 
 LAST_TOOLS = ("spawn_subagent", NOTIFY_PARENT, "find_tools")  # behind those of extensions
+SEND_FILE = "send_file"
 MAX_CACHED = 8  # configurations, as tests and commands look at several
 log = structlog.get_logger()
 
@@ -77,9 +78,9 @@ def build_host_tools(
                 problems.append(f"the tool {name!r} of the extension {extension.name!r}: {problem}")
             else:
                 added[name] = tool
-    last = {name: TOOLS[name] for name in LAST_TOOLS}
-    first = {name: tool for name, tool in TOOLS.items() if name not in last}
-    return HostTools(MappingProxyType({**first, **added, **last}), tuple(problems))
+    every = TOOLS | added
+    last = {name: every.pop(name) for name in LAST_TOOLS if name in every}
+    return HostTools(MappingProxyType(every | last), tuple(problems))
 
 
 def _list_foreign_tools(extension: Loaded, problems: list[str]) -> Iterator[ExtensionTool]:

@@ -1,6 +1,6 @@
 """What differs between turns by their origin; the default is a person's message.
 
-`task_turn`, `subagent_turn` and extensions (`Extension.list_recipes`) override it. A recipe only
+Extensions override it (`Extension.list_recipes`). A recipe only
 reads its own fields, so its methods are safe inside transactions.
 """
 

@@ -7,7 +7,7 @@ journal.
 Where: is a turn retried after a crash of its worker?
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -40,28 +40,21 @@ from orchestrator.turns.outcomes import (
     build_failure,
 )
 from orchestrator.turns.recipe import MissingRecipe, Recipe
-from orchestrator.turns.subagent_turn import SubagentRecipe
-from orchestrator.turns.task_turn import TaskRecipe
 from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
-RECIPES: Mapping[str, type[Recipe]] = {  # in addition to those of extensions
-    "interactive": Recipe,
-    "proactive": TaskRecipe,
-    "subagent": SubagentRecipe,
-}
 Aside = Callable[[], AbstractAsyncContextManager[None]]
 log = structlog.get_logger()
 
 
 @cache
 def find_recipe(name: str) -> type[Recipe]:
-    """Return the recipe of the core or of an extension by its name in the journal."""
-    if name in RECIPES:  # a message of a chat waits for no import, which may also fail
-        return RECIPES[name]
+    """Return the recipe of a message, or that of an extension by its name in the journal."""
+    if name == "interactive":  # a message of a chat waits for no import, which may also fail
+        return Recipe
     found: dict[str, type[Recipe]] = {}
     for extension in find_installed().own.values():
         found |= extension.list_recipes()

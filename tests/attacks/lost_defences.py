@@ -11,10 +11,8 @@ COMMAND_JAIL = "orchestrator/extensions/workspace/command_jail.py"
 GUARD = "orchestrator/extensions/http_api/guard.py"
 TOOLHOST = "orchestrator/extensions/mcp_client/toolhost"
 PROVENANCE = "orchestrator/toolcalls/provenance.py"
-EGRESS = Edit(
-    PROVENANCE, "can_carry_data_out(call.name, tool), is_standing_", "False, is_standing_"
-)
-DRAFTS = Edit(PROVENANCE, ", is_standing_change(call.name, call.arguments)", ", False")
+EGRESS = Edit(PROVENANCE, "can_carry_data_out(call.name, tool), _changes_", "False, _changes_")
+DRAFTS = Edit(PROVENANCE, ", _changes_later_turns(call, tool)", ", False")
 NO_JAIL = (
     Edit("thinker/jail/hardening.py", "    lacking = []\n", "    return ()\n"),
     Edit("thinker/jail/seccomp.py", "    if not filter_program:", "    if True:"),

@@ -15,8 +15,8 @@ from fakes.fault_proxy import LOST_ANSWER, FaultProxy
 from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
+from orchestrator.extensions.channel_folders.testing.memory_host import hosted_adapter
 from orchestrator.extensions.discord.discord_channel import connect
-from orchestrator.testing.hosted_adapter import hosted_adapter
 from orchestrator.testing.loopback import find_free_port
 
 

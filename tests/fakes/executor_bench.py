@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 from fakes.agents_file import WORK, parsed
 from fakes.journal import job, open_turn, opened, step, store_in
+from fakes.note_tools import TOOLS
 from fakes.time_limit import time_limit
 from fakes.tool_call import tool_context
 
@@ -30,7 +31,6 @@ from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     build_tool_spec,
 )
-from orchestrator.tools.host_tools import list_own_tools
 from orchestrator.tools.policy import map_side_effects
 from orchestrator.tools.remote_tools import NoRemoteTools, RemoteTool, Tell
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
@@ -162,7 +162,7 @@ async def running(
         servers = kind()
         approvals, prompts = BoundApprovals(store, now), BoundPrompts(settings)
         added = {tool.spec.name: tool for tool in tools}
-        prompts.adopt_set(PromptSet(host_tools={**list_own_tools(), **added}))
+        prompts.adopt_set(PromptSet(host_tools={**TOOLS, **added}))
         async with anyio.create_task_group() as tasks:
             runner = ToolExecutor(
                 store,

@@ -21,8 +21,8 @@ from fakes.partial_world import PartialWorld
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.channel_api import Adapter
+from orchestrator.extensions.channel_folders.testing.memory_host import hosted_adapter
 from orchestrator.extensions.matrix.matrix_channel import connect
-from orchestrator.testing.hosted_adapter import hosted_adapter
 from orchestrator.testing.loopback import find_free_port
 
 SYNAPSE = Path(sys.prefix) / "synapse" / "bin" / "python"  # where scripts/test installs it

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import pytest
 
+from orchestrator.agentsfile.hosted_checks import HOST
 from orchestrator.extension import Extension
 from orchestrator.installed import InstalledExtensions
 
@@ -20,9 +21,13 @@ def install_extensions(
     channels: Mapping[str, Path] = MappingProxyType({}),
     broken: Mapping[str, str] = NONE,
 ) -> None:
-    """Let these be all that are installed; ``own`` count as ours."""
+    """Let these be all that are installed; ``own`` count as ours.
+
+    What runs channels comes with them.
+    """
+    host = type("Host", (Extension,), {"name": HOST})() if channels else None
     found = InstalledExtensions(
-        own={extension.name: extension for extension in own},
+        own={extension.name: extension for extension in filter(None, (*own, host))},
         foreign={extension.name: extension for extension in foreign},
         channels=channels,
         broken=broken,

@@ -18,8 +18,8 @@ from fakes.dovecot import PASSWORD, MailHost, mail_host
 from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
+from orchestrator.extensions.channel_folders.testing.memory_host import hosted_adapter
 from orchestrator.extensions.email.email_channel import connect
-from orchestrator.testing.hosted_adapter import hosted_adapter
 from orchestrator.testing.loopback import LoopbackServer
 
 DOMAIN = "bots.example"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fakes.partial_world import PartialWorld
 from fakes.slack_server import APP_TOKEN, BOT, BOT_TOKEN, Fault, SlackServer, as_seen
 
-from orchestrator.channels.hosted_channel import HostedChannel
+from orchestrator.extensions.channel_folders.hosted_channel import HostedChannel
+from orchestrator.extensions.channel_folders.testing.memory_host import hosted_adapter
 from orchestrator.extensions.slack.slack_channel import connect
-from orchestrator.testing.hosted_adapter import hosted_adapter
 
 TOKENS = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN}
 

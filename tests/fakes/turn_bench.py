@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 from fakes.agents_file import parsed
 from fakes.journal import connection_in, job, receive, store_in, update
+from fakes.note_tools import TOOLS
 from fakes.time_limit import time_limit
 from fakes.tool_call import plain
 
@@ -25,6 +26,7 @@ from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.processes.worker import Worker, WorkerHost
 from orchestrator.prompts.library import PromptLibrary
+from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.settings import Settings
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
@@ -282,6 +284,7 @@ def _wired(
     delivery = Delivery(store, {"telegram": channel}, tasks, clock, media.store_speech)
     tasks.start_soon(delivery.run, "telegram")
     prompts, approvals = PromptLibrary(settings), ApprovalQueue(store, clock)
+    prompts.adopt_set(PromptSet(host_tools=TOOLS))
     servers = NoRemoteTools()
 
     def changed() -> None:

@@ -18,9 +18,9 @@ from orchestrator.errors import ConfigError
 from orchestrator.extensions.hooks.worker.hooks import HookFiles
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.extensions.memory.worker.summarizing import load_template
+from orchestrator.extensions.skills.bundled_files import read_bundled
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import hold_lock
-from orchestrator.tools.builtin.bundled_files import read_bundled
 from orchestrator.tools.builtin.host_tool import ToolFailure
 from thinker.formats import skill_file
 from thinker.formats.own_files import OwnFiles

@@ -12,7 +12,7 @@ from fakes.own_task import in_own_task
 from orchestrator_pigeon.pigeon_channel import connect
 
 from orchestrator.agentsfile.channel_kinds import ChannelKind
-from orchestrator.channels.hosted_channel import HostedChannel
+from orchestrator.extensions.channel_folders.hosted_channel import HostedChannel
 from orchestrator.testing.channel_contract import ChannelContract
 from orchestrator.testing.hosted_adapter import build_agents, hosted_channel
 

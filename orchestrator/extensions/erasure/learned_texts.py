@@ -10,7 +10,6 @@ from orchestrator.journal.memory.memory_scope import EVERY
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import shown_texts
 from orchestrator.journal.turns.shown_texts import cut_excerpt
-from orchestrator.tools.builtin.task_tools import format_task_line
 
 SEARCH = "search_conversations"  # shows messages of other chats
 STORING = "'store_fact','update_fact','update_profile','store_skill','update_skill','schedule_task'"
@@ -69,7 +68,7 @@ def collect_learned_texts(
             leaves = set(_list_texts(orjson.loads(str(text))))
             found.stored.setdefault(str(agent_id), set()).update(leaves)
     for agent_id, number in execute(TASKS).fetchall():  # whose names may be short
-        line = format_task_line(tasks.load_task(db, int(str(number))))
+        line = tasks.format_task_line(tasks.load_task(db, int(str(number))))
         found.stored.setdefault(str(agent_id), set()).add(line)
     for agent_id, body in execute(SAID):
         message = orjson.loads(str(body))

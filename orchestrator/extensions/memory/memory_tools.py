@@ -19,6 +19,7 @@ from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
+    assume_lasting,
     journal_tool,
     mark_quoted_text,
     plain_tool,
@@ -121,6 +122,7 @@ def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str
     },
     ["id"],
     keywords="fact, facts, correct, wrong, no longer, not anymore, outdated, change what you know",
+    lasts=assume_lasting,
 )
 def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_fact(db, context, arguments)
@@ -135,7 +137,11 @@ def update_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
 
 
 @journal_tool(
-    "Forget a remembered fact.", {"id": FACT_ID}, ["id"], keywords="forget, fact, facts, memories"
+    "Forget a remembered fact.",
+    {"id": FACT_ID},
+    ["id"],
+    keywords="forget, fact, facts, memories",
+    lasts=assume_lasting,
 )
 def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_fact(db, context, arguments)

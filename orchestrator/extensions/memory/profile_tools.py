@@ -19,6 +19,14 @@ from thinker.protocol.messages import JsonObject, SideEffect
 CHANGES = 20  # newest changes that the history shows
 
 
+def _touches_prompt(arguments: JsonObject) -> bool:
+    """Return whether a call of update_profile changes what later turns follow."""
+    try:
+        return arguments.get("value") is None or profile.touches_prompt(str(arguments.get("path")))
+    except ProfileError:
+        return False  # the call fails anyway
+
+
 @journal_tool(
     "Read the user's profile: name, contact data, preferences, the agent's persona.",
     {
@@ -54,6 +62,7 @@ def get_profile(db: Database, context: ToolContext, arguments: JsonObject) -> st
     ["path", "value"],
     keywords="profile, persona, contact data, call me, call you, call yourself, your name,"
     " system prompt",
+    lasts=_touches_prompt,
 )
 def update_profile(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     path, value = read_text_argument(arguments, "path"), arguments.get("value")

@@ -1,6 +1,8 @@
 """The extension for reports: commands that print what the journal holds, and decide about it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 from orchestrator.extension import Command, DaemonView, Extension, Part
 
@@ -39,6 +41,11 @@ class ReportsExtension(Extension):
             for group, commands in REPORTS.items()
             for name, summary in commands.items()
         }
+
+    def keep_log(self, path: Path, environ: Mapping[str, str]) -> AbstractContextManager[None]:
+        from orchestrator.extensions.reports.log_relay import relay_log
+
+        return relay_log(path, environ)
 
     def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.reports.reports_part import ReportsPart

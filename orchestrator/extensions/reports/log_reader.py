@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Protocol
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.reports.log_relay import find_older_file
 from orchestrator.settings import Settings
 from orchestrator.system import home_daemon
 from orchestrator.system.home_daemon import Unit
 from orchestrator.system.installed_units import UNIT, Scope
-from orchestrator.system.log_relay import find_older_file
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
 

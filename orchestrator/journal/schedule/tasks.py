@@ -13,6 +13,7 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
+from orchestrator.schedules.describe import describe_trigger
 from orchestrator.schedules.specs import Source, TaskSpec
 from orchestrator.schedules.times import HOUR, find_first_due, find_next_due
 
@@ -191,3 +192,8 @@ def cancel_task(db: Database, task: Task) -> None:
 def end_task(db: Database, task_id: int, state: str, note: str) -> None:
     """End a task in a state in which it does not run; ``note`` is the reason."""
     db.execute("UPDATE task SET state = ?, note = ? WHERE id = ?", (state, note, task_id))
+
+
+def format_task_line(task: Task) -> str:
+    """Return how a list of tasks shows a task: the lasting part of its line."""
+    return f"{task.id} {task.name!r}: {describe_trigger(task.spec.parsed_trigger, task.spec.zone)}"

@@ -128,12 +128,16 @@ Reading: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[str]]
 
 @dataclass(frozen=True)
 class JournalTool:
-    """A tool whose effect is a transaction of the journal; ``private``: what it reads is."""
+    """A tool whose effect is a transaction of the journal; ``private``: what it reads is.
+
+    ``lasts`` returns whether a call with these arguments changes what later turns follow.
+    """
 
     spec: ToolSpec
     effect: Effect
     aliases: frozenset[str] = frozenset()  # arguments accepted beyond those of ``spec``
     private: bool = False
+    lasts: Callable[[JsonObject], bool] = lambda _: False
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,7 @@ def journal_tool(
     keywords: str = "",
     aliases: frozenset[str] = frozenset(),
     private: bool = False,
+    lasts: Callable[[JsonObject], bool] = lambda _: False,
 ) -> Callable[[Effect], JournalTool]:
     """Make a tool of a function and name it so. Parameters as in `build_tool_spec`."""
 
@@ -248,9 +253,14 @@ def journal_tool(
         about = build_tool_spec(
             name, description, properties, required, side_effect, keywords=keywords
         )
-        return JournalTool(about, effect, aliases, private)
+        return JournalTool(about, effect, aliases, private, lasts)
 
     return build_journal_tool
+
+
+def assume_lasting(_arguments: JsonObject) -> bool:
+    """Return True: what a `JournalTool` with this as ``lasts`` does always lasts."""
+    return True
 
 
 def show_example(example: JsonObject) -> Callable[[JournalTool], JournalTool]:

@@ -19,8 +19,14 @@ class BackgroundExtension(Extension):
     name = "upkeep"
 
 
+class LearningExtension(Extension):
+    """Says that something summarizes and learns, as `memory` does."""
+
+    name = "memory"
+
+
 @pytest.fixture(autouse=True)
 def invented_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chat platform, and what has the names of the extensions that fields of the file need."""
-    own = (CarrierExtension(), ServersExtension(), BackgroundExtension())
+    own = (CarrierExtension(), ServersExtension(), BackgroundExtension(), LearningExtension())
     install_extensions(monkeypatch, own=own)

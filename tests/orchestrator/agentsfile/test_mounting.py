@@ -220,7 +220,7 @@ def test_wrong_name_is_answered_with_the_right_one(
         ({}, {"extensions": {"telemetry": {}}}, "extensions.telemetry needs the extension"),
         ({}, {"mcpServers": {"s": {"command": "sh"}}}, '"mcpServers" needs the extension'),
         ({}, {"retention": {"turnDays": 8}}, "\"retention\" needs the extension 'upkeep'"),
-        ({"compaction": {}}, {}, "agent 'other': \"compaction\" needs the extension 'upkeep'"),
+        ({"compaction": {}}, {}, "agent 'other': \"compaction\" needs the extension 'memory'"),
     ],
 )
 def test_part_of_an_extension_that_is_gone_is_answered_with_what_to_type(

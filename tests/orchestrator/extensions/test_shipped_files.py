@@ -9,6 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 from agentsschema import build_schema, collect_brought_names
+from fakes.agents_file import WORK, parsed
+from fakes.definition_files import library, problems
 
 from orchestrator import installed
 from orchestrator.agentsfile import load_agents_file
@@ -16,7 +18,9 @@ from orchestrator.agentsfile.missing_extensions import TABLE
 from orchestrator.cli import EXAMPLES
 from orchestrator.cli.commands import list_commands
 from orchestrator.home_paths import find_bundled_path
+from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.log_sentences import SENTENCES
+from thinker.protocol.messages import SideEffect
 
 CHECKOUT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(
@@ -78,3 +82,18 @@ def logged() -> Iterator[str]:
 def test_every_sentence_belongs_to_an_event_of_the_program() -> None:
     """A renamed event would lose its words."""
     assert SENTENCES.keys() - set(logged()) == set()
+
+
+def test_bundled_specialist_only_looks_and_names_no_tool_twice(tmp_path: Path) -> None:
+    """Of our own tools it has those alone that change nothing."""
+    found = library(tmp_path, parsed(WORK).file)
+    prompts = found.current_set.definitions
+    names = [entry.name for entry in prompts["specialist"].tools or ()]
+    tools = list_own_tools()
+    assert {tools[name].spec.side_effect for name in names if name in tools} == {SideEffect.PURE}
+    looking = {"fetch", "search", "list_dir", "read_file", "search_files"}  # of servers
+    assert {*names} - tools.keys() == looking
+    executor = {entry.name for entry in prompts["executor"].tools or ()}
+    acting = {"write_file", "edit_file", "take_file", "run_command"}
+    assert {*names} < executor <= {*tools, *looking, *acting}
+    assert problems(found) == []

@@ -10,8 +10,6 @@ from fakes.definition_files import MCP, agents, library, problems, write
 from orchestrator.channel_api import InboundMessage
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.settings import Settings
-from orchestrator.tools.host_tools import list_own_tools
-from thinker.protocol.messages import SideEffect
 
 CHAT = InboundMessage("telegram", "bot", "0", "1", "sender")
 
@@ -240,21 +238,6 @@ def test_hook_that_is_no_program_is_told_with_its_line(tmp_path: Path) -> None:
     assert problem.startswith("redact.py:2: hook 'redact': ")
 
 
-def test_optional_agent_is_a_tool_where_its_variable_switches_it_on(tmp_path: Path) -> None:
-    """Unset is off; the agent's own variables count."""
-    write(tmp_path, tools=[{"name": "work", "optional": "HELP"}])
-    file = agents(asTool="subagent")
-    found = library(tmp_path, file)
-    (agent,) = file.agents
-    assert found.current_set.list_prompt_tools(agent) == {}
-    assert found.current_set.list_prompt_tools(
-        agent.model_copy(update={"env": {"HELP": "Yes"}})
-    ).keys() == {"work"}
-    assert (
-        found.current_set.list_prompt_tools(agent.model_copy(update={"env": {"HELP": "off"}})) == {}
-    )
-
-
 def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
     tmp_path: Path,
 ) -> None:
@@ -279,18 +262,3 @@ def test_base_prompt_that_cannot_be_used_is_told_with_what_agents_have_instead(
     assert facts.startswith("none.md: THINKER_FACT_EXTRACTION_PROMPT_PATH: it cannot be used: ")
     assert gone.startswith("gone.md: THINKER_DEFAULT_SYSTEM_PROMPT_PATH: the default prompt")
     assert persona.startswith("default-system-prompt.md: THINKER_PERSONA_DIR: not a folder")
-
-
-def test_bundled_specialist_only_looks_and_names_no_tool_twice(tmp_path: Path) -> None:
-    """Of the built-in tools it has those alone that change nothing."""
-    found = library(tmp_path, parsed(WORK).file)
-    prompts = found.current_set.definitions
-    names = [entry.name for entry in prompts["specialist"].tools or ()]
-    tools = list_own_tools()
-    assert {tools[name].spec.side_effect for name in names if name in tools} == {SideEffect.PURE}
-    looking = {"fetch", "search", "list_dir", "read_file", "search_files"}  # of servers
-    assert {*names} - tools.keys() == looking
-    executor = {entry.name for entry in prompts["executor"].tools or ()}
-    acting = {"write_file", "edit_file", "take_file", "run_command"}
-    assert {*names} < executor <= {*tools, *looking, *acting}
-    assert problems(found) == []

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.journal import job, open_turn, opened, planned, store_in
+from fakes.note_tools import TOOLS
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentDefinition
@@ -26,9 +27,6 @@ from orchestrator.toolcalls.approvals import (
     AskedChats,
     check_approval,
 )
-from orchestrator.tools.host_tools import list_own_tools
-
-TOOLS = list_own_tools()
 
 CHAT = Address("telegram", "1", "7")
 
@@ -53,7 +51,7 @@ class Bench:
             return check_approval(
                 self.db,
                 call,
-                TOOLS["store_fact"],
+                TOOLS["keep_note"],
                 agent(approvals),
                 AskedChats(CHAT),
                 code,
@@ -243,7 +241,7 @@ async def test_a_question_that_its_chat_may_not_answer_goes_elsewhere(bench: Ben
     with job(bench.db):
         for call, found in ((first, boss), (second, None)):
             chats = AskedChats(CHAT, lambda *_, found=found: found)
-            code, tool = bench.queue.new_code(), TOOLS["store_fact"]
+            code, tool = bench.queue.new_code(), TOOLS["keep_note"]
             check_approval(bench.db, call, tool, agent(("pay",)), chats, code, 5, {})
     rows = bench.db.execute("SELECT chat_id, body FROM outbox ORDER BY id")
     told = [(chat, body.split(".")[0].split(":")[0]) for chat, body in rows]

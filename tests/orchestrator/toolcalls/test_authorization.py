@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.agents_file import WORK, parsed
 from fakes.journal import call, job, open_turn, opened, planned, step, store_in
+from fakes.note_tools import TOOLS
 from fakes.tool_call import tool_context
 
 from orchestrator.journal.db.database import Database
@@ -14,10 +15,7 @@ from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.toolcalls.authorization import CallAuthorizer, CallContext
 from orchestrator.tools.builtin.host_tool import HostTool, JournalTool, ToolContext
-from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import JsonObject, ToolResult
-
-TOOLS = list_own_tools()
 
 
 @dataclass
@@ -64,7 +62,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None:
     """Each has its intent, end and result; requesting it again returns that result."""
     caller = bench.caller()
-    made = bench.run_local(caller, "list_facts", "get_profile")
+    made = bench.run_local(caller, "list_notes", "get_note")
     assert [(seq, result.is_error) for seq, result in made.items()] == [(2, False), (3, False)]
     times = "SELECT t_intent, t_end FROM step WHERE kind = 'tool'"
     assert list(bench.db.execute(times)) == [(5, 5), (5, 5)]
@@ -75,23 +73,23 @@ def test_calls_that_need_only_the_journal_are_done_with_t3(bench: Bench) -> None
 
 def test_what_follows_a_call_of_something_else_waits_for_it(bench: Bench) -> None:
     """Calls keep the model's order."""
-    made = bench.run_local(bench.caller(), "list_facts", "spawn_subagent", "get_profile")
+    made = bench.run_local(bench.caller(), "list_notes", "ask_clerk", "get_note")
     assert list(made) == [2]
     assert bench.states() == ["done", "planned", "planned"]
 
 
 def test_denied_call_is_refused_and_audited(bench: Bench) -> None:
     """The same happens when a worker requests it."""
-    made = bench.run_local(bench.caller(deniedTools=["list_*"]), "list_facts", "get_profile")
+    made = bench.run_local(bench.caller(deniedTools=["list_*"]), "list_notes", "get_note")
     assert [result.is_error for result in made.values()] == [True, False]
     assert bench.states() == ["failed", "done"]
-    assert "denied list_facts" in bench.db.execute("SELECT act FROM audit").get
+    assert "denied list_notes" in bench.db.execute("SELECT act FROM audit").get
 
 
 def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
     """The worker learns of it by its own request; calls after it wait."""
-    caller = bench.caller(approvals=["get_profile"])
-    assert list(bench.run_local(caller, "list_facts", "get_profile", "list_facts")) == [2]
+    caller = bench.caller(approvals=["get_note"])
+    assert list(bench.run_local(caller, "list_notes", "get_note", "list_notes")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     with job(bench.db):
         assert isinstance(bench.authorizer(caller).begin(bench.db, 3), Approval)
@@ -100,14 +98,14 @@ def test_call_that_needs_a_word_is_asked_for_and_not_made(bench: Bench) -> None:
 
 def test_tool_of_whoever_asked_is_not_made_by_ours_of_its_name(bench: Bench) -> None:
     """It is handed back to the API client."""
-    assert bench.run_local(bench.caller(frozenset({"list_facts"})), "list_facts") == {}
+    assert bench.run_local(bench.caller(frozenset({"list_notes"})), "list_notes") == {}
     assert bench.states() == ["planned"]
 
 
 def test_rejected_call_keeps_its_end_and_holds_up_nothing(bench: Bench) -> None:
     """It was the worker that rejected it."""
     with job(bench.db):
-        rejected = steps.plan(bench.db, step("t1", "list_facts", rejected="no"), {}, 1, 1)
+        rejected = steps.plan(bench.db, step("t1", "list_notes", rejected="no"), {}, 1, 1)
         assert bench.authorizer(bench.caller()).run_local_calls(bench.db, rejected.call_seqs) == {}
     assert call(bench.db, "t1", 2).state == "failed"
 
@@ -120,8 +118,8 @@ def test_fault_of_a_tool_leaves_nothing_behind(bench: Bench) -> None:
         db.execute("INSERT INTO meta VALUES('half', 'done')")
         raise KeyError("a bug")
 
-    bench.tools["list_facts"] = JournalTool(TOOLS["list_facts"].spec, effect)
-    assert list(bench.run_local(bench.caller(), "get_profile", "list_facts", "get_profile")) == [2]
+    bench.tools["list_notes"] = JournalTool(TOOLS["list_notes"].spec, effect)
+    assert list(bench.run_local(bench.caller(), "get_note", "list_notes", "get_note")) == [2]
     assert bench.states() == ["done", "planned", "planned"]
     assert bench.db.execute("SELECT count(*) FROM meta WHERE k = 'half'").get == 0
 
@@ -129,11 +127,11 @@ def test_fault_of_a_tool_leaves_nothing_behind(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("tool", "text"),
     [
-        ("list_facts", "unknown argument 'color'; list_facts takes: category, limit, before_id"),
+        ("list_notes", "unknown argument 'color'; list_notes takes: limit, before"),
         ("get_time", "unknown argument 'color'; get_time takes: timezone"),
-        ("read_skill", "unknown argument 'color'; read_skill takes: name, file"),
-        ("list_tasks", "unknown argument 'color'; list_tasks takes no arguments"),
-        ("notify_parent", "unknown argument 'color'; notify_parent takes: message"),
+        ("read_note", "unknown argument 'color'; read_note takes: name, page"),
+        ("get_note", "unknown argument 'color'; get_note takes no arguments"),
+        ("ask_clerk", "unknown argument 'color'; ask_clerk takes: task, wait"),
     ],
 )
 def test_unknown_argument_of_a_built_in_tool_is_an_error_result(
@@ -150,16 +148,16 @@ def test_unknown_argument_of_a_built_in_tool_is_an_error_result(
 
 def test_unknown_arguments_are_refused_before_an_operator_is_asked(bench: Bench) -> None:
     """All of them are named."""
-    planned(bench.db, "t1", "list_facts", arguments={"page": 2, "limit": 3, "size": 4})
+    planned(bench.db, "t1", "list_notes", arguments={"page": 2, "limit": 3, "size": 4})
     with job(bench.db):
         result = bench.authorizer(bench.caller(approvals=["*"])).begin(bench.db, 2)
     assert isinstance(result, ToolResult)
-    assert result.content.startswith("unknown arguments 'page', 'size'; list_facts takes: ")
+    assert result.content.startswith("unknown arguments 'page', 'size'; list_notes takes: ")
     assert bench.db.execute("SELECT count(*) FROM approval").get == 0
 
 
 def test_other_names_of_an_argument_are_no_unknown_arguments(bench: Bench) -> None:
-    """schedule_task also takes what models know from the format of skills."""
-    task: JsonObject = {"name": "brief", "instructions": "Brief me.", "cron": "0 8 * * *"}
-    made = bench.run_local(bench.caller(), "schedule_task", arguments=task)
+    """A tool may know the names that models use elsewhere."""
+    note: JsonObject = {"note": "Brief me.", "text": "Brief me."}
+    made = bench.run_local(bench.caller(), "keep_note", arguments=note)
     assert [result.is_error for result in made.values()] == [False]

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from fakes.executor_bench import PAY, HeldTool, StartingServers, UnansweringServers, held, running
 from fakes.journal import job
+from fakes.note_tools import count_notes
 
 from orchestrator.errors import JournalError
 from orchestrator.journal.turns import steps
@@ -35,14 +36,14 @@ async def test_journal_gets_plain_data_and_nothing_that_the_event_loop_may_chang
         return 5
 
     async with running(tmp_path, now=now) as bench:
-        for name in ("list_facts", "get_time", "none_such"):
+        for name in ("list_notes", "get_time", "none_such"):
             (seq,) = bench.plan(name)
             assert isinstance(await bench.outcome(seq), ToolResult)
             denied = await bench.ask(bench.plan(name)[0], bench.caller(deniedTools=["*"]))
             assert denied.is_error
-        (seq,) = bench.plan("list_facts")
-        question = await bench.question(seq, bench.caller(approvals=["list_facts"]))
-        assert question.tool == "list_facts"
+        (seq,) = bench.plan("list_notes")
+        question = await bench.question(seq, bench.caller(approvals=["list_notes"]))
+        assert question.tool == "list_notes"
 
 
 async def test_call_runs_once_for_all_who_ask_at_the_same_time(tmp_path: Path) -> None:
@@ -83,23 +84,23 @@ async def test_call_outlives_the_worker_that_asked_for_it(tmp_path: Path) -> Non
 async def test_granted_call_runs_once(tmp_path: Path) -> None:
     """It is refused to run before the answer, and its approval is used up by the run."""
     async with running(tmp_path) as bench:
-        caller = bench.caller(approvals=["store_*"])
-        (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
+        caller = bench.caller(approvals=["keep_*"])
+        (seq,) = bench.plan("keep_note", arguments={"note": "Likes tea."})
         for _ in range(2):
             question = await bench.question(seq, caller)
         assert bench.state(seq) == "planned"
         await bench.approvals.decide_question(question.code, "operator", granted=True)
-        assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
-        assert (await bench.ask(seq, caller)).content.startswith("Stored: Likes tea.")
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+        assert (await bench.ask(seq, caller)).content.startswith("Kept: Likes tea.")
+        assert (await bench.ask(seq, caller)).content.startswith("Kept: Likes tea.")
+        assert count_notes(bench.db) == 1
         assert bench.db.execute("SELECT state FROM approval").get == "used"
 
 
 async def test_denied_call_never_runs_and_the_model_reads_why(tmp_path: Path) -> None:
     """The refusal is the call's result, then and later."""
     async with running(tmp_path) as bench:
-        caller = bench.caller(approvals=["store_fact"])
-        (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
+        caller = bench.caller(approvals=["keep_note"])
+        (seq,) = bench.plan("keep_note", arguments={"note": "Likes tea."})
         question = await bench.question(seq, caller)
         await bench.approvals.decide_question(question.code, "operator", granted=False)
         refusal = await bench.ask(seq, caller)
@@ -107,7 +108,7 @@ async def test_denied_call_never_runs_and_the_model_reads_why(tmp_path: Path) ->
         assert refusal.content.startswith("not approved: ")
         assert await bench.ask(seq, caller) == refusal
         assert bench.state(seq) == "failed"
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+        assert count_notes(bench.db) == 0
 
 
 async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_ends(
@@ -115,7 +116,7 @@ async def test_call_that_waits_for_a_subagent_has_a_result_when_the_subagent_end
 ) -> None:
     """Until then it is pending, and asking again starts no second subagent."""
     async with running(tmp_path) as bench:
-        (seq,) = bench.plan("spawn_subagent", arguments=TASK)
+        (seq,) = bench.plan("ask_clerk", arguments=TASK)
         for _ in range(2):
             assert await bench.outcome(seq) == ToolPending(seq)
             assert bench.state(seq) == "intent"
@@ -239,12 +240,12 @@ async def test_only_calls_that_may_have_changed_something_are_reported_as_change
 async def test_turn_of_a_newer_owner_makes_no_call(tmp_path: Path) -> None:
     """A call of an older epoch gets no result and has no effect."""
     async with running(tmp_path) as bench:
-        (seq,) = bench.plan("store_fact", arguments={"fact": "Likes tea."})
+        (seq,) = bench.plan("keep_note", arguments={"note": "Likes tea."})
         bench.db.execute("UPDATE turn SET epoch = 2")
         with pytest.raises(JournalError):
             await bench.ask(seq)
         assert bench.state(seq) == "planned"
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+        assert count_notes(bench.db) == 0
 
 
 async def test_agent_is_offered_what_its_globs_leave_it(tmp_path: Path) -> None:
@@ -255,7 +256,7 @@ async def test_agent_is_offered_what_its_globs_leave_it(tmp_path: Path) -> None:
             {"s_look": RemoteTool(look, "s", "look", timeout=1, keyed=False)},
             True,
         )
-        caller = bench.caller(allowedTools=["get_*", "s_*"], deniedTools=["get_profile"])
+        caller = bench.caller(allowedTools=["get_*", "s_*"], deniedTools=["get_n*", "get_p*"])
         offered = {tool.name for tool in bench.runner.list_offered_tools(caller.definition)}
         assert offered == {"get_time", "s_look"}
 

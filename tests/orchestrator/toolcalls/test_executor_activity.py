@@ -27,8 +27,8 @@ async def test_watchers_of_the_chat_hear_of_each_call_once_when_it_begins_and_en
             await bench.ask(seq)
             (denied,) = bench.plan("held")
             await bench.ask(denied, bench.caller(deniedTools=["*"]))
-            (asked,) = bench.plan("list_facts")
-            await bench.question(asked, bench.caller(approvals=["list_facts"]))
+            (asked,) = bench.plan("list_notes")
+            await bench.question(asked, bench.caller(approvals=["list_notes"]))
     made = [CallStarted("t1", number, "work", "held", {}) for number in (seq, denied)]
     begun, ended, refused, end, question = heard
     assert [begun, refused] == made
@@ -46,15 +46,15 @@ async def test_watchers_hear_of_calls_that_ended_with_their_step(tmp_path: Path)
     heard = list[ActivityEvent]()
     async with running(tmp_path) as bench:
         arguments: JsonObject = {"n": 1}
-        commit = step("t1", "list_facts", "get_time", "pay", arguments=arguments)
+        commit = step("t1", "list_notes", "get_time", "pay", arguments=arguments)
         rejected = commit.calls[1].model_copy(update={"rejected": "no such zone"})
         commit = commit.model_copy(update={"calls": (commit.calls[0], rejected, commit.calls[2])})
-        found = ToolResult(call_id="c", name="list_facts", content="none")
+        found = ToolResult(call_id="c", name="list_notes", content="none")
         committed = StepCommitted(seq=1, call_seqs=(2, 3, 4), results={2: found})
         with bench.runner.activity.watch_chat("c", heard.append):
             bench.runner.report_step("work", "c", commit, committed)
             bench.runner.report_step("work", "other", commit, committed)
     assert heard == [
-        CallFinished(CallStarted("t1", 2, "work", "list_facts", arguments), 0.0, None),
+        CallFinished(CallStarted("t1", 2, "work", "list_notes", arguments), 0.0, None),
         CallFinished(CallStarted("t1", 3, "work", "get_time", arguments), 0.0, "no such zone"),
     ]

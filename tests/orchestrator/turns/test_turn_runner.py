@@ -7,6 +7,7 @@ from typing import TypeVar, TypeVarTuple
 import anyio
 import pytest
 from fakes.agents_file import validate_file
+from fakes.note_tools import count_notes
 from fakes.turn_bench import done, echo, response, turn_bench
 from structlog.testing import capture_logs
 
@@ -29,7 +30,7 @@ from thinker.protocol.prompt_record import PromptRecord
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-FACT: tuple[str, JsonObject] = ("store_fact", {"fact": "Likes tea."})
+FACT: tuple[str, JsonObject] = ("keep_note", {"note": "Likes tea."})
 
 
 async def test_a_message_is_answered_once_and_its_turn_closed(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps
         bench.hears("hello")
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [len(run.steps) for run in worker.runs] == [0, 1]
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+        assert count_notes(bench.db) == 1
 
 
 async def test_workers_get_long_results_as_the_model_will_see_them(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ async def test_deaths_of_workers_that_wait_for_a_tool_give_no_message_up(tmp_pat
 
     async def waiting(run: TurnRun, host: WorkerHost) -> TurnResult:
         if not run.steps:
-            await host.commit_step(response(run, "", ("read_skill", {"name": "none"})))
+            await host.commit_step(response(run, "", ("read_note", {"name": "none"})))
             raise WorkerLostError("killed before the call")
         (call,) = run.steps[0].calls
         async with anyio.create_task_group() as tasks:
@@ -316,7 +317,7 @@ async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
         assert isinstance(result, ToolResult)
         return await echo(run, host)
 
-    async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["store_fact"]}) as bench:
+    async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["keep_note"]}) as bench:
         bench.scripted(asking)
         bench.hears("hello")
         await bench.channel.until(1)
@@ -326,7 +327,7 @@ async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
         await bench.approvals.decide_question(code, "operator", granted=True)
         assert (await bench.channel.until(2))[1] == "echo: hello"
         assert refused == [FENCED]
-        assert bench.db.execute("SELECT count(*) FROM fact").get == 1
+        assert count_notes(bench.db) == 1
 
 
 async def test_a_refused_key_suspends_the_turn_until_the_agent_is_resumed(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import Home, load_settings
 from orchestrator.cli.output import format_count, make_printable
 from orchestrator.extensions.backups.restore import restore_backup
+from orchestrator.home_paths import format_home_option
 from orchestrator.journal_address import DatabaseServer
-from orchestrator.system.start_block import format_home_option
 
 app = make_command_group()
 

@@ -14,7 +14,7 @@ from orchestrator.cli.options import Home, LogLevel, load_settings
 from orchestrator.cli.output import get_screen_size, make_printable
 from orchestrator.errors import ExitCode
 from orchestrator.extensions.reports.log_reader import find_log
-from orchestrator.system.log_relay import parse_event
+from orchestrator.extensions.reports.log_relay import parse_event
 from thinker.protocol.folded_lines import fold_lines
 from thinker.protocol.log_sentences import INDENT, format_sentence, is_color_wanted
 

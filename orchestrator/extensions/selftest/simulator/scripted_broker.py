@@ -7,7 +7,7 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator.broker import broker_wire
-from orchestrator.testing.memory_wire import MemoryProcess
+from orchestrator.extensions.channel_folders.testing.memory_wire import MemoryProcess
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer

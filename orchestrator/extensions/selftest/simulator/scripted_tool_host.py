@@ -5,10 +5,10 @@ from random import Random
 import anyio
 from pydantic import JsonValue
 
+from orchestrator.extensions.channel_folders.testing.memory_wire import MemoryProcess
 from orchestrator.extensions.mcp_client.toolhost import wire
 from orchestrator.extensions.selftest.crash import effects
 from orchestrator.extensions.selftest.crash.ledger import Ledger
-from orchestrator.testing.memory_wire import MemoryProcess
 from thinker.protocol.liveness import answer_pings
 from thinker.protocol.methods import Ready
 from thinker.protocol.peer import Peer

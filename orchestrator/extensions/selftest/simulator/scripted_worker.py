@@ -7,6 +7,7 @@ from random import Random
 import anyio
 from pydantic import JsonValue
 
+from orchestrator.extensions.channel_folders.testing.memory_wire import MemoryProcess
 from orchestrator.extensions.memory import memory_requests
 from orchestrator.extensions.selftest.crash import fake_model
 from orchestrator.extensions.selftest.crash.scenario import AGENTS, HANDOVER, Scenario, Script
@@ -14,7 +15,6 @@ from orchestrator.extensions.selftest.simulator.simulated_home import REVISION
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
 from orchestrator.processes.child_process import Program
 from orchestrator.testing.loopback import ForeignJson
-from orchestrator.testing.memory_wire import MemoryProcess
 from thinker.protocol import methods
 from thinker.protocol.messages import (
     AssistantMessage,

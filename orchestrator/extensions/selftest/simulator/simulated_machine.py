@@ -12,6 +12,7 @@ import anyio
 from watchfiles import Change
 
 from orchestrator.document_text import decode_plain_text
+from orchestrator.extensions.channel_folders.testing.memory_wire import MemoryProcess
 from orchestrator.extensions.selftest.simulator.scripted_broker import ScriptedBroker
 from orchestrator.extensions.selftest.simulator.scripted_tool_host import ScriptedToolHost
 from orchestrator.extensions.selftest.simulator.scripted_worker import ScriptedWorker
@@ -23,7 +24,6 @@ from orchestrator.machine import Machine
 from orchestrator.processes.child_process import Program, SpawnedChild
 from orchestrator.processes.launch import Endpoint
 from orchestrator.settings import Settings
-from orchestrator.testing.memory_wire import MemoryProcess
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import Peer
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import CoroutineType
 from typing import Any
 
-from orchestrator.testing.anyio_context import make_anyio_context
+from orchestrator.extensions.channel_folders.testing.anyio_context import make_anyio_context
 
 NOTHING_LEFT = "no task can go on and no time is awaited"
 

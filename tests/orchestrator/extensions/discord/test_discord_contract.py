@@ -1,6 +1,6 @@
 """Discord keeps the promises of a channel, on a fake of its gateway and API."""
 
-from orchestrator.testing.channel_contract import ChannelContract
+from orchestrator.extensions.channel_folders.testing.channel_tests import ChannelContract
 
 
 class TestDiscord(ChannelContract):

@@ -6,7 +6,10 @@ from fakes.discord_server import ANN, BOT, GUILD, ROBOT, ROLE
 from fakes.discord_world import DiscordWorld
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
 
 receiving = ChannelContract().receiving
 

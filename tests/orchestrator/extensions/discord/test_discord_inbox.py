@@ -5,8 +5,11 @@ from fakes.discord_server import DM, GUILD, TEXT
 from fakes.discord_world import DiscordWorld
 from fakes.time_limit import time_limit
 
-from orchestrator.channels.hosted_channel import HostedChannel
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
+from orchestrator.extensions.channel_folders.hosted_channel import HostedChannel
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
 
 receiving = ChannelContract().receiving
 

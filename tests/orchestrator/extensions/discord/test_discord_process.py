@@ -14,19 +14,19 @@ from fakes.discord_world import DiscordWorld
 
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds
 from orchestrator.channel_api import OutboundFile, OutboundPart
-from orchestrator.channels import hosted_channel
-from orchestrator.channels.hosted_channel import HostedChannel, HostResources
+from orchestrator.extensions.channel_folders import hosted_channel
+from orchestrator.extensions.channel_folders.hosted_channel import HostedChannel, HostResources
+from orchestrator.extensions.channel_folders.testing.channel_tests import PICTURE, MemoryIntake
+from orchestrator.extensions.channel_folders.testing.memory_host import build_agents
 from orchestrator.processes.child_process import execute_program
 from orchestrator.settings import Settings
-from orchestrator.testing.channel_contract import PICTURE, MemoryIntake
-from orchestrator.testing.hosted_adapter import build_agents
 
 PROGRAM = """
 import sys
 import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
-from orchestrator.channelhost.__main__ import main
+from orchestrator.extensions.channel_folders.__main__ import main
 Route.BASE = {api!r}
 DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL({gateway!r})
 main(sys.argv[1])

@@ -10,9 +10,12 @@ from fakes.own_task import in_own_task
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
+from orchestrator.extensions.channel_folders.testing.memory_host import hosted_adapter
 from orchestrator.extensions.email.email_channel import connect
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
-from orchestrator.testing.hosted_adapter import hosted_adapter
 
 pytestmark = [pytest.mark.process, WITH_DOVECOT]
 

@@ -22,7 +22,6 @@ from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import prompt_records, turns
 from orchestrator.journal.turns.prompt_records import SentPrompt
 from orchestrator.schedules.specs import TaskSpec
-from orchestrator.tools.builtin.task_tools import format_task_line
 from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -250,7 +249,7 @@ def test_short_name_of_a_forgotten_task_leaves_the_lists_of_other_chats(db: Data
     spec = TaskSpec(name="Zora", instructions="x", trigger={"interval_minutes": 5}, timezone="UTC")
     with job(db):
         tasks.add_task(db, own_of(f"telegram:{CHAT}"), spec, 1)
-        shown = "\n".join(map(format_task_line, tasks.list_tasks(db)))
+        shown = "\n".join(map(tasks.format_task_line, tasks.list_tasks(db)))
         assert "Zora" in shown
         (session,) = db.execute("SELECT max(id) FROM session").fetchone()
         told = ToolResult(call_id="c", name="list_tasks", content=shown)

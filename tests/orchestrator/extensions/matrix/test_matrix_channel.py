@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.channel_api import SendError, SendOutcome
-from orchestrator.channelhost.channel_host import ChannelHost
+from orchestrator.extensions.channel_folders.channel_host import ChannelHost
 from orchestrator.extensions.matrix.matrix_channel import connect
 from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.sandbox import SandboxReport

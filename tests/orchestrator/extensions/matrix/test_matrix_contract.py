@@ -7,7 +7,10 @@ import pytest
 from fakes.homeserver import Homeserver, MatrixWorld, homeserver, matrix_world
 from fakes.own_task import in_own_task
 
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="channels")]
 

@@ -9,9 +9,9 @@ import pytest
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.reports import log_reader
 from orchestrator.extensions.reports.log_reader import FileLog, find_log
+from orchestrator.extensions.reports.log_relay import LogFile, find_older_file
 from orchestrator.settings import Settings
 from orchestrator.system.home_daemon import Unit
-from orchestrator.system.log_relay import LogFile, find_older_file
 
 
 def test_older_file_is_read_first(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from fakes.slack_server import BOT, Fault
 from fakes.slack_world import TOKENS, SlackWorld
 from fakes.time_limit import time_limit
 
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
+from orchestrator.extensions.channel_folders.testing.memory_host import hosted_adapter
 from orchestrator.extensions.slack.slack_channel import connect
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
-from orchestrator.testing.hosted_adapter import hosted_adapter
 
 RECEIVING = ChannelContract().receiving
 

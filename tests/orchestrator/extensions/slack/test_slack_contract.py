@@ -5,7 +5,10 @@ from fakes.slack_server import Fault
 from fakes.slack_world import SlackWorld
 
 from orchestrator.channel_api import OutboundFile, OutboundPart, SendError, SendOutcome
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
 
 
 class TestSlack(ChannelContract):

@@ -3,7 +3,10 @@
 from fakes.slack_server import BOT, Fault
 from fakes.slack_world import SlackWorld
 
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
 
 RECEIVING = ChannelContract().receiving
 

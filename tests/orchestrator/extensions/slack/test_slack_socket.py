@@ -4,7 +4,10 @@ import anyio
 from fakes.slack_world import SlackWorld
 from fakes.time_limit import time_limit
 
-from orchestrator.testing.channel_contract import ChannelContract, MemoryIntake
+from orchestrator.extensions.channel_folders.testing.channel_tests import (
+    ChannelContract,
+    MemoryIntake,
+)
 
 RECEIVING = ChannelContract().receiving
 

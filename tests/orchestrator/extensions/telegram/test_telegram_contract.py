@@ -11,9 +11,9 @@ from fakes.own_task import in_own_task
 from fakes.partial_world import PartialWorld
 
 from orchestrator.channel_api import Adapter
+from orchestrator.extensions.channel_folders.testing.channel_tests import ChannelContract
 from orchestrator.extensions.telegram.adapter import Telegram
 from orchestrator.extensions.telegram.bot_api import BotApi
-from orchestrator.testing.channel_contract import ChannelContract
 
 LACKS = frozenset({"threads", "connections", "nonsense"})
 TOKEN = "123456:ABC-DEF"

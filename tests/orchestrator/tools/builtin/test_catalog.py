@@ -1,7 +1,6 @@
 """The tools that the supervisor answers, and which of them an agent is offered."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fakes.journal import next_turn, receive, update
@@ -11,7 +10,7 @@ from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.tools.builtin import clock, send_message, skill_tools
+from orchestrator.tools.builtin import clock, send_message
 from orchestrator.tools.builtin.host_tool import (
     DelegatingTool,
     JournalTool,
@@ -22,8 +21,6 @@ from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.messages import SideEffect
 
 TOOLS = list_own_tools()
-
-SKILL = "---\nname: {name}\ndescription: d\n---\nDo it like this.\n"
 
 
 @pytest.fixture
@@ -86,23 +83,6 @@ def test_message_reaches_a_chat_that_the_agent_knows_from_elsewhere(
     run(send_message.send_telegram, db, console, message="hi", chat_id="7")
     (row,) = outbox.list_due_rows(db, "telegram")
     assert (row.channel, row.bot_id, row.chat_id) == ("telegram", "1", "7")
-
-
-async def test_skill_is_read_whole_when_the_agent_may_use_it(
-    tmp_path: Path, context: ToolContext
-) -> None:
-    """One that its globs leave out does not exist for it; the failure lists the others."""
-    for name in ("mail", "news"):
-        folder = tmp_path / "skills" / name
-        folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(SKILL.format(name=name), "utf-8")
-    assert await skill_tools.read_skill.run(context, {"name": "mail"}) == "Do it like this."
-    some = replace(context, skills=("n*",))
-    for wanted in ("mail", "../mail", "", None):
-        with pytest.raises(ToolFailure, match="there are: news"):
-            await skill_tools.read_skill.run(some, {"name": wanted})
-    with pytest.raises(ToolFailure, match="there are: none"):
-        await skill_tools.read_skill.run(replace(context, skills=()), {"name": "mail"})
 
 
 def test_every_tool_says_what_running_it_twice_would_do() -> None:

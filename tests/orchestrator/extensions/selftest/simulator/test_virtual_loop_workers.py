@@ -11,10 +11,10 @@ from fakes.agent_process import MemoryHost, real_spec, turn
 from fakes.scripted import ScriptedModel, says
 
 from orchestrator.errors import WorkerLostError
+from orchestrator.extensions.channel_folders.testing.memory_wire import MemoryProcess
 from orchestrator.extensions.selftest.simulator.virtual_loop import VirtualLoop
 from orchestrator.processes.child_process import PING_INTERVAL, SILENCE, Program
 from orchestrator.processes.supervisor import Supervisor
-from orchestrator.testing.memory_wire import MemoryProcess
 from thinker.agent import Agent
 from thinker.models.base import ModelRequest, ModelResponse
 from thinker.protocol.env import ThinkerSettings

@@ -1,0 +1,1 @@
+"""The contract of a channel, and its process in memory."""
