@@ -200,8 +200,7 @@ def forget_fact(
     _require_right(fact, origin)
     versions = [fact, *_list_earlier(db, scope, fact_id)]
     texts = [version.fact for version in versions]
-    place = _narrow_scope(db, scope, fact_id)
-    forgotten_facts.mark_forgotten(db, place, fact.source, versions, now)
+    forgotten_facts.mark_forgotten(db, _narrow_scope(db, scope, fact_id), versions, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
     if for_good:
         db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])

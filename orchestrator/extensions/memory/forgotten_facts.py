@@ -14,6 +14,7 @@ from typing import Protocol
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fulltext
+from orchestrator.journal.memory.facts import Fact
 from orchestrator.journal.memory.memory_scope import EVERY, Condition, MemoryScope
 
 KEY = "fact_gone_key"  # of the journal, so that a digest tells nothing outside of it
@@ -50,17 +51,19 @@ def is_forgotten(db: Database, scope: MemoryScope, stated: Worded) -> bool:
     return bool(db.execute(sql, (*values, *digests)).get)
 
 
-def mark_forgotten(
-    db: Database, scope: MemoryScope, source: str, stated: Iterable[Worded], now: int
-) -> None:
-    """Mark versions of a fact; the marks belong to the chat of its source, which erases them."""
-    turn = source.partition(" ")[2].partition("..")[0]
-    found = db.execute("SELECT scope FROM turn WHERE id = ?", (turn,)).get
-    place = (scope.agent_id, scope.own_scope if found is None else str(found))
-    db.executemany(
-        "INSERT INTO fact_gone VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-        [(*place, digest, now) for digest in _compute_digests(db, [*stated])],
-    )
+def mark_forgotten(db: Database, scope: MemoryScope, stated: Iterable[Fact], now: int) -> None:
+    """Mark what was forgotten in the memory that held it.
+
+    A mark belongs to the chat that told the fact, so that it goes when that is erased.
+    """
+    for fact in stated:
+        turn = fact.source.partition(" ")[2].partition("..")[0]
+        found = db.execute("SELECT scope FROM turn WHERE id = ?", (turn,)).get
+        place = (scope.agent_id, scope.own_scope if found is None else str(found))
+        db.executemany(
+            "INSERT INTO fact_gone VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
+            [(*place, digest, now) for digest in _compute_digests(db, [fact])],
+        )
 
 
 def unmark_forgotten(db: Database, scope: MemoryScope, stated: Iterable[Worded]) -> None:
