@@ -1,9 +1,10 @@
 """Marks of what was forgotten, so that no conversation brings it back.
 
-Only keyed hashes are kept: of the words of a statement, and of its value under its subject and
-slot, by which a paraphrase is recognized as well: "has a peanut allergy", "is allergic to peanuts".
+A mark is a hash of the words, or of the value of a slot, by which a paraphrase is recognized: "has
+a peanut allergy", "is allergic to peanuts". The key is the journal's own, so that a mark tells
+nothing elsewhere.
 
-Where: is it decided that a forgotten fact is not learned again?
+Where: is a forgotten fact kept from being learned again?
 """
 
 import hashlib
@@ -14,9 +15,9 @@ from typing import Protocol
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fulltext
-from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.memory_scope import EVERY, Condition, MemoryScope
 
-KEY = "fact_gone_key"  # of the journal, so that a digest tells nothing outside of it
+KEY = "fact_gone_key"
 UNHEARD = frozenset(("a", "an", "the", "user", "users"))  # words that make no other statement
 # English words beside the value of a slot; "no" and "not" change it.
 UNVALUED = re.compile(
@@ -38,9 +39,22 @@ class Worded(Protocol):
     def slot(self) -> str: ...
 
 
-def is_forgotten(db: Database, scope: MemoryScope, stated: Worded) -> bool:
-    """Return whether this was forgotten, in these words or as the same value of its slot."""
-    where, values = scope.build_fact_condition()
+def mark_gone(
+    db: Database, scope: MemoryScope, source: str, stated: Iterable[Worded], now: int
+) -> None:
+    """Mark versions of a fact; the marks belong to the chat of its source, which erases them."""
+    turn = source.partition(" ")[2].partition("..")[0]
+    found = db.execute("SELECT scope FROM turn WHERE id = ?", (turn,)).get
+    place = (scope.agent_id, scope.own_scope if found is None else str(found))
+    for digest in _compute_digests(db, [*stated]):
+        db.execute(
+            "INSERT INTO fact_gone VALUES(?,?,?,?) ON CONFLICT DO NOTHING", (*place, digest, now)
+        )
+
+
+def is_gone(db: Database, scope: MemoryScope, stated: Worded) -> bool:
+    """Return whether this was forgotten in a memory, in these words or as the value of its slot."""
+    where, values = _build_condition(scope)
     sql = f"SELECT EXISTS(SELECT 1 FROM fact_gone WHERE {where})"
     if not db.execute(sql, values).get:
         return False
@@ -50,20 +64,9 @@ def is_forgotten(db: Database, scope: MemoryScope, stated: Worded) -> bool:
     return bool(db.execute(sql, (*values, *digests)).get)
 
 
-def mark_forgotten(db: Database, scope: MemoryScope, stated: Iterable[Worded], now: int) -> None:
-    """Mark what was forgotten in the memory that held it."""
-    db.executemany(
-        "INSERT INTO fact_gone VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-        [
-            (scope.agent_id, scope.own_scope, digest, now)
-            for digest in _compute_digests(db, [*stated])
-        ],
-    )
-
-
-def unmark_forgotten(db: Database, scope: MemoryScope, stated: Iterable[Worded]) -> None:
+def unmark_gone(db: Database, scope: MemoryScope, stated: Iterable[Worded]) -> None:
     """Remove the marks of what is stated anew, so that it can be learned."""
-    where, values = scope.build_fact_condition()
+    where, values = _build_condition(scope)
     for digest in _compute_digests(db, [*stated]):
         db.execute(f"DELETE FROM fact_gone WHERE {where} AND digest = ?", (*values, digest))
 
@@ -79,6 +82,12 @@ def extract_value(stated: Worded) -> frozenset[str]:
         if word[:STEM] not in about and not UNVALUED.fullmatch(word)
     )
     return frozenset(words)
+
+
+def _build_condition(scope: MemoryScope) -> Condition:
+    """Return the condition for marks of a memory; those of a shared one are of its chats."""
+    shared = scope.own_scope == EVERY
+    return (MemoryScope.for_whole_agent(scope.agent_id) if shared else scope).build_row_condition()
 
 
 def _compute_digests(db: Database, stated: list[Worded]) -> list[str]:
