@@ -44,6 +44,10 @@ class LearnedChanges(NamedTuple):
     ended: tuple[int, ...] = ()
     notes: tuple[int, ...] = ()
 
+    def count_rows(self) -> dict[str, int]:
+        """Return their numbers by name, as the log has them."""
+        return {name: len(ids) for name, ids in self._asdict().items()}
+
 
 def store_changes(
     db: Database,

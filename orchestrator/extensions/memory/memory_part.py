@@ -8,6 +8,7 @@ import anyio
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.extension import Part
 from orchestrator.extensions.memory import memories
+from orchestrator.extensions.memory.forgotten_facts import purge_forgotten_facts
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from thinker.protocol.peer import Peer, RequestHandler
 
@@ -31,8 +32,10 @@ class MemoryPart(Part):
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._maintenance.run)
+            tasks.start_soon(purge_forgotten_facts, self.daemon.store, self.daemon.machine.clock)
             await self.daemon.stopping.wait()
             self._maintenance.close()
+            tasks.cancel_scope.cancel()
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
         if old.retention is not new.retention:  # an edit of a prompt keeps other objects
