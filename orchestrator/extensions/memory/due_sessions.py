@@ -13,6 +13,8 @@ from orchestrator.extensions.memory.learned_changes import LearnedChanges, Learn
 from orchestrator.extensions.memory.memory_requests import (
     ExtractedFact,
     ExtractedNote,
+    ExtractionRequest,
+    NumberedFact,
     SaidMessage,
 )
 from orchestrator.journal.db.database import Database
@@ -198,6 +200,14 @@ def find_unextracted_range(
     )
 
 
+def build_extraction_request(part: MessageRange) -> ExtractionRequest:
+    return ExtractionRequest(
+        messages=part.messages,
+        known=tuple(map(_build_numbered_fact, part.known)),
+        notes=tuple(map(_build_numbered_fact, part.notes)),
+    )
+
+
 def store_extracted_facts(
     db: Database,
     part: MessageRange,
@@ -225,6 +235,12 @@ def postpone_extraction(db: Database, session_id: int, now: int) -> None:
     """Restart the idle time of a session, to retry later."""
     db.execute(  # NULL stays NULL
         "UPDATE session SET idle_since = max(idle_since, ?) WHERE id = ?", (now, session_id)
+    )
+
+
+def _build_numbered_fact(fact: Fact) -> NumberedFact:
+    return NumberedFact(
+        id=fact.id, fact=fact.fact, subject=fact.subject, slot=fact.slot, since=fact.valid_from
     )
 
 

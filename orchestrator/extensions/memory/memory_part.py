@@ -10,6 +10,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.control.protocol import Ack
 from orchestrator.extension import Part
 from orchestrator.extensions.memory import memories
+from orchestrator.extensions.memory.forgotten_facts import purge_forgotten_facts
 from orchestrator.extensions.memory.learned_notices import LearnedNotices
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from orchestrator.extensions.memory.memories import FactEdit, FactPage, FactQuery
@@ -44,6 +45,7 @@ class MemoryPart(Part):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._maintenance.run)
             tasks.start_soon(self._notices.run)
+            tasks.start_soon(purge_forgotten_facts, self.daemon.store, self.daemon.machine.clock)
             await self.daemon.stopping.wait()
             self._maintenance.close()
             tasks.cancel_scope.cancel()

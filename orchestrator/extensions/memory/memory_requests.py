@@ -38,7 +38,7 @@ class CompactionResult(MeteredResult):
     summary: str = ""
 
 
-class KnownFact(Frozen):
+class NumberedFact(Frozen):
     """A fact or a note in the memory; ``since`` is when it began, in milliseconds."""
 
     id: int
@@ -52,8 +52,8 @@ class ExtractionRequest(Frozen):
     """A request for what part of a conversation adds to the ``known`` facts and ``notes``."""
 
     messages: tuple[SaidMessage, ...]
-    known: tuple[KnownFact, ...] = ()
-    notes: tuple[KnownFact, ...] = ()
+    known: tuple[NumberedFact, ...] = ()
+    notes: tuple[NumberedFact, ...] = ()
 
 
 class ExtractedFact(Frozen):

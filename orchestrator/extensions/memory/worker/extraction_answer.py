@@ -60,7 +60,7 @@ class AnswerContext(NamedTuple):
     messages: frozenset[int]
 
 
-class ParsedAnswer(NamedTuple):
+class FoundFacts(NamedTuple):
     """The usable parts of an answer, and the numbers in it that no known fact has."""
 
     facts: tuple[ExtractedFact, ...]
@@ -75,7 +75,7 @@ class _Change(NamedTuple):
     target: int | None
 
 
-def parse_answer(text: str, context: AnswerContext) -> ParsedAnswer:
+def parse_answer(text: str, context: AnswerContext) -> FoundFacts:
     """Return the confident facts and changes and the notes of an answer, without repeats.
 
     At most `MAX_FACTS` of them are new or change something. A change of an unknown fact is left
@@ -101,7 +101,7 @@ def parse_answer(text: str, context: AnswerContext) -> ParsedAnswer:
             found.setdefault(fact.fact if fact.target is None else fact.target, fact)
     changes = [fact for fact in found.values() if fact.change != "same"][:MAX_FACTS]
     same = [fact for fact in found.values() if fact.change == "same"]
-    return ParsedAnswer(
+    return FoundFacts(
         (*changes, *same), tuple(_parse_notes(notes, context))[:MAX_NOTES], tuple(unknown)
     )
 
@@ -148,11 +148,11 @@ def _find_change(item: JsonValue) -> _Change | None:
     if kind is None:  # {"replace": 12, "fact": …}
         for name in item.keys() & KINDS.keys():
             if BARE_NUMBER.fullmatch(str(item[name])):
-                kind, target = KINDS[name], _parse_number(item[name])
+                kind, target = KINDS[name], _extract_number(item[name])
                 break
     if kind in (None, "add"):
         return _Change("add", None)
-    numbers = (_parse_number(item[name]) for name in TARGET if name in item)
+    numbers = (_extract_number(item[name]) for name in TARGET if name in item)
     target = target if target is not None else next((n for n in numbers if n is not None), None)
     if target is None:
         return _Change("add", None) if kind == "replace" else None
@@ -182,7 +182,7 @@ def _build_fact(item: JsonValue, change: _Change, context: AnswerContext) -> Ext
         raise ValueError("the model is not sure")
     category = _find_text(fields, ("category",)).lower().rstrip("s") or "background"
     slot = _parse_label(fields.get("slot"))
-    message = _parse_number(fields.get("message"))
+    message = _extract_number(fields.get("message"))
     return ExtractedFact.model_validate(
         {
             "fact": text,
@@ -226,7 +226,7 @@ def _parse_label(value: JsonValue) -> str:
     return "" if label in ("none", "null") else label[:MAX_LABEL].rstrip()
 
 
-def _parse_number(value: JsonValue) -> int | None:
+def _extract_number(value: JsonValue) -> int | None:
     if isinstance(value, str) and (found := NUMBER.search(value)):
         return int(found[0])
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -12,7 +12,7 @@ import structlog
 from orchestrator.extensions.memory.memory_requests import (
     ExtractionRequest,
     ExtractionResult,
-    KnownFact,
+    NumberedFact,
 )
 from orchestrator.extensions.memory.worker import extraction_answer, summarizing
 from orchestrator.extensions.memory.worker.extraction_answer import AnswerContext
@@ -80,17 +80,17 @@ async def extract_facts(
     return result.model_copy(update={"facts": found.facts, "notes": found.notes})
 
 
-def _format_facts(known: Iterable[KnownFact], zone: ZoneInfo) -> str:
+def _format_facts(known: Iterable[NumberedFact], zone: ZoneInfo) -> str:
     return "\n".join(_format_fact(fact, zone) for fact in known) or NONE
 
 
-def _format_fact(fact: KnownFact, zone: ZoneInfo) -> str:
+def _format_fact(fact: NumberedFact, zone: ZoneInfo) -> str:
     """Return a line for a known fact: ``- 12: The user lives in Rome. (user, home city)``."""
     since = f"since {summarizing.format_day(fact.since, zone)}" if fact.since is not None else ""
     about = ", ".join(filter(None, (fact.subject, fact.slot, since)))
     return f"- {fact.id}: {' '.join(fact.fact.split())}{f' ({about})' if about else ''}"
 
 
-def _format_note(note: KnownFact, zone: ZoneInfo) -> str:
+def _format_note(note: NumberedFact, zone: ZoneInfo) -> str:
     day = f"{summarizing.format_day(note.since, zone)}: " if note.since is not None else ""
     return f"{day}{' '.join(note.fact.split())}"

@@ -19,7 +19,6 @@ from pydantic import JsonValue
 
 from orchestrator.extensions.memory import due_sessions, fact_changes
 from orchestrator.extensions.memory.learned_changes import LearnedChanges, find_older_facts
-from orchestrator.extensions.memory.memory_requests import ExtractionRequest, KnownFact
 from orchestrator.extensions.memory.worker.facts import extract_facts
 from orchestrator.journal.db.database import Connection
 from orchestrator.journal.memory import facts
@@ -83,11 +82,7 @@ class Learner:
             self._tell(said, origin)
             part = due_sessions.find_unextracted_range(self.db, 1, 10, scoped)
         assert part is not None
-        request = ExtractionRequest(
-            messages=part.messages,
-            known=tuple(map(known, part.known)),
-            notes=tuple(map(known, part.notes)),
-        )
+        request = due_sessions.build_extraction_request(part)
 
         async def reply(request: ModelRequest) -> ModelResponse:
             (message,) = request.messages
@@ -129,13 +124,6 @@ class Learner:
 def learner(db: Connection) -> Learner:
     """Someone without a memory."""
     return Learner(db)
-
-
-def known(fact: Fact) -> KnownFact:
-    """A fact as a request has it."""
-    return KnownFact(
-        id=fact.id, fact=fact.fact, subject=fact.subject, slot=fact.slot, since=fact.valid_from
-    )
 
 
 def found(fact: str, **fields: JsonValue) -> JsonObject:

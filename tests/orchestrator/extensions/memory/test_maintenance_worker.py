@@ -15,7 +15,7 @@ from fakes.memory import WORK, store_fact
 from fakes.suspending_reads import interrupt_read
 from pydantic import JsonValue
 
-from orchestrator.extensions.memory import due_sessions, fact_changes, maintenance_worker
+from orchestrator.extensions.memory import due_sessions, maintenance_worker
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from orchestrator.extensions.memory.memory_requests import (
     FACTS_EXTRACT,
@@ -26,7 +26,7 @@ from orchestrator.extensions.memory.memory_requests import (
     ExtractedNote,
     ExtractionRequest,
     ExtractionResult,
-    KnownFact,
+    NumberedFact,
 )
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_vectors, facts
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("reads")
 
 LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
 QUIET = {"compaction": {"enabled": False}, "factExtraction": {"idleMinutes": 5}}
-MINUTE, DAY = 60_000, 24 * 60 * 60_000
+MINUTE = 60_000
 HIKING = ExtractedFact(fact="Ann likes hiking.", category="preference", confidence=0.9)
 
 
@@ -322,22 +322,6 @@ async def test_conversation_that_the_model_cannot_read_is_searched_once(tmp_path
         assert due_sessions.find_unextracted_range(bench.db, session, 10, lambda *_: WORK) is None
 
 
-async def test_forgotten_facts_are_deleted_a_day_later(tmp_path: Path) -> None:
-    """Until then they can be restored; what was forgotten for good is gone at once."""
-    async with background(tmp_path, **QUIET) as bench, anyio.create_task_group() as tasks:
-        with job(bench.db):
-            for number, forgotten in enumerate((NOON - DAY, NOON - DAY + 1)):
-                stored = store_fact(bench.db, WORK, f"Fact {number}.", now=1)
-                fact_changes.forget_fact(
-                    bench.db, WORK, stored.id, "user", forgotten, for_good=False
-                )
-        maintenance = maintenance_of(bench)
-        tasks.start_soon(maintenance.run)
-        left = "SELECT fact FROM fact ORDER BY id"
-        await bench.until(lambda: [text for (text,) in bench.db.execute(left)] == ["Fact 1."])
-        maintenance.close()
-
-
 async def test_known_facts_are_in_the_request_and_notes_in_the_journal(tmp_path: Path) -> None:
     """What the model found is stored with the call's cost."""
     note = ExtractedNote(text="They spoke of hiking.", day=NOON)
@@ -352,6 +336,6 @@ async def test_known_facts_are_in_the_request_and_notes_in_the_journal(tmp_path:
         await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
         ((_, request),) = bench.requests
         assert isinstance(request, ExtractionRequest)
-        assert request.known == (KnownFact(id=tea.id, fact="Ann likes tea.", since=5),)
+        assert request.known == (NumberedFact(id=tea.id, fact="Ann likes tea.", since=5),)
         (kept,) = facts.list_newest_facts(bench.db, WORK, facts.NOTE, facts.FOREVER, 9)
         assert (kept.fact, kept.valid_from) == (note.text, NOON)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.extensions.memory.worker.extraction_answer import (
     AnswerContext,
-    ParsedAnswer,
+    FoundFacts,
     parse_answer,
 )
 from orchestrator.extensions.memory.worker.facts import TEMPLATE
@@ -21,7 +21,7 @@ CONTEXT = AnswerContext(TEMPLATE, KIRITIMATI, known=frozenset({3, 12}), messages
 CITY = {"fact": "The user lives in Krakow.", "category": "background", "confidence": 0.9}
 
 
-def parsed(*items: object, **fields: Any) -> ParsedAnswer:
+def parsed(*items: object, **fields: Any) -> FoundFacts:
     """The answer with these facts and other fields."""
     return parse_answer(json.dumps({"facts": [*items], **fields}), CONTEXT)
 

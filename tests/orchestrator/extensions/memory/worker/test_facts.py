@@ -9,7 +9,7 @@ from fakes.scripted import USAGE, ScriptedModel, says
 from orchestrator.extensions.memory.memory_requests import (
     ExtractionRequest,
     ExtractionResult,
-    KnownFact,
+    NumberedFact,
     SaidMessage,
 )
 from orchestrator.extensions.memory.worker import facts
@@ -23,10 +23,10 @@ SAID = said_at(
     AssistantMessage(content="Noted."),
 )
 KNOWN = (
-    KnownFact(id=12, fact="The user\nlives in Rome.", subject="user", slot="home city"),
-    KnownFact(id=3, fact="The user likes tea.", since=LATE),
+    NumberedFact(id=12, fact="The user\nlives in Rome.", subject="user", slot="home city"),
+    NumberedFact(id=3, fact="The user likes tea.", since=LATE),
 )
-NOTES = (KnownFact(id=5, fact="A plan for March.", since=LATE),)
+NOTES = (NumberedFact(id=5, fact="A plan for March.", since=LATE),)
 FACT = '{"fact": "The user  lives in Krakow.", "category": "background", "confidence": 0.9}'
 
 
