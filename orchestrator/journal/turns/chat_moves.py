@@ -27,6 +27,7 @@ SCOPED = {
     "fact_gone": "(agent_id, digest) NOT IN(SELECT agent_id, digest FROM fact_gone"
     " WHERE scope = ?1)",
     "memory_card": "agent_id NOT IN(SELECT agent_id FROM memory_card WHERE scope = ?1)",
+    "search_scope": "true",
     "profile": "agent_id NOT IN(SELECT agent_id FROM profile WHERE scope = ?1)",
     "profile_change": "true",
     "playbook": "(agent_id, name) NOT IN(SELECT agent_id, name FROM playbook WHERE scope = ?1)",

@@ -8,7 +8,7 @@ from orchestrator.extensions.memory.fact_lines import format_fact_line
 from orchestrator.extensions.memory.memories import KnownFact
 from orchestrator.journal.inspect.message_hits import MessageHit
 from orchestrator.journal.memory.facts import Fact
-from orchestrator.journal.turns.shown_texts import cut_excerpt
+from orchestrator.journal.turns.shown_texts import list_excerpts
 from thinker.protocol.names import format_turn_name
 
 EVERY = "all chats"  # shown for facts and fields that belong to no chat
@@ -29,7 +29,7 @@ def describe_fact(
         yield UNKNOWN_SOURCE
     else:
         yield f"said {format_minute(said.at / 1000)} in {said.chat_key} by the {said.role}:"
-        yield f"  {cut_excerpt(said.text)}"
+        yield f"  {list_excerpts(said.text)[0]}"
         if said.turn_id is not None:
             yield f"  orchestrator trace {format_turn_name(said.turn_id)}"
     if len(versions) > 1:
