@@ -65,7 +65,7 @@ class LocalServers:
 
     async def _watch_others(self, agent_id: str, gave_way: anyio.Event) -> None:
         while True:
-            if gave_way.is_set() or self._is_needed(agent_id):
+            if gave_way.is_set() or self.is_needed(agent_id):
                 gave_way.set()
                 slot = self.supervisor.slots.get(agent_id)
                 if slot is not None and slot.worker is not None:
@@ -73,7 +73,8 @@ class LocalServers:
             # Also afterwards: the request may not have reached its worker yet.
             await anyio.sleep(LOOK_SECONDS)
 
-    def _is_needed(self, agent_id: str) -> bool:
+    def is_needed(self, agent_id: str) -> bool:
+        """Return whether a turn waits for one of the agent's local servers."""
         slots = self.supervisor.slots
         return any(
             slots[name].callers > self.jobs[name] for name in self._list_sharing_agents(agent_id)

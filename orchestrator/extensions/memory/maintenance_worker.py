@@ -1,4 +1,4 @@
-"""Background jobs of agents: compaction, fact extraction, vectors of facts.
+"""Background jobs of agents: compaction, fact extraction, vectors of facts and messages.
 
 The journal knows the due jobs, so they survive restarts; the agent's own worker calls the model. A
 job that fails or is not allowed (a pause, a budget) is retried when the session has grown, or has
@@ -21,11 +21,11 @@ from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.extensions.memory import due_sessions, memory_requests
+from orchestrator.extensions.memory import due_sessions, embedding_jobs, memory_requests
+from orchestrator.extensions.memory.embedding_jobs import EmbeddingJobs
 from orchestrator.extensions.memory.local_servers import QUIET_SECONDS, LocalServers
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
-from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.turns import sessions
 from orchestrator.loop_bound import LoopBound
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
@@ -68,12 +68,16 @@ class MaintenanceJob(NamedTuple):
 
 
 class _JobSearch(NamedTuple):
-    """The jobs to look for: jobs of a language model, or facts without vectors."""
+    """The jobs to look for: jobs of a language model, or facts and messages without vectors.
+
+    ``backlog``: older messages may lack vectors.
+    """
 
     agent: AgentDefinition
     thinks: bool
     embeds: bool
     window: ContextWindow | None = None
+    backlog: bool = False
 
 
 @dataclass(eq=False)
@@ -98,6 +102,11 @@ class MaintenanceWorker(LoopBound):
     def servers(self) -> LocalServers:
         """The local model servers that jobs share with people."""
         return LocalServers(self.calls.supervisor, self.quiet)
+
+    @cached_property
+    def vectors(self) -> EmbeddingJobs:
+        """The embedding of facts and messages."""
+        return EmbeddingJobs(self.calls.store, self.embeddings, self.servers)
 
     def wake(self, agent_id: str | None = None) -> None:
         """Look for due jobs again, of the agent whose session has grown, or of all."""
@@ -166,14 +175,15 @@ class MaintenanceWorker(LoopBound):
             if embeds:
                 embeds = self.embeddings.is_ready(agent, agent.agent_id)
             if thinks or embeds:
-                searches.append(_JobSearch(agent, thinks, embeds, slot.window))
+                backlog = embeds and self.vectors.has_backlog(agent)
+                searches.append(_JobSearch(agent, thinks, embeds, slot.window, backlog))
         return searches
 
     async def _run_job(self, job: MaintenanceJob) -> None:
         with bound(agent_id=job.agent.agent_id, session=job.session_id):
             try:
                 if job.kind == "embedding":
-                    await self._embed_facts(job.agent)
+                    await self.vectors.embed_memory(job.agent)
                 elif job.kind == "compaction":
                     await self._compact_session(job)
                 else:
@@ -249,18 +259,6 @@ class MaintenanceWorker(LoopBound):
         new = await store.transact(keep_facts)
         log.debug("facts_extracted", turns=len(part.turns), new=new, **_build_log_fields(answer))
 
-    async def _embed_facts(self, agent: AgentDefinition) -> None:
-        """Embed some of the facts that have no vector yet."""
-        agent_id, store = agent.agent_id, self.calls.store
-        limit = background.MAX_EMBEDDED_TEXTS
-        facts = await store.transact(fact_vectors.list_facts_without_vector, agent_id, limit)
-        texts = [fact for _, fact in facts]
-        answer = await self.embeddings.request_vectors(agent, agent_id, texts)
-        if answer is not None:
-            found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
-            await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
-            log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
-
     async def _call_model(
         self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
@@ -321,7 +319,7 @@ def _list_due_jobs(
     found += [
         MaintenanceJob("embedding", 0, look.agent)
         for look in searches
-        if look.embeds and fact_vectors.list_facts_without_vector(db, look.agent.agent_id, 1)
+        if look.embeds and (look.backlog or embedding_jobs.lacks_vectors(db, look.agent))
     ]
     return found, math.inf if upcoming is None else upcoming
 

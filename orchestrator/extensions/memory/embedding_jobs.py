@@ -1,0 +1,109 @@
+"""Embed what an agent remembers: its facts, and its messages if its embeddings say so.
+
+A job embeds slices of messages until a turn needs a server of this machine, so that an answer never
+waits for more than one slice.
+"""
+
+from dataclasses import dataclass, field
+
+import structlog
+
+from orchestrator.agentsfile import AgentDefinition
+from orchestrator.extensions.memory import message_vectors
+from orchestrator.extensions.memory.local_servers import LocalServers
+from orchestrator.extensions.memory.message_vectors import Coverage
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import Store
+from orchestrator.journal.memory import fact_vectors
+from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.turns.embedding_index import EmbeddingIndex
+from thinker.protocol.background import MAX_EMBEDDED_TEXTS
+
+SLICE = 16  # messages in a request: a second of one core for a small model of this machine
+SLICES = 20  # in one job, so that other agents have their turn
+log = structlog.get_logger()
+
+
+@dataclass(eq=False)
+class EmbeddingJobs:
+    """Embeds facts and messages of agents; ``coverage`` is what was counted last, by agent."""
+
+    store: Store
+    embeddings: EmbeddingIndex
+    servers: LocalServers
+    coverage: dict[str, Coverage] = field(default_factory=dict, init=False)
+    _complete: set[tuple[str, str]] = field(default_factory=set, init=False)
+
+    def has_backlog(self, agent: AgentDefinition) -> bool:
+        """Return whether older messages of the agent may lack vectors of its current model."""
+        return _embeds_messages(agent) and _name_vectors(agent) not in self._complete
+
+    async def embed_memory(self, agent: AgentDefinition) -> None:
+        """Embed some of the facts and messages that have no vector yet."""
+        if await self._embed_facts(agent) and _embeds_messages(agent):
+            await self._embed_messages(agent)
+
+    async def _embed_facts(self, agent: AgentDefinition) -> bool:
+        """Embed some facts; return whether the model answers, as far as is known."""
+        agent_id, store = agent.agent_id, self.store
+        facts = await store.transact(
+            fact_vectors.list_facts_without_vector, agent_id, MAX_EMBEDDED_TEXTS
+        )
+        if not facts:
+            return True
+        texts = [fact for _, fact in facts]
+        answer = await self.embeddings.request_vectors(agent, agent_id, texts)
+        if answer is None:
+            return False
+        found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
+        await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
+        log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
+        return True
+
+    async def _embed_messages(self, agent: AgentDefinition) -> None:
+        agent_id, model = _name_vectors(agent)
+        stored = 0
+        for _ in range(SLICES):
+            spoken = await self.store.read(
+                message_vectors.list_messages_without_vector, agent_id, model, SLICE
+            )
+            if not spoken:
+                self._complete.add((agent_id, model))
+                break
+            texts = [text for _, text in spoken]
+            answer = await self.embeddings.request_vectors(agent, agent_id, texts)
+            if answer is None:
+                break
+            vectors = zip(spoken, answer.vectors, strict=True)
+            found = {message.message_id: vector for message, vector in vectors}
+            await self._store_vectors(agent_id, answer.model, found)
+            stored += len(found)
+            if self.servers.is_needed(agent_id):
+                break
+        self.coverage[agent_id] = await self.store.read(
+            message_vectors.count_coverage, agent_id, model
+        )
+        log.debug("messages_embedded", agent_id=agent_id, messages=stored, model=model)
+
+    async def _store_vectors(self, agent_id: str, model: str, found: dict[int, bytes]) -> None:
+        """Store vectors, after those of another model have gone."""
+        meaning = Embedding(model, next(iter(found.values())))
+        while await self.store.transact(message_vectors.delete_stale_vectors, agent_id, meaning):
+            self._complete.discard((agent_id, model))
+        await self.store.transact(message_vectors.store_vectors, agent_id, model, found)
+
+
+def lacks_vectors(db: Database, agent: AgentDefinition) -> bool:
+    """Return whether a fact or a new message of the agent has no vector."""
+    if fact_vectors.list_facts_without_vector(db, agent.agent_id, 1):
+        return True
+    return _embeds_messages(agent) and message_vectors.has_new_messages(db, *_name_vectors(agent))
+
+
+def _embeds_messages(agent: AgentDefinition) -> bool:
+    return agent.embeddings is not None and agent.embeddings.messages
+
+
+def _name_vectors(agent: AgentDefinition) -> tuple[str, str]:
+    """Return the agent and the model, which tell vectors that can be compared."""
+    return agent.agent_id, "" if agent.embeddings is None else agent.embeddings.name
