@@ -1,0 +1,192 @@
+"""The server of embeddings: what it answers, whose turn it is, and the real engine in its jail."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from subprocess import DEVNULL
+from threading import Event, Thread
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from fakes.time_limit import time_limit
+
+from orchestrator.extensions.local_model import embedding_server
+from orchestrator.extensions.local_model.embedding_server import COMMON, Engine
+from orchestrator.extensions.local_model.llama_server import ADDRESS, MISSING
+from orchestrator.extensions.local_model.served_programs import ENGINE
+from orchestrator.testing.loopback import find_free_port
+from thinker.protocol.vectors import compute_cosines, pack_vector
+
+needs_engine = pytest.mark.skipif(
+    find_spec(ENGINE) is None,
+    reason=f"{ENGINE} is missing: .venv/bin/pip install 'orchestrator-daemon[meaning]'",
+)
+
+
+class CountingModel:
+    """A model whose vectors are a text's length and number of words; ``held`` delays it."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.asked, self.held = Event(), Event()
+        self.held.set()
+
+    def query(self, texts: str) -> Sequence[float]:
+        """Return the vector of a text."""
+        self.texts.append(texts)
+        self.asked.set()
+        self.held.wait()
+        return (float(len(texts)), float(len(texts.split())))
+
+    def token_count(self, text: str) -> int:
+        """Return the number of words."""
+        return len(text.split())
+
+
+@contextmanager
+def served(model: CountingModel) -> Iterator[httpx.Client]:
+    """A client of a server in this process."""
+    with embedding_server.EmbeddingListener(0) as listener:
+        listener.engine = Engine(model)
+        thread = Thread(target=listener.serve_forever)
+        thread.start()
+        try:
+            with httpx.Client(base_url=f"http://{ADDRESS}:{listener.server_port}/v1") as client:
+                yield client
+        finally:
+            listener.shutdown()
+            thread.join()
+
+
+def test_texts_are_answered_in_their_order_around_the_common_center() -> None:
+    """As OpenAI's API does; a zero byte ends no text early."""
+    model = CountingModel()
+    with served(model) as client:
+        answer = client.post("/embeddings", json={"model": "e", "input": ["a b c", "x\0y"]}).json()
+        alone = client.post("/embeddings", json={"model": "e", "input": "a b c"}).json()
+        listed = client.get("/models").json()
+    first, second = (item["embedding"] for item in answer["data"])
+    assert [item["index"] for item in answer["data"]] == [0, 1]
+    mean = sum(len(text) for text in COMMON) / len(COMMON)
+    assert (first[0], second[1] - first[1]) == (pytest.approx(5 - mean), pytest.approx(-1))
+    assert alone["data"][0]["embedding"] == first
+    assert answer["usage"] == {"prompt_tokens": 5, "total_tokens": 5}
+    assert model.texts[-2] == "x y"
+    assert listed["data"][0]["id"] == embedding_server.MODEL
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"input": 5}',
+        b'{"input": []}',
+        b'{"input": ["a", 1]}',
+        b'{"input": "a", "dimensions": 3}',
+        b'{"input": ["\\ud800"]}',
+        json.dumps({"input": ["a"] * 65}).encode(),
+    ],
+)
+def test_bad_request_is_refused_and_the_next_one_served(body: bytes) -> None:
+    """Whatever it holds."""
+    with served(CountingModel()) as client:
+        refused = client.post("/embeddings", content=body)
+        assert refused.status_code == 400
+        assert refused.json()["error"]["message"]
+        assert client.post("/embeddings", json={"input": "a"}).status_code == 200
+
+
+def test_large_bodies_and_other_paths_are_refused_unread() -> None:
+    """Before a byte of them is read."""
+    with served(CountingModel()) as client:
+        with closing(HTTPConnection(str(client.base_url.netloc, "ascii"))) as connection:
+            large = {"Content-Length": str(embedding_server.MAX_BODY + 1)}
+            connection.request("POST", "/v1/embeddings", headers=large)
+            assert connection.getresponse().status == 413
+        assert client.post("/chat/completions", json={}).status_code == 404
+        assert client.get("/").status_code == 404
+
+
+def test_question_goes_before_the_rest_of_a_list() -> None:
+    """So an answer never waits for all the messages that are being embedded."""
+    model = CountingModel()
+    engine = Engine(model)
+    model.texts.clear()
+    model.asked.clear()
+    model.held.clear()
+    slice_ = Thread(target=engine.embed_texts, args=(["one", "two", "three"],))
+    question = Thread(target=engine.embed_texts, args=(["when?"],))
+    slice_.start()
+    model.asked.wait()
+    question.start()
+    while not engine.is_awaited():
+        pass
+    model.held.set()
+    slice_.join()
+    question.join()
+    assert model.texts == ["one", "when?", "two", "three"]
+
+
+@asynccontextmanager
+async def real_server() -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the server's own process, once that answers."""
+    port = find_free_port()
+    module = "orchestrator.extensions.local_model.embedding_server"
+    command = [sys.executable, "-P", "-m", module, str(port)]
+    process = await anyio.open_process(command, stdout=DEVNULL, stderr=DEVNULL)
+    try:
+        async with httpx.AsyncClient(base_url=f"http://{ADDRESS}:{port}/v1") as client:
+            with time_limit():
+                while not await _answers(client):
+                    assert process.returncode is None, "the server ended"
+                    await anyio.lowlevel.checkpoint()
+            yield client
+    finally:
+        with anyio.CancelScope(shield=True):
+            process.kill()
+            await process.wait()
+            await process.aclose()
+
+
+async def _answers(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/models", timeout=30)).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@needs_engine
+@pytest.mark.process
+@pytest.mark.thorough(part="local_model")
+async def test_real_engine_finds_a_paraphrase_in_another_language() -> None:
+    """In its jail; what has nothing to do with the question is unrelated."""
+    texts = [
+        "Wo wohnt Anna?",
+        "Anna has moved to a flat in Lyon",
+        "The invoice is due on Friday",
+        "",
+    ]
+    async with real_server() as client:
+        answer = await client.post("/embeddings", json={"input": texts}, timeout=60)
+        data: list[dict[str, Any]] = answer.json()["data"]
+    question, *others = (pack_vector(item["embedding"]) for item in data)
+    near = compute_cosines(question, enumerate(others))
+    assert near[0] > 0.3 > near[1]
+    assert max(near.values()) == near[0]
+
+
+@pytest.mark.process
+async def test_server_without_its_engine_says_so() -> None:
+    """By its exit code, before it answers anything."""
+    code = (
+        "import sys; from orchestrator.extensions.local_model import embedding_server as server;"
+        " server.ENGINE = 'not_there_at_all'; sys.exit(server.serve_embeddings(0))"
+    )
+    done = await anyio.run_process([sys.executable, "-P", "-c", code], check=False)
+    assert done.returncode == MISSING
