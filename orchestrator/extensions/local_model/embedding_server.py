@@ -33,6 +33,7 @@ from thinker.jail.worker_jail import prepare_jail
 from thinker.protocol.sandbox import SandboxReport
 
 MODEL = "multilingual-e5-small"
+QUESTION, PASSAGE = "query: ", "passage: "  # what the engine adds itself
 HOLDING = ("full", "no-landlock")  # levels of jails that keep out network and programs
 THREADS = "1"  # of the engine for one text: agents need the other cores
 MAX_BODY = 4 * 1024**2  # bytes of a request
@@ -45,6 +46,7 @@ SECONDS = 30.0  # for a client to send its request
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True)
     input: str | list[str] = Field(max_length=MAX_BODY)
+    model: str = MODEL
     dimensions: int | None = None
 
     @property
@@ -59,7 +61,10 @@ class EmbeddingLibrary(Protocol):
     """What is used of the engine; each call takes a while and holds no lock of Python's."""
 
     def query(self, texts: str) -> Iterable[float]:
-        """Return the vector of a text."""
+        """Return the vector of a question."""
+
+    def passage(self, texts: str) -> Iterable[float]:
+        """Return the vector of a text that may answer one."""
 
     def token_count(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -73,7 +78,7 @@ class Engine:
         self._free = Condition()
         self._busy = False
         self._urgent = 0  # single texts that wait
-        vectors = zip(*map(model.query, COMMON), strict=True)
+        vectors = zip(*map(model.passage, COMMON), strict=True)
         self._center = [sum(map(float, column)) / len(COMMON) for column in vectors]
         self.length = len(self._center)
 
@@ -82,11 +87,17 @@ class Engine:
         vectors, tokens, urgent = [], 0, len(texts) == 1
         for text in texts:
             with self._take_turn(urgent=urgent):
-                vector = self._model.query(text)
+                vector = self._embed_text(text)
                 tokens += self._model.token_count(text)
             numbers = zip(vector, self._center, strict=True)
             vectors.append([float(number) - mean for number, mean in numbers])
         return vectors, tokens
+
+    def _embed_text(self, text: str) -> Iterable[float]:
+        """Return the vector of a text with the prefix that the model's card asks for, or none."""
+        if text.startswith(QUESTION):
+            return self._model.query(text.removeprefix(QUESTION))
+        return self._model.passage(text.removeprefix(PASSAGE))
 
     def is_awaited(self) -> bool:
         """Return whether a single text waits."""
@@ -153,6 +164,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(400, f'"{error.errors()[0]["loc"]}" is not valid')
             return
         texts, engine = request.texts, self.server.engine
+        if request.model != MODEL:
+            self._send_error(404, f'the model is not here; "model" must be "{MODEL}"')
+            return
         if request.dimensions not in (None, engine.length) or not 1 <= len(texts) <= MAX_TEXTS:
             self._send_error(400, f"ask for 1 to {MAX_TEXTS} texts, of {engine.length} dimensions")
             return

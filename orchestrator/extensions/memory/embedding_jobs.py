@@ -4,18 +4,23 @@ A job embeds slices of messages until a turn needs a server of this machine, so 
 waits for more than one slice.
 """
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.errors import JournalError
 from orchestrator.extensions.memory import message_vectors
 from orchestrator.extensions.memory.local_servers import LocalServers
-from orchestrator.extensions.memory.message_vectors import Coverage
+from orchestrator.extensions.memory.message_vectors import Coverage, SpokenText
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.opening import open_for_reading
+from orchestrator.journal_address import JournalAddress
 from orchestrator.turns.embedding_index import EmbeddingIndex
 from thinker.protocol.background import MAX_EMBEDDED_TEXTS
 
@@ -26,7 +31,10 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class EmbeddingJobs:
-    """Embeds facts and messages of agents; ``coverage`` is what was counted last, by agent."""
+    """Embeds facts and messages of agents.
+
+    ``coverage`` is what was counted last, by agent, of those whose older messages lack vectors.
+    """
 
     store: Store
     embeddings: EmbeddingIndex
@@ -61,14 +69,12 @@ class EmbeddingJobs:
         return True
 
     async def _embed_messages(self, agent: AgentDefinition) -> None:
+        """Embed some messages: those that are new, then older ones, the newest of them first."""
         agent_id, model = _name_vectors(agent)
         stored = 0
         for _ in range(SLICES):
-            spoken = await self.store.read(
-                message_vectors.list_messages_without_vector, agent_id, model, SLICE
-            )
+            spoken = await self._list_next_messages(agent)
             if not spoken:
-                self._complete.add((agent_id, model))
                 break
             texts = [text for _, text in spoken]
             answer = await self.embeddings.request_vectors(agent, agent_id, texts)
@@ -80,10 +86,24 @@ class EmbeddingJobs:
             stored += len(found)
             if self.servers.is_needed(agent_id):
                 break
-        self.coverage[agent_id] = await self.store.read(
-            message_vectors.count_coverage, agent_id, model
-        )
+        if self.has_backlog(agent):
+            count = message_vectors.count_coverage
+            self.coverage[agent_id] = await self.store.read(count, agent_id, model)
+        else:
+            self.coverage.pop(agent_id, None)
         log.debug("messages_embedded", agent_id=agent_id, messages=stored, model=model)
+
+    async def _list_next_messages(self, agent: AgentDefinition) -> list[SpokenText]:
+        agent_id, model = _name_vectors(agent)
+        new = message_vectors.list_new_messages
+        if found := await self.store.read(new, agent_id, model, SLICE):
+            return found
+        if self.has_backlog(agent):
+            old = message_vectors.list_old_messages
+            if found := await self.store.read(old, agent_id, model, SLICE):
+                return found
+            self._complete.add((agent_id, model))
+        return []
 
     async def _store_vectors(self, agent_id: str, model: str, found: dict[int, bytes]) -> None:
         """Store vectors, after those of another model have gone."""
@@ -97,7 +117,22 @@ def lacks_vectors(db: Database, agent: AgentDefinition) -> bool:
     """Return whether a fact or a new message of the agent has no vector."""
     if fact_vectors.list_facts_without_vector(db, agent.agent_id, 1):
         return True
-    return _embeds_messages(agent) and message_vectors.has_new_messages(db, *_name_vectors(agent))
+    return _embeds_messages(agent) and bool(
+        message_vectors.list_new_messages(db, *_name_vectors(agent), 1)
+    )
+
+
+def list_coverage(
+    journal: JournalAddress, agents: Iterable[AgentDefinition]
+) -> list[tuple[str, Coverage]]:
+    """Return the coverage of each agent whose messages are embedded; empty without a journal."""
+    wanted = [_name_vectors(agent) for agent in agents if agent.enabled and _embeds_messages(agent)]
+    if not wanted:
+        return []
+    with suppress(JournalError), open_for_reading(journal) as db:
+        count = message_vectors.count_coverage
+        return [(name, count(db, name, model)) for name, model in wanted]
+    return []
 
 
 def _embeds_messages(agent: AgentDefinition) -> bool:

@@ -41,6 +41,15 @@ class MemoryPart(Part):
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         return (self._maintenance.wake,)
 
+    def list_hints(self) -> Iterable[str]:
+        agents = {agent.agent_id: agent for agent in self.daemon.get_agents_file().agents}
+        for name, problem in self.daemon.turns.inputs.embeddings.problems.items():
+            if name in agents and agents[name].embeddings is not None:
+                yield f"embeddings of agent {name}: {problem}; memories are found by words alone"
+        for name, coverage in self._maintenance.vectors.coverage.items():
+            if name in agents and not coverage.is_complete:
+                yield f"memory: {coverage} of agent {name}"
+
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         return {FACT_FORGET: partial(self.daemon.control.change_row, memories.forget_fact)}

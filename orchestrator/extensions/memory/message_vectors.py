@@ -36,31 +36,34 @@ class Coverage(NamedTuple):
     vectors: int
     messages: int
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether no message lacks a vector."""
+        return self.vectors >= self.messages
+
     def __str__(self) -> str:
         share = 100 * self.vectors // max(1, self.messages)
         return f"vectors of {self.vectors:,} of {self.messages:,} messages ({share} %)"
 
 
-def list_messages_without_vector(
-    db: Database, agent_id: str, model: str, limit: int
-) -> list[SpokenText]:
-    """Return messages of an agent without a vector of a model: new ones first, then newest first.
+def list_new_messages(db: Database, agent_id: str, model: str, limit: int) -> list[SpokenText]:
+    """Return the first messages of an agent after the last one with a vector of a model.
 
-    The messages between the first and the last that have one are taken to have one, too.
+    Without any such vector these are the newest, the last one first.
     """
-    first, last = (_find_bound(db, agent_id, model, bound) for bound in ("min", "max"))
+    last = _find_bound(db, agent_id, model, "max")
     if last is None:
         return _list_messages(db, agent_id, "true", (), "DESC", limit)
-    return _list_messages(db, agent_id, "said.id > ?", (last,), "ASC", limit) or _list_messages(
-        db, agent_id, "said.id < ?", (first,), "DESC", limit
-    )
+    return _list_messages(db, agent_id, "said.id > ?", (last,), "ASC", limit)
 
 
-def has_new_messages(db: Database, agent_id: str, model: str) -> bool:
-    """Return whether an agent has messages newer than all that have a vector of a model."""
-    last = _find_bound(db, agent_id, model, "max")
-    where, values = ("true", ()) if last is None else ("said.id > ?", (last,))
-    return bool(_list_messages(db, agent_id, where, values, "ASC", 1))
+def list_old_messages(db: Database, agent_id: str, model: str, limit: int) -> list[SpokenText]:
+    """Return the last messages of an agent before the first one with a vector of a model.
+
+    The messages between that and the last one with a vector are taken to have one, too.
+    """
+    first = _find_bound(db, agent_id, model, "min")
+    return _list_messages(db, agent_id, "said.id < ?", (first,), "DESC", limit)
 
 
 def _find_bound(db: Database, agent_id: str, model: str, bound: str) -> object:

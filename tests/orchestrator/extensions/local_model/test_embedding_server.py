@@ -29,7 +29,7 @@ needs_engine = pytest.mark.skipif(
 
 
 class CountingModel:
-    """A model whose vectors are a text's length and number of words; ``held`` delays it."""
+    """A model whose vectors are a text's length and its kind; ``held`` delays it."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -37,11 +37,18 @@ class CountingModel:
         self.held.set()
 
     def query(self, texts: str) -> Sequence[float]:
-        """Return the vector of a text."""
-        self.texts.append(texts)
+        """Return the vector of a question."""
+        return self._answer(texts, 3.0)
+
+    def passage(self, texts: str) -> Sequence[float]:
+        """Return the vector of another text."""
+        return self._answer(texts, 1.0)
+
+    def _answer(self, text: str, kind: float) -> Sequence[float]:
+        self.texts.append(text)
         self.asked.set()
         self.held.wait()
-        return (float(len(texts)), float(len(texts.split())))
+        return (float(len(text)), kind)
 
     def token_count(self, text: str) -> int:
         """Return the number of words."""
@@ -67,17 +74,27 @@ def test_texts_are_answered_in_their_order_around_the_common_center() -> None:
     """As OpenAI's API does; a zero byte ends no text early."""
     model = CountingModel()
     with served(model) as client:
-        answer = client.post("/embeddings", json={"model": "e", "input": ["a b c", "x\0y"]}).json()
-        alone = client.post("/embeddings", json={"model": "e", "input": "a b c"}).json()
+        body = {"model": embedding_server.MODEL, "input": ["passage: a b c", "query: x\0y", "abc"]}
+        answer = client.post("/embeddings", json=body).json()
+        alone = client.post("/embeddings", json=body | {"input": "a b c"}).json()
         listed = client.get("/models").json()
-    first, second = (item["embedding"] for item in answer["data"])
-    assert [item["index"] for item in answer["data"]] == [0, 1]
     mean = sum(len(text) for text in COMMON) / len(COMMON)
-    assert (first[0], second[1] - first[1]) == (pytest.approx(5 - mean), pytest.approx(-1))
-    assert alone["data"][0]["embedding"] == first
-    assert answer["usage"] == {"prompt_tokens": 5, "total_tokens": 5}
-    assert model.texts[-2] == "x y"
+    assert [item["index"] for item in answer["data"]] == [0, 1, 2]
+    assert [item["embedding"] for item in answer["data"]] == [
+        pytest.approx(near) for near in ((5 - mean, 0), (3 - mean, 2), (3 - mean, 0))
+    ]
+    assert alone["data"][0]["embedding"] == answer["data"][0]["embedding"]
+    assert answer["usage"] == {"prompt_tokens": 8, "total_tokens": 8}
+    assert model.texts[-3] == "x y"
     assert listed["data"][0]["id"] == embedding_server.MODEL
+
+
+def test_other_model_is_refused_with_the_name_of_this_one() -> None:
+    """Another name would be sent without the prefixes of this model."""
+    with served(CountingModel()) as client:
+        refused = client.post("/embeddings", json={"model": "ada", "input": "a"})
+    assert refused.status_code == 404
+    assert embedding_server.MODEL in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -167,8 +184,8 @@ async def _answers(client: httpx.AsyncClient) -> bool:
 async def test_real_engine_finds_a_paraphrase_in_another_language() -> None:
     """In its jail; what has nothing to do with the question is unrelated."""
     texts = [
-        "Wo wohnt Anna?",
-        "Anna has moved to a flat in Lyon",
+        "query: Wo wohnt Anna?",
+        "passage: Anna has moved to a flat in Lyon",
         "The invoice is due on Friday",
         "",
     ]

@@ -10,6 +10,7 @@ from fakes.journal import job, opened
 from fakes.memory import WORK, own_of
 
 from orchestrator.extensions.memory import message_vectors
+from orchestrator.extensions.memory.message_vectors import Coverage
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -39,9 +40,17 @@ def say(db: Database, *texts: str, agent_id: str = "work", scope: str = "") -> N
         sessions.append_messages(db, session, "t1", messages, 1)
 
 
+def next_messages(
+    db: Database, limit: int = 1000, model: str = MODEL
+) -> list[message_vectors.SpokenText]:
+    """The messages of ``work`` that get their vectors next."""
+    new = message_vectors.list_new_messages(db, "work", model, limit)
+    return new or message_vectors.list_old_messages(db, "work", model, limit)
+
+
 def embed(db: Database, limit: int = 100, model: str = MODEL) -> list[str]:
     """Store the next vectors of ``work``; return the texts that were embedded."""
-    spoken = message_vectors.list_messages_without_vector(db, "work", model, limit)
+    spoken = next_messages(db, limit, model)
     vectors = {number: pack_vector(vector(text)) for number, text in spoken}
     with job(db):
         message_vectors.store_vectors(db, "work", model, vectors)
@@ -72,14 +81,15 @@ def db(tmp_path: Path) -> Iterator[Database]:
 def test_new_messages_come_first_then_the_newest_of_the_old_ones(db: Database) -> None:
     """Each once, with its author's name, and those of tools and other agents never."""
     assert embed(db, 2) == ["Ann: What a day", f"Ann: {SAID[2]}"]
-    assert not message_vectors.has_new_messages(db, "work", MODEL)
+    assert message_vectors.list_new_messages(db, "work", MODEL, 9) == []
     say(db, "Tea?", "Or cocoa?")
-    assert message_vectors.has_new_messages(db, "work", MODEL)
     assert embed(db, 1) == ["Ann: Tea?"]
     assert embed(db) == ["Ann: Or cocoa?"]
     assert embed(db) == [f"Ann: {SAID[1]}", f"Ann: {SAID[0]}"]
     assert embed(db) == []
-    assert message_vectors.count_coverage(db, "work", MODEL) == (6, 6)
+    coverage = message_vectors.count_coverage(db, "work", MODEL)
+    assert (coverage, coverage.is_complete) == ((6, 6), True)
+    assert str(Coverage(1204, 5882)) == "vectors of 1,204 of 5,882 messages (20 %)"
 
 
 def test_message_is_found_without_a_shared_word(db: Database) -> None:
@@ -119,7 +129,7 @@ def test_vectors_of_another_model_are_not_compared_and_go(db: Database) -> None:
 def test_vector_goes_with_its_message(db: Database) -> None:
     """And none is stored of a message that was deleted while the model was asked."""
     embed(db, 2)
-    spoken = message_vectors.list_messages_without_vector(db, "work", MODEL, 9)
+    spoken = next_messages(db)
     with job(db):
         db.execute("DELETE FROM message")
         vectors = {number: pack_vector(vector(text)) for number, text in spoken}
@@ -131,7 +141,7 @@ def test_nearest_of_many_is_found(db: Database) -> None:
     """By the signs alone, before any numbers are compared."""
     rng = random.Random(1)  # noqa: S311 - the same numbers at every run, not a secret
     say(db, *(f"Bill number {number}" for number in range(400)))
-    spoken = message_vectors.list_messages_without_vector(db, "work", "g", 1000)
+    spoken = next_messages(db, model="g")
     made = {number: [rng.gauss(0, 1) for _ in range(64)] for number, _ in spoken}
     with job(db):
         packed = {number: pack_vector(numbers) for number, numbers in made.items()}
