@@ -11,7 +11,7 @@ from fakes.journal import call, job
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.memory import due_sessions
+from orchestrator.extensions.memory import due_sessions, message_vectors
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.access import pairing
@@ -54,8 +54,14 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.methods import PlannedCall, StepCommit
 from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.vectors import pack_vector
 
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def embed_mark(mark: str) -> bytes:
+    """The vector of a life's messages, whose bytes stand nowhere else."""
+    return pack_vector([ord(letter) for letter in mark * 8])
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,13 @@ class Life:
             self._paused()
             outbox.add_notice(self.db, self.address, f"Agent '{self.agent}' says {self.mark}.", 9)
             self._deliver()
+            self._embedded()
+
+    def _embedded(self) -> None:
+        """Give each message a vector of a model with a name of its own."""
+        new = message_vectors.list_new_messages(self.db, self.agent, self.mark, 100)
+        vectors = dict.fromkeys((number for number, _ in new), embed_mark(self.mark))
+        message_vectors.store_vectors(self.db, self.agent, self.mark, vectors)
 
     def _stranger(self) -> None:
         """Leave a message that waits for an approval."""

@@ -42,12 +42,13 @@ class MemoryPart(Part):
         return (self._maintenance.wake,)
 
     def list_hints(self) -> Iterable[str]:
-        agents = {agent.agent_id: agent for agent in self.daemon.get_agents_file().agents}
+        agents = self.daemon.get_agents_file().agents
+        names = {agent.agent_id for agent in agents if agent.embeddings is not None}
         for name, problem in self.daemon.turns.inputs.embeddings.problems.items():
-            if name in agents and agents[name].embeddings is not None:
+            if name in names:
                 yield f"embeddings of agent {name}: {problem}; memories are found by words alone"
         for name, coverage in self._maintenance.vectors.coverage.items():
-            if name in agents and not coverage.is_complete:
+            if name in names and not coverage.is_complete:
                 yield f"memory: {coverage} of agent {name}"
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
