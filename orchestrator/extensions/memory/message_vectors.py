@@ -16,7 +16,7 @@ from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.vectors import WIDTH, compute_signs, unpack_vector
 
-MAX_SCREENED = 20_000  # newest messages that are compared by the signs of their vectors
+MAX_SCREENED = 10_000  # newest messages that are compared by the signs of their vectors
 MAX_COMPARED = 100  # the most similar of those, compared by whole vectors
 MAX_DELETED = 2000  # rows in one transaction
 STEPS = 127  # a number of a vector is stored as -127 to 127
@@ -123,18 +123,15 @@ def rank_nearest_messages(
 
     The best has the score 1, and one that is no nearer than the last one compared has 0.
     """
-    where, values = scope.build_row_condition("session")
-    # The first table is walked through: a chat has few sessions; of all chats the newest do.
-    joined = (
-        "message_vector CROSS JOIN message CROSS JOIN session"
-        if scope.joined
-        else "session CROSS JOIN message CROSS JOIN message_vector"
-    )
+    joined, (where, values) = "message_vector", scope.build_row_condition("message_vector")
+    if not scope.joined:  # few sessions, which are walked through
+        where, values = scope.build_row_condition("session")
+        where += " AND session.id = session_id AND message.id = message_id"
+        joined = "session CROSS JOIN message CROSS JOIN message_vector"
     rows = db.execute(
-        f"SELECT message_id, signs FROM {joined} WHERE message.id = message_id"
-        f" AND session.id = session_id AND {where} AND message_vector.agent_id = ?"
-        " AND model = ? AND dimensions = ? ORDER BY message_id DESC LIMIT ?",
-        (*values, scope.agent_id, meaning.model, len(meaning.vector) // WIDTH, MAX_SCREENED),
+        f"SELECT message_id, signs FROM {joined} WHERE {where} AND model = ? AND dimensions = ?"
+        " ORDER BY message_id DESC LIMIT ?",
+        (*values, meaning.model, len(meaning.vector) // WIDTH, MAX_SCREENED),
     )
     query = int.from_bytes(compute_signs(meaning.vector))
     alike = nsmallest(
