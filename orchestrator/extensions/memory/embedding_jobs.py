@@ -22,7 +22,7 @@ from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import JournalAddress
 from orchestrator.turns.embedding_index import EmbeddingIndex
-from thinker.protocol.background import MAX_EMBEDDED_TEXTS
+from thinker.protocol.background import MAX_EMBEDDED_TEXTS, EmbeddingResult
 
 SLICE = 16  # messages in a request: a second of one core for a small model of this machine
 SLICES = 20  # in one job, so that other agents have their turn
@@ -33,13 +33,15 @@ log = structlog.get_logger()
 class EmbeddingJobs:
     """Embeds facts and messages of agents.
 
-    ``coverage`` is what was counted last, by agent, of those whose older messages lack vectors.
+    ``coverage`` is what was counted last, by agent, of those whose older messages lack vectors;
+    ``failed`` has the agents whose last job got no answer.
     """
 
     store: Store
     embeddings: EmbeddingIndex
     servers: LocalServers
     coverage: dict[str, Coverage] = field(default_factory=dict, init=False)
+    failed: set[str] = field(default_factory=set, init=False)
     _complete: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def has_backlog(self, agent: AgentDefinition) -> bool:
@@ -60,7 +62,7 @@ class EmbeddingJobs:
         if not facts:
             return True
         texts = [fact for _, fact in facts]
-        answer = await self.embeddings.request_vectors(agent, agent_id, texts)
+        answer = await self._request_vectors(agent, texts)
         if answer is None:
             return False
         found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
@@ -77,7 +79,7 @@ class EmbeddingJobs:
             if not spoken:
                 break
             texts = [text for _, text in spoken]
-            answer = await self.embeddings.request_vectors(agent, agent_id, texts)
+            answer = await self._request_vectors(agent, texts)
             if answer is None:
                 break
             vectors = zip(spoken, answer.vectors, strict=True)
@@ -92,6 +94,16 @@ class EmbeddingJobs:
         else:
             self.coverage.pop(agent_id, None)
         log.debug("messages_embedded", agent_id=agent_id, messages=stored, model=model)
+
+    async def _request_vectors(
+        self, agent: AgentDefinition, texts: list[str]
+    ) -> EmbeddingResult | None:
+        answer = await self.embeddings.request_vectors(agent, agent.agent_id, texts)
+        if answer is None:
+            self.failed.add(agent.agent_id)
+        else:
+            self.failed.discard(agent.agent_id)
+        return answer
 
     async def _list_next_messages(self, agent: AgentDefinition) -> list[SpokenText]:
         agent_id, model = _name_vectors(agent)

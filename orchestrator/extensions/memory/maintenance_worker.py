@@ -29,7 +29,7 @@ from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_l
 from orchestrator.journal.turns import sessions
 from orchestrator.loop_bound import LoopBound
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
-from orchestrator.turns.embedding_index import EmbeddingIndex
+from orchestrator.turns.embedding_index import PAUSE_SECONDS, EmbeddingIndex
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import background
 from thinker.protocol.context_windows import ContextWindow
@@ -40,6 +40,7 @@ from thinker.protocol.peer import TOO_LONG, RpcError
 AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed down
 GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
 WAIT = 1000  # milliseconds until a busy server is looked at again
+REST = 1000 * (PAUSE_SECONDS + GATHERED)  # milliseconds until embeddings are asked again
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -95,6 +96,8 @@ class MaintenanceWorker(LoopBound):
     # The agents to check, None for all, and when some may have a job without a change.
     _changed: set[str | None] = field(default_factory=lambda: {None}, init=False)
     _upcoming: float = field(default=math.inf, init=False)
+    # When an embeddings model that did not answer a turn in time is asked again.
+    _retry: float = field(default=math.inf, init=False)
     # Sessions whose compaction failed, with their size in tokens at that time.
     _failed: dict[int, int] = field(default_factory=dict, init=False)
 
@@ -125,7 +128,7 @@ class MaintenanceWorker(LoopBound):
                     delay = STORAGE_RETRY
                     try:
                         await self._start_due_jobs(tasks)
-                        delay = self._upcoming
+                        delay = min(self._upcoming, self._retry)
                         if delay < math.inf:
                             delay = max(0.0, (delay - self.clock()) / 1000)
                     except JournalError as error:
@@ -139,6 +142,8 @@ class MaintenanceWorker(LoopBound):
     async def _start_due_jobs(self, tasks: TaskGroup) -> None:
         """Start the due jobs of changed agents; after a job, look for all agents' jobs."""
         changed, self._changed = self._changed, set()
+        if self._retry <= self.clock():
+            self._retry = math.inf
         busy = {*self._busy}  # a job that ends meanwhile looks due; then comes another search
         searches = self._list_searches(changed)
         if not searches:
@@ -172,8 +177,10 @@ class MaintenanceWorker(LoopBound):
             works = agent.compaction.enabled or agent.fact_extraction.enabled
             thinks = works and slot.spec.endpoint.provider != "demo"
             embeds = agent.embeddings is not None and slot.worker is not None
-            if embeds:
-                embeds = self.embeddings.is_ready(agent, agent.agent_id)
+            if embeds and not self.embeddings.is_ready(agent, agent.agent_id):
+                embeds = False
+                if agent.agent_id not in self.vectors.failed:  # a worker that waits may leave
+                    self._retry = min(self._retry, self.clock() + REST)
             if thinks or embeds:
                 backlog = embeds and self.vectors.has_backlog(agent)
                 searches.append(_JobSearch(agent, thinks, embeds, slot.window, backlog))

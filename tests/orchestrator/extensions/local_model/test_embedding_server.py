@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from http.client import HTTPConnection
-from importlib.util import find_spec
 from subprocess import DEVNULL
 from threading import Event, Thread
 from typing import Any
@@ -13,19 +12,14 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from fakes.embedding_engine import needs_engine
 from fakes.time_limit import time_limit
 
 from orchestrator.extensions.local_model import embedding_server
 from orchestrator.extensions.local_model.embedding_server import COMMON, Engine
 from orchestrator.extensions.local_model.llama_server import ADDRESS, MISSING
-from orchestrator.extensions.local_model.served_programs import ENGINE
 from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.vectors import compute_cosines, pack_vector
-
-needs_engine = pytest.mark.skipif(
-    find_spec(ENGINE) is None,
-    reason=f"{ENGINE} is missing: .venv/bin/pip install 'orchestrator-daemon[meaning]'",
-)
 
 
 class CountingModel:

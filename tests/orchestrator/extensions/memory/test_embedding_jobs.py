@@ -1,5 +1,6 @@
 """Which facts and messages are embedded, when a job gives way, and how much it has covered."""
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from fakes.memory import WORK
 from orchestrator.extensions.memory import embedding_jobs, message_vectors
 from orchestrator.extensions.memory.embedding_jobs import SLICE, EmbeddingJobs
 from orchestrator.extensions.memory.local_servers import LocalServers
-from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
+from orchestrator.extensions.memory.maintenance_worker import REST, MaintenanceWorker
 from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
 from orchestrator.turns.embedding_index import PAUSE_SECONDS
@@ -133,10 +134,11 @@ async def test_failed_request_ends_the_job_and_is_tried_again(tmp_path: Path) ->
         assert jobs.has_backlog(bench.agent)
         assert "the server is away" in bench.index.problems["work"]
         assert not bench.index.is_ready(bench.agent, "work")
+        assert jobs.failed == {"work"}
         bench.now += round(PAUSE_SECONDS * 1000)
         bench.serve(TEXTS_EMBED, EmbeddingRequest, answer)
         await jobs.embed_memory(bench.agent)
-        assert covered(bench) == (1, 1)
+        assert (covered(bench), jobs.failed) == ((1, 1), set())
 
 
 async def test_vectors_of_an_earlier_model_make_room(tmp_path: Path) -> None:
@@ -164,6 +166,29 @@ async def test_new_messages_are_embedded_after_a_reply(tmp_path: Path) -> None:
         say(bench, "Hello again")
         maintenance.wake("work")
         await bench.until(lambda: covered(bench) == (2, 2))
+        maintenance.close()
+
+
+async def test_slow_answer_to_a_turn_does_not_end_the_backlog(tmp_path: Path) -> None:
+    """It is gone on with a minute later, without another message; but only once in vain."""
+    async with embedding(tmp_path) as (bench, _), anyio.create_task_group() as tasks:
+        maintenance = MaintenanceWorker(
+            bench.calls, bench.index, lambda: bench.file, lambda: bench.now, quiet=0.0
+        )
+        say(bench, "Hello")
+        bench.index._rests["work"] = bench.now / 1000 + PAUSE_SECONDS
+        tasks.start_soon(maintenance.run)
+        await bench.idle()
+        assert (bench.requests, maintenance._retry) == ([], bench.now + REST)
+        bench.now += round(REST)
+        maintenance.wake()
+        await bench.until(lambda: covered(bench) == (1, 1))
+        assert maintenance._retry == math.inf
+        maintenance.vectors.failed.add("work")
+        bench.index._rests["work"] = bench.now / 1000 + PAUSE_SECONDS
+        maintenance.wake()
+        await bench.idle()
+        assert maintenance._retry == math.inf
         maintenance.close()
 
 
