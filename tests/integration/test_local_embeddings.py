@@ -1,5 +1,6 @@
 """The embeddings model of this machine through a daemon: what was said is found by its meaning."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -9,6 +10,7 @@ from fakes.calling_model import CallingModel, one_agent
 from fakes.daemon import TOKEN, running_daemon
 from fakes.embedding_engine import needs_engine
 from fakes.journal import reading_in
+from fakes.time_limit import time_limit
 
 from thinker.protocol.providers import PROVIDERS
 
@@ -29,8 +31,7 @@ async def test_message_is_found_by_its_meaning_in_another_language(tmp_path: Pat
         config = one_agent(model, {}, embeddings=MODEL)
         async with running_daemon(tmp_path, config, bot, env) as daemon:
             await daemon.logged("local_model_started", model="local-embeddings")
-            async with httpx.AsyncClient(timeout=30) as client:  # is answered once it has loaded
-                await client.get(f"{PROVIDERS['local-embeddings'].base_url}/models")
+            await loaded()
             for number, text in enumerate(SAID, 1):
                 bot.send_user_message(123, text)
                 await bot.reply_in(123)
@@ -39,6 +40,17 @@ async def test_message_is_found_by_its_meaning_in_another_language(tmp_path: Pat
             bot.send_user_message(123, '!search_conversations {"query": "Wo wohne ich?"}')
             found = await bot.reply_in(123)
     assert SAID[0] in found
+
+
+async def loaded() -> None:
+    """Wait until the server has loaded its model."""
+    url = f"{PROVIDERS['local-embeddings'].base_url}/models"
+    async with httpx.AsyncClient(timeout=30) as client:
+        with time_limit():
+            while True:
+                with suppress(httpx.ConnectError):
+                    await client.get(url)  # is answered once the model is there
+                    return
 
 
 def _count_vectors(home: Path) -> int:
