@@ -1,8 +1,13 @@
 """The embeddings model of this machine through a daemon: what was said is found by its meaning."""
 
-from contextlib import suppress
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from subprocess import DEVNULL
+from typing import Any
 
+import anyio
 import httpx
 import pytest
 from fakes.bot_api import FakeBotApi
@@ -12,7 +17,10 @@ from fakes.embedding_engine import needs_engine
 from fakes.journal import reading_in
 from fakes.time_limit import time_limit
 
+from orchestrator.extensions.local_model.llama_server import ADDRESS
+from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.providers import PROVIDERS
+from thinker.protocol.vectors import compute_cosines, pack_vector
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="local_model"), needs_engine]
 
@@ -31,7 +39,7 @@ async def test_message_is_found_by_its_meaning_in_another_language(tmp_path: Pat
         config = one_agent(model, {}, embeddings=MODEL)
         async with running_daemon(tmp_path, config, bot, env) as daemon:
             await daemon.logged("local_model_started", model="local-embeddings")
-            await loaded()
+            await loaded(PROVIDERS["local-embeddings"].base_url)
             for number, text in enumerate(SAID, 1):
                 bot.send_user_message(123, text)
                 await bot.reply_in(123)
@@ -42,14 +50,49 @@ async def test_message_is_found_by_its_meaning_in_another_language(tmp_path: Pat
     assert SAID[0] in found
 
 
-async def loaded() -> None:
+@asynccontextmanager
+async def real_server() -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the server's own process, once that answers."""
+    port = find_free_port()
+    address = f"http://{ADDRESS}:{port}/v1"
+    module = "orchestrator.extensions.local_model.embedding_server"
+    command = [sys.executable, "-P", "-m", module, str(port)]
+    process = await anyio.open_process(command, stdout=DEVNULL, stderr=DEVNULL)
+    try:
+        await loaded(address)
+        async with httpx.AsyncClient(base_url=address) as client:
+            yield client
+    finally:
+        with anyio.CancelScope(shield=True):
+            process.kill()
+            await process.wait()
+            await process.aclose()
+
+
+async def test_real_engine_finds_a_paraphrase_in_another_language() -> None:
+    """In its jail; what has nothing to do with the question is unrelated."""
+    texts = [
+        "query: Wo wohnt Anna?",
+        "passage: Anna has moved to a flat in Lyon",
+        "The invoice is due on Friday",
+        "",
+    ]
+    async with real_server() as client:
+        answer = await client.post("/embeddings", json={"input": texts}, timeout=60)
+        data: list[dict[str, Any]] = answer.json()["data"]
+    question, *others = (pack_vector(item["embedding"]) for item in data)
+    near = compute_cosines(question, enumerate(others))
+    assert near[0] > 0.3 > near[1]
+    assert max(near.values()) == near[0]
+
+
+async def loaded(address: str) -> None:
     """Wait until the server has loaded its model."""
-    url = f"{PROVIDERS['local-embeddings'].base_url}/models"
     async with httpx.AsyncClient(timeout=30) as client:
         with time_limit():
             while True:
                 with suppress(httpx.ConnectError):
-                    await client.get(url)  # is answered once the model is there
+                    await client.get(f"{address}/models")  # is answered once the model is there
                     return
 
 

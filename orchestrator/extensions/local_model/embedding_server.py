@@ -70,7 +70,7 @@ class EmbeddingLibrary(Protocol):
         """Return the number of tokens of a text."""
 
 
-class Engine:
+class EmbeddingEngine:
     """Embeds one text at a time; a single text goes before the next one of a list."""
 
     def __init__(self, model: EmbeddingLibrary) -> None:
@@ -122,7 +122,7 @@ class EmbeddingListener(ThreadingHTTPServer):
     """Listens at once, and answers when it has its ``engine``."""
 
     daemon_threads = True
-    engine: Engine
+    engine: EmbeddingEngine
 
     def __init__(self, port: int) -> None:
         super().__init__((ADDRESS, port), _Handler)
@@ -213,7 +213,7 @@ def serve_embeddings(port: int) -> int:
         except ModuleNotFoundError:
             return MISSING
         try:
-            listener.engine = Engine(library.E5())
+            listener.engine = EmbeddingEngine(library.E5())
         except Exception:  # noqa: BLE001 - whatever the library says, it does not work here
             return UNUSABLE
         listener.serve_forever()

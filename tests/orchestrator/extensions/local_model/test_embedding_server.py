@@ -2,24 +2,18 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
-from subprocess import DEVNULL
 from threading import Event, Thread
-from typing import Any
 
 import anyio
 import httpx
 import pytest
-from fakes.embedding_engine import needs_engine
-from fakes.time_limit import time_limit
 
 from orchestrator.extensions.local_model import embedding_server
-from orchestrator.extensions.local_model.embedding_server import COMMON, Engine
+from orchestrator.extensions.local_model.embedding_server import COMMON, EmbeddingEngine
 from orchestrator.extensions.local_model.llama_server import ADDRESS, MISSING
-from orchestrator.testing.loopback import find_free_port
-from thinker.protocol.vectors import compute_cosines, pack_vector
 
 
 class CountingModel:
@@ -53,7 +47,7 @@ class CountingModel:
 def served(model: CountingModel) -> Iterator[httpx.Client]:
     """A client of a server in this process."""
     with embedding_server.EmbeddingListener(0) as listener:
-        listener.engine = Engine(model)
+        listener.engine = EmbeddingEngine(model)
         thread = Thread(target=listener.serve_forever)
         thread.start()
         try:
@@ -127,7 +121,7 @@ def test_large_bodies_and_other_paths_are_refused_unread() -> None:
 def test_question_goes_before_the_rest_of_a_list() -> None:
     """So an answer never waits for all the messages that are being embedded."""
     model = CountingModel()
-    engine = Engine(model)
+    engine = EmbeddingEngine(model)
     model.texts.clear()
     model.asked.clear()
     model.held.clear()
@@ -142,54 +136,6 @@ def test_question_goes_before_the_rest_of_a_list() -> None:
     slice_.join()
     question.join()
     assert model.texts == ["one", "when?", "two", "three"]
-
-
-@asynccontextmanager
-async def real_server() -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the server's own process, once that answers."""
-    port = find_free_port()
-    module = "orchestrator.extensions.local_model.embedding_server"
-    command = [sys.executable, "-P", "-m", module, str(port)]
-    process = await anyio.open_process(command, stdout=DEVNULL, stderr=DEVNULL)
-    try:
-        async with httpx.AsyncClient(base_url=f"http://{ADDRESS}:{port}/v1") as client:
-            with time_limit():
-                while not await _answers(client):
-                    assert process.returncode is None, "the server ended"
-                    await anyio.lowlevel.checkpoint()
-            yield client
-    finally:
-        with anyio.CancelScope(shield=True):
-            process.kill()
-            await process.wait()
-            await process.aclose()
-
-
-async def _answers(client: httpx.AsyncClient) -> bool:
-    try:
-        return (await client.get("/models", timeout=30)).status_code == 200
-    except httpx.TransportError:
-        return False
-
-
-@needs_engine
-@pytest.mark.process
-@pytest.mark.thorough(part="local_model")
-async def test_real_engine_finds_a_paraphrase_in_another_language() -> None:
-    """In its jail; what has nothing to do with the question is unrelated."""
-    texts = [
-        "query: Wo wohnt Anna?",
-        "passage: Anna has moved to a flat in Lyon",
-        "The invoice is due on Friday",
-        "",
-    ]
-    async with real_server() as client:
-        answer = await client.post("/embeddings", json={"input": texts}, timeout=60)
-        data: list[dict[str, Any]] = answer.json()["data"]
-    question, *others = (pack_vector(item["embedding"]) for item in data)
-    near = compute_cosines(question, enumerate(others))
-    assert near[0] > 0.3 > near[1]
-    assert max(near.values()) == near[0]
 
 
 @pytest.mark.process
