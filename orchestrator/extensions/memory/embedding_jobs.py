@@ -86,7 +86,7 @@ class EmbeddingJobs:
             found = {message.message_id: vector for message, vector in vectors}
             await self._store_vectors(agent_id, answer.model, found)
             stored += len(found)
-            if self.servers.is_needed(agent_id):
+            if self.servers.is_needed(agent_id, embeds=True):
                 break
         if self.has_backlog(agent):
             count = message_vectors.count_coverage

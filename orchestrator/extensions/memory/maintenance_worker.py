@@ -160,7 +160,7 @@ class MaintenanceWorker(LoopBound):
             tried = job.kind == "compaction" and job.tokens <= self._failed.get(job.session_id, 0)
             if tried or job.name in busy | self._busy:
                 continue
-            if not self.servers.is_idle(job.agent.agent_id):
+            if not self.servers.is_idle(job.agent.agent_id, embeds=job.kind == "embedding"):
                 self._upcoming = min(self._upcoming, self.clock() + WAIT)
             else:
                 self._busy.add(job.name)
