@@ -14,8 +14,10 @@ ten messages more.
 import json
 import os
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +41,7 @@ THREADS = "1"  # of the engine for one text: agents need the other cores
 MAX_BODY = 4 * 1024**2  # bytes of a request
 MAX_TEXT = 8000  # characters of a text that are read: some four windows of the model
 MAX_TEXTS = 64
+KEPT = 1000  # vectors, of 1.5 KB each
 COMMON = Path(__file__).with_name("common_sentences.txt").read_text("utf-8").splitlines()
 SECONDS = 30.0  # for a client to send its request
 
@@ -76,6 +79,7 @@ class EmbeddingEngine:
     def __init__(self, model: EmbeddingLibrary) -> None:
         self._model = model
         self._free = Condition()
+        self._known: dict[bytes, array[float]] = {}  # the ones used last are at the end
         self._busy = False
         self._urgent = 0  # single texts that wait
         vectors = zip(*map(model.passage, COMMON), strict=True)
@@ -94,10 +98,20 @@ class EmbeddingEngine:
         return vectors, tokens
 
     def _embed_text(self, text: str) -> Iterable[float]:
-        """Return the vector of a text with the prefix that the model's card asks for, or none."""
-        if text.startswith(QUESTION):
-            return self._model.query(text.removeprefix(QUESTION))
-        return self._model.passage(text.removeprefix(PASSAGE))
+        """Return the vector of a text with the prefix that the model's card asks for, or none.
+
+        Vectors are kept for a while by a hash of the text: each worker has its tools embedded.
+        """
+        key = blake2b(text.encode()).digest()
+        vector = self._known.pop(key, None)
+        if vector is None:
+            asked = text.startswith(QUESTION)
+            embed = self._model.query if asked else self._model.passage
+            vector = array("f", embed(text.removeprefix(QUESTION if asked else PASSAGE)))
+        self._known[key] = vector
+        if len(self._known) > KEPT:
+            del self._known[next(iter(self._known))]
+        return vector
 
     def is_awaited(self) -> bool:
         """Return whether a single text waits."""

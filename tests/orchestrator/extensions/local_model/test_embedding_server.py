@@ -118,6 +118,18 @@ def test_large_bodies_and_other_paths_are_refused_unread() -> None:
         assert client.get("/").status_code == 404
 
 
+def test_text_of_lately_is_not_embedded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the tools of each worker; not for ever, and a question is another text."""
+    monkeypatch.setattr(embedding_server, "KEPT", 2)
+    model = CountingModel()
+    engine = EmbeddingEngine(model)
+    model.texts.clear()
+    first, _ = engine.embed_texts(["passage: one", "query: one", "passage: one"])
+    assert first[0] == first[2] != first[1]
+    engine.embed_texts(["two", "passage: one", "query: one"])
+    assert model.texts == ["one", "one", "two", "one"]
+
+
 def test_question_goes_before_the_rest_of_a_list() -> None:
     """So an answer never waits for all the messages that are being embedded."""
     model = CountingModel()
