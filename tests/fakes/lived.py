@@ -11,7 +11,7 @@ from fakes.journal import call, job
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.memory import due_sessions, message_vectors
+from orchestrator.extensions.memory import due_sessions, message_index, message_vectors
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.access import pairing
@@ -103,6 +103,8 @@ class Life:
             self._paused()
             outbox.add_notice(self.db, self.address, f"Agent '{self.agent}' says {self.mark}.", 9)
             self._deliver()
+            while message_index.index_new_messages(self.db):
+                pass
             self._embedded()
 
     def _embedded(self) -> None:

@@ -24,7 +24,7 @@ class MemoryExtension(Extension):
         return {"memory": Command("Agents", summary, module)}
 
     def list_tools(self) -> "Sequence[HostTool]":
-        from orchestrator.extensions.memory import memory_tools, profile_tools
+        from orchestrator.extensions.memory import conversation_tools, memory_tools, profile_tools
 
         return (
             memory_tools.store_fact,
@@ -32,7 +32,8 @@ class MemoryExtension(Extension):
             memory_tools.list_facts,
             memory_tools.update_fact,
             memory_tools.delete_fact,
-            memory_tools.search_conversations,
+            conversation_tools.search_conversations,
+            conversation_tools.read_conversation,
             profile_tools.get_profile,
             profile_tools.update_profile,
         )

@@ -9,6 +9,7 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.extension import Part
 from orchestrator.extensions.memory import memories
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
+from orchestrator.extensions.memory.message_indexer import MessageIndexer
 from thinker.protocol.peer import Peer, RequestHandler
 
 FACT_FORGET = "memory/forget"  # RowId → Ack
@@ -18,6 +19,7 @@ class MemoryPart(Part):
     """Runs the jobs that call a model, which end as soon as the daemon stops."""
 
     _maintenance: MaintenanceWorker
+    _indexer: MessageIndexer
 
     async def open(self) -> None:
         daemon = self.daemon
@@ -27,19 +29,22 @@ class MemoryPart(Part):
             daemon.get_agents_file,
             daemon.machine.clock,
         )
+        self._indexer = MessageIndexer(daemon.store)
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._maintenance.run)
+            tasks.start_soon(self._indexer.run)
             await self.daemon.stopping.wait()
             self._maintenance.close()
+            tasks.cancel_scope.cancel()
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
         if old.retention is not new.retention:  # an edit of a prompt keeps other objects
             self._maintenance.wake()
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
-        return (self._maintenance.wake,)
+        return (self._maintenance.wake, self._indexer.count_reply)
 
     def list_hints(self) -> Iterable[str]:
         agents = self.daemon.get_agents_file().agents

@@ -1,15 +1,11 @@
-"""Tools for facts about the user, and for searching earlier conversations."""
+"""Tools for facts about the user."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
-from orchestrator.extensions.memory import message_search
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import Fact, RefusedFactError
-from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
@@ -132,29 +128,6 @@ def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
     old = _require_fact(db, context, arguments)
     facts.delete_fact(db, context.memory, old.id)
     return f"Deleted: {old.fact}"
-
-
-@journal_tool(
-    "Search the messages of earlier conversations.",
-    {"query": "", "limit": {"type": "integer", "description": f"Default {DEFAULT_FOUND}."}},
-    ["query"],
-    side_effect=SideEffect.PURE,
-    keywords="conversation, conversations, talked, discussed, earlier, last time, ago, did i say,"
-    " did we, told you, mentioned",
-    private=True,
-)
-def search_conversations(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    limit = int(read_number_argument(arguments, "limit", DEFAULT_FOUND, 1, MAX_PAGE))
-    found = message_search.search_messages(
-        db, context.memory, read_text_argument(arguments, "query"), limit
-    )
-    zone = ZoneInfo(context.timezone)
-    lines = (
-        f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
-        f" {hit.role}: {cut_excerpt(hit.text)}"
-        for hit in found
-    )
-    return mark_quoted_text("\n".join(lines) or "No messages match.", (hit.origin for hit in found))
 
 
 def _mark_fact_text(text: str, shown: Sequence[Fact]) -> str:

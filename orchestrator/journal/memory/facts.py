@@ -6,7 +6,6 @@ from typing import NamedTuple, get_args
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database, Rows
-from orchestrator.journal.db.dialect import FACTS as SEARCHED
 from orchestrator.journal.db.dialect import Index, get_dialect
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
@@ -197,7 +196,7 @@ def _match_facts(
     """Return the facts with one of the terms and their scores."""
     (where, values), (until, limit) = scope.build_fact_condition("fact"), bounds
     where += " AND fact.created_at <= ?"
-    return get_dialect(db).rank_rows(db, SEARCHED, index, terms, where, (*values, until), limit)
+    return get_dialect(db).rank_facts(db, index, terms, where, (*values, until), limit)
 
 
 def _scan_facts(

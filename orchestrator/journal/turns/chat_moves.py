@@ -22,6 +22,7 @@ QUEUED = {
 }
 SCOPED = {
     "session": "true",
+    "search_scope": "true",
     "fact": "(agent_id, fact) NOT IN(SELECT agent_id, fact FROM fact WHERE scope = ?1)",
     "profile": "agent_id NOT IN(SELECT agent_id FROM profile WHERE scope = ?1)",
     "profile_change": "true",
