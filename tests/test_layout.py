@@ -250,7 +250,8 @@ def test_gate_passes(gate: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "lock", ["runtime.lock", "all.lock", "dev.lock", "clients.lock", "homeserver.lock"]
+    "lock",
+    ["runtime.lock", "all.lock", "dev.lock", "clients.lock", "homeserver.lock", "meaning.lock"],
 )
 def test_every_dependency_is_locked(lock: str) -> None:
     """An install takes what the lock names; after a change of pyproject.toml run scripts/lock."""
@@ -258,9 +259,11 @@ def test_every_dependency_is_locked(lock: str) -> None:
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
     if lock in ("clients.lock", "homeserver.lock"):
         wanted = project["dependency-groups"][lock.removesuffix(".lock")]
+    extras = project["project"]["optional-dependencies"]
+    if lock == "meaning.lock":
+        wanted = extras["meaning"]
     if lock in ("all.lock", "dev.lock"):
-        extras = project["project"]["optional-dependencies"]
-        names = {*extras} - {"all", "cluster", "local"}  # which no test installs
+        names = {*extras} - {"all", "cluster", "local", "meaning"}  # apart from the rest, or never
         wanted += [one for name in names for one in extras[name]]
     if lock == "dev.lock":
         wanted += project["dependency-groups"]["dev"]

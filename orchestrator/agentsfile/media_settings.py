@@ -44,6 +44,10 @@ class EmbeddingsModel(ServedModelSettings):
     """Where the model runs; without it `baseUrl` is called without a key."""
     dimensions: int | None = Field(None, ge=1, le=4096)
     """Length of the vectors, for models that can shorten them; the model's own when absent."""
+    messages: bool = False
+    """Whether messages get vectors, too, so that a search finds what was said by its meaning.
+
+    The model is sent each message once, with its author's name."""
 
 
 class TranscriptionModel(ServedModelSettings):

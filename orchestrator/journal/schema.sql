@@ -341,7 +341,7 @@ CREATE TABLE message_vector(  -- of one model for each agent at a time
   agent_id TEXT NOT NULL, model TEXT NOT NULL, dimensions INTEGER NOT NULL,
   signs BLOB NOT NULL,  -- a bit for each number of the vector, for a first, cheap comparison
   vector BLOB NOT NULL) STRICT;
-CREATE INDEX message_vector_model ON message_vector(agent_id, model, dimensions, message_id);
+CREATE INDEX message_vector_model ON message_vector(agent_id, model, message_id);
 
 CREATE TABLE fact_vector(  -- of one model for each agent at a time, so that they are comparable
   fact_id INTEGER PRIMARY KEY REFERENCES fact ON DELETE CASCADE,

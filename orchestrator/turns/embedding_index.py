@@ -43,14 +43,17 @@ class EmbedToolsRequest(NamedTuple):
 
 @dataclass(eq=False)
 class EmbeddingIndex(LoopBound):
-    """Requests vectors until cancelled or closed; ``clock`` returns seconds."""
+    """Requests vectors until cancelled or closed; ``clock`` returns seconds.
+
+    ``problems`` says, by agent, why the last answer to a turn did not come, or not in time.
+    """
 
     calls: MeteredCalls
     clock: Callable[[], float]
     _tasks: TaskGroup | None = field(default=None, init=False)  # None while no request may start
     # Keyed by agent: the time until which no requests are made.
     _rests: dict[str, float] = field(default_factory=dict, init=False)
-    _warned: set[str] = field(default_factory=set, init=False)
+    problems: dict[str, str] = field(default_factory=dict, init=False)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1), init=False)
 
     async def run(self) -> None:
@@ -97,17 +100,23 @@ class EmbeddingIndex(LoopBound):
             self._rests[payer] = self.clock() + PAUSE_SECONDS
             self._warn_once(payer, f"no answer within {WAIT_SECONDS:g} s")
         elif found:
-            self._warned.discard(payer)
+            self.problems.pop(payer, None)
         return found[0] if found else None
 
     async def request_vectors(
-        self, definition: AgentDefinition, payer: str, texts: Sequence[str], *, keep: bool = False
+        self,
+        definition: AgentDefinition,
+        payer: str,
+        texts: Sequence[str],
+        *,
+        keep: bool = False,
+        question: bool = False,
     ) -> EmbeddingResult | None:
         """Embed strings and count the usage; on failure return None and pause requests."""
         calls, name = self.calls, f"embedding/{next(self._numbers)}"
         size = sum(min(len(text), MAX_EMBEDDED_CHARACTERS) for text in texts) // 4 + 1
         call = MeteredCall(name, payer, definition.agent_id, size)
-        request = EmbeddingRequest(texts=tuple(texts), keep=keep)
+        request = EmbeddingRequest(texts=tuple(texts), keep=keep, question=question)
         try:
             answer = await calls.ask_worker(call, TEXTS_EMBED, request, EmbeddingResult)
             if answer is not None:
@@ -128,7 +137,7 @@ class EmbeddingIndex(LoopBound):
         found: list[Embedding],
         done: anyio.Event,
     ) -> None:
-        answer = await self.request_vectors(definition, payer, [text])
+        answer = await self.request_vectors(definition, payer, [text], question=True)
         found += [Embedding(answer.model, vector) for vector in answer.vectors] if answer else ()
         done.set()
 
@@ -152,6 +161,6 @@ class EmbeddingIndex(LoopBound):
 
     def _warn_once(self, agent_id: str, problem: str) -> None:
         """Log a problem once, until a request succeeds in time again."""
-        if agent_id not in self._warned:
-            self._warned.add(agent_id)
+        if agent_id not in self.problems:
+            self.problems[agent_id] = problem
             log.warning("embeddings_unavailable", agent_id=agent_id, problem=problem)

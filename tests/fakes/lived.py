@@ -12,7 +12,12 @@ from fakes.memory import said_at, store_fact
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.memory import due_sessions, fact_changes, message_index
+from orchestrator.extensions.memory import (
+    due_sessions,
+    fact_changes,
+    message_index,
+    message_vectors,
+)
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
 from orchestrator.journal.access import pairing
@@ -55,8 +60,14 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.methods import PlannedCall, StepCommit
 from thinker.protocol.prompt_record import PromptRecord
+from thinker.protocol.vectors import pack_vector
 
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def embed_mark(mark: str) -> bytes:
+    """The vector of a life's messages, whose bytes stand nowhere else."""
+    return pack_vector([ord(letter) for letter in mark * 8])
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,13 @@ class Life:
             self._deliver()
             while message_index.index_new_messages(self.db):
                 pass
+            self._embedded()
+
+    def _embedded(self) -> None:
+        """Give each message a vector of a model with a name of its own."""
+        new = message_vectors.list_new_messages(self.db, self.agent, self.mark, 100)
+        vectors = dict.fromkeys((number for number, _ in new), embed_mark(self.mark))
+        message_vectors.store_vectors(self.db, self.agent, self.mark, vectors)
 
     def _stranger(self) -> None:
         """Leave a message that waits for an approval."""

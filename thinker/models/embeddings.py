@@ -1,5 +1,6 @@
 """Embed text through any server with OpenAI's ``/embeddings``."""
 
+import re
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
@@ -17,6 +18,11 @@ from thinker.protocol.providers import Provider
 from thinker.protocol.token_counts import OpenAICounts
 from thinker.protocol.vectors import pack_vector
 
+# What models expect before a question, and before a text that may answer it: from their cards.
+PREFIXES = (
+    (re.compile(r"\be5-(small|base|large)(?!.*instruct)"), "query: ", "passage: "),
+    (re.compile(r"\bnomic-embed-text"), "search_query: ", "search_document: "),
+)
 TIMEOUTS = ModelTimeouts(connect=5.0, total=30.0)  # a local server may have to load the model first
 
 
@@ -66,6 +72,7 @@ class EmbeddingModel:
             build_headers(provider, api_key),
         )
         self._endpoint = ModelEndpoint(self._account, url, sent, transport, TIMEOUTS)
+        self._prefixes = next((both for named, *both in PREFIXES if named.search(model)), ("", ""))
         self._body: JsonObject = {"model": model}
         if dimensions:
             self._body["dimensions"] = dimensions
@@ -77,9 +84,10 @@ class EmbeddingModel:
         Raises:
             ModelError: the embeddings model did not answer; trying again later may help.
         """
-        inputs = [
-            text if request.whole else text[:MAX_EMBEDDED_CHARACTERS] for text in request.texts
-        ]
+        inputs = list(request.texts)
+        if not request.whole:
+            prefix = self._prefixes[0 if request.question else 1]
+            inputs = [prefix + text[:MAX_EMBEDDED_CHARACTERS] for text in inputs]
         answer = _Vectors(self._account.provider.name, self._account.model, count=len(inputs))
         body: JsonObject = {**self._body, "input": [*inputs]}
         if request.dimensions is not None:

@@ -43,11 +43,13 @@ class MeteredResult(Frozen):
 class EmbeddingRequest(Frozen):
     """Strings to embed; with ``keep`` the worker keeps the vectors for its tools.
 
-    ``whole`` strings are not shortened. ``dimensions`` overrides the vector length in agents.json.
+    A ``question`` is what others are searched for. ``whole`` strings are sent as they are.
+    ``dimensions`` overrides the vector length in agents.json.
     """
 
     texts: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_EMBEDDED_TEXTS)]
     keep: bool = False
+    question: bool = False
     whole: bool = False
     dimensions: int | None = None
 

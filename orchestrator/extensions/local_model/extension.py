@@ -1,6 +1,6 @@
-"""The extension for a language model on this machine."""
+"""The extension for models on this machine: a language model, and one for embeddings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.extension import Command, DaemonView, Extension, Finding, Part
@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from orchestrator.agentsfile import AgentsFile
     from orchestrator.agentsfile.field_types import ConfigModel
     from orchestrator.control.protocol import StatusReport
+    from orchestrator.findings import JailKind
     from orchestrator.settings import Settings
 
 
 class LocalModelExtension(Extension):
-    """Runs a small model for agents with ``"llmProvider": "local"``."""
+    """Runs small models for agents that use ``local`` or ``local-embeddings``."""
 
     name = "local_model"
 
@@ -35,11 +36,17 @@ class LocalModelExtension(Extension):
         self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
     ) -> Iterator[Finding]:
         del status
-        from orchestrator.extensions.local_model.server_part import find_problem, uses_local_model
+        from orchestrator.extensions.local_model.served_programs import PROGRAMS
 
-        if file is not None and uses_local_model(file):
-            problem = find_problem(file, settings.home)
-            yield Finding("local model", problem or "its server and its file are there")
+        for name, program in PROGRAMS.items():
+            if file is not None and program.is_needed(file):
+                problem = program.find_problem(file, settings.home)
+                yield Finding(name, problem or "its server and its file are there")
+
+    def list_jail_kinds(self) -> "Iterable[JailKind]":
+        from orchestrator.extensions.local_model import embedding_server
+
+        return embedding_server.JAIL_KINDS
 
     def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.local_model.server_part import LocalModelPart

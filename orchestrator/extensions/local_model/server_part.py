@@ -1,10 +1,8 @@
-"""Run the model's server as a process of the daemon while an agent uses it."""
+"""Run the models' servers as processes of the daemon while an agent uses them."""
 
 import asyncio
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
@@ -12,91 +10,101 @@ import anyio
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.child_signals import stop_child
 from orchestrator.extension import DaemonView, Part
-from orchestrator.extensions.local_model.llama_server import LIBRARY, UNUSABLE
-from orchestrator.extensions.local_model.model_settings import LocalModelSettings
+from orchestrator.extensions.local_model.served_programs import (
+    PROGRAMS,
+    ServedProgram,
+    build_command,
+    find_port,
+)
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import select_inherited_variables
-from thinker.protocol.providers import PROVIDERS
 
-PROVIDER = "local"
-PORT = int(PROVIDERS[PROVIDER].base_url.rpartition(":")[2].partition("/")[0])
-SERVER = "orchestrator.extensions.local_model.llama_server"
-REMEDY = "run: orchestrator local-model"
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds before a server that ended is started again
 STEADY = 60.0  # seconds after which an end counts as the first one
 WITHIN = 5.0  # seconds for the server to end
 log = structlog.get_logger()
 
 
-def uses_local_model(file: AgentsFile) -> bool:
-    """Return whether an enabled agent may call the model of this machine."""
-    models = (name for agent in file.agents if agent.enabled for name in list_models(agent))
-    return any(name.startswith(f"{PROVIDER}/") for name in models)
-
-
-def find_problem(file: AgentsFile, home: Path) -> str:
-    """Return why the server cannot be started and what to do; empty if it can."""
-    if find_spec(LIBRARY) is None:
-        return f"llama.cpp ({LIBRARY}) is not installed; {REMEDY}"
-    path = file.extensions.get_settings(LocalModelSettings).find_file(home)
-    return "" if path.is_file() else f"{path} does not exist; {REMEDY}"
-
-
 class LocalModelPart(Part):
-    """Starts the server when agents.json needs it, and again when it ended."""
+    """Starts the servers that agents.json needs, and each again when it ended."""
 
     def __init__(self, daemon: DaemonView) -> None:
         super().__init__(daemon)
+        self._keepers = {name: _ServerKeeper(daemon, program) for name, program in PROGRAMS.items()}
+
+    async def run(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for keeper in self._keepers.values():
+                tasks.start_soon(keeper.run)
+
+    def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
+        for keeper in self._keepers.values():
+            keeper.adopt_configuration(old, new)
+
+    def list_hints(self) -> Iterable[str]:
+        found = ((name, keeper.problem) for name, keeper in self._keepers.items())
+        return tuple(f"{name}: {problem}" for name, problem in found if problem)
+
+
+class _ServerKeeper:
+    """Keeps one server running while it is needed; ``problem`` says why it does not run."""
+
+    def __init__(self, daemon: DaemonView, program: ServedProgram) -> None:
+        self.problem = ""
+        self._daemon = daemon
+        self._program = program
         self._changes = Wakeup()
-        self._problem = ""
+
+    @property
+    def _home(self) -> Path:
+        return self._daemon.settings.home
 
     async def run(self) -> None:
         wait = FIRST_WAIT
         while True:
             changed = self._changes.changed
-            file = self.daemon.get_agents_file()
-            if not uses_local_model(file):
-                self._problem = ""
+            file = self._daemon.get_agents_file()
+            if not self._program.is_needed(file):
+                self.problem = ""
                 await changed.wait()
                 continue
-            self._problem = find_problem(file, self.daemon.settings.home)
+            self.problem = self._program.find_problem(file, self._home)
             began = anyio.current_time()
-            if not self._problem:
-                await self._run_server(file.extensions.get_settings(LocalModelSettings), changed)
+            if not self.problem:
+                await self._run_server(file, changed)
             wait = FIRST_WAIT if anyio.current_time() - began > STEADY else wait
             with anyio.move_on_after(0.0 if changed.is_set() else wait) as waiting:
                 await changed.wait()
             wait = min(LONGEST_WAIT, 2 * wait) if waiting.cancelled_caught else FIRST_WAIT
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
-        settings = [file.extensions.get_settings(LocalModelSettings) for file in (old, new)]
-        if settings[0] != settings[1] or uses_local_model(old) is not uses_local_model(new):
+        """Start, stop or restart the server if the files differ in what it needs."""
+        program = self._program
+        before, after = (
+            program.list_arguments(file, self._home) if program.is_needed(file) else None
+            for file in (old, new)
+        )
+        if before != after:
             self._changes.wake()
 
-    def list_hints(self) -> Iterable[str]:
-        return (f"local model: {self._problem}",) if self._problem else ()
-
-    async def _run_server(self, settings: LocalModelSettings, changed: asyncio.Event) -> None:
+    async def _run_server(self, file: AgentsFile, changed: asyncio.Event) -> None:
         """Run the server until it ends or the settings change."""
-        path = settings.find_file(self.daemon.settings.home)
-        numbers = (PORT, settings.context_tokens, settings.used_threads)
-        command = [sys.executable, "-P", "-m", SERVER, str(path), *map(str, numbers)]
-        environ = select_inherited_variables(self.daemon.environ)
+        command = build_command(self._program, file, self._home)
+        environ = select_inherited_variables(self._daemon.environ)
         process = await anyio.open_process(
             command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=environ
         )
-        log.info("local_model_started", pid=process.pid, file=path.name, port=PORT)
+        provider = self._program.provider
+        log.info("local_model_started", pid=process.pid, model=provider, port=find_port(provider))
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_cancel_after, changed, tasks.cancel_scope)
                 code = await process.wait()
                 tasks.cancel_scope.cancel()
-                why = "llama.cpp cannot serve the file" if code == UNUSABLE else "it ended"
-                self._problem = f"{why} (exit code {code}); is port {PORT} free, and {path} whole?"
-                log.error("local_model_ended", code=code, problem=self._problem)
+                self.problem = self._program.explain_end(file, self._home, code)
+                log.error("local_model_ended", code=code, problem=self.problem)
         finally:
             with anyio.CancelScope(shield=True), suppress(ProcessLookupError):
                 await stop_child(process, WITHIN)

@@ -1,12 +1,15 @@
 """The extension for what agents remember."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.extension import Command, DaemonView, Extension, Part
+from orchestrator.extension import Command, DaemonView, Extension, Finding, Part
 
 if TYPE_CHECKING:
+    from orchestrator.agentsfile import AgentsFile
+    from orchestrator.control.protocol import StatusReport
     from orchestrator.inbound.commands import ChatCommandEntry
+    from orchestrator.settings import Settings
     from orchestrator.tools.builtin.host_tool import HostTool
 
 
@@ -42,6 +45,15 @@ class MemoryExtension(Extension):
             profile_tools.get_profile,
             profile_tools.update_profile,
         )
+
+    def list_findings(
+        self, settings: "Settings", file: "AgentsFile | None", status: "StatusReport | None"
+    ) -> Iterator[Finding]:
+        del status
+        from orchestrator.extensions.memory.embedding_jobs import list_coverage
+
+        for agent_id, coverage in list_coverage(settings.journal, file.agents if file else ()):
+            yield Finding(f"memory of {agent_id}", str(coverage))
 
     def build_part(self, daemon: DaemonView) -> Part:
         from orchestrator.extensions.memory.memory_part import MemoryPart

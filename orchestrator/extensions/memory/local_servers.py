@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,27 +23,39 @@ QUIET_SECONDS = 2.0  # since the last use of a server: a person may be typing th
 LOOK_SECONDS = 0.25  # between two looks whether a turn waits for the server
 
 
-def list_local_servers(spec: LaunchSpec) -> frozenset[str]:
-    """Return the hosts and ports of the local servers that an agent may call."""
-    used = (end.url for end in list_used_endpoints(spec.settings))
-    return frozenset(urlsplit(url).netloc for url in used if is_local_address(url))
+class UsedServers(NamedTuple):
+    """Hosts and ports of the local servers that an agent may call: for answers, and for any use."""
+
+    chat: frozenset[str] = frozenset()
+    all: frozenset[str] = frozenset()
+
+
+def list_local_servers(spec: LaunchSpec) -> UsedServers:
+    """Return the local servers that an agent may call."""
+    used = [end for end in list_used_endpoints(spec.settings) if is_local_address(end.url)]
+    chat = (end.url for end in used if end.use == "chat")
+    return UsedServers(
+        frozenset(urlsplit(url).netloc for url in chat),
+        frozenset(urlsplit(end.url).netloc for end in used),
+    )
 
 
 @dataclass(eq=False)
 class LocalServers:
     """Tells whether the local servers of an agent are idle, by the use of all agents' workers.
 
-    ``jobs`` counts the jobs of each agent that have begun.
+    ``jobs`` counts the jobs of each agent that have begun. A job needs the servers of the agent's
+    answers or, if it ``embeds``, all of them.
     """
 
     supervisor: Supervisor
     quiet: float = QUIET_SECONDS
     jobs: Counter[str] = field(default_factory=Counter, init=False)
-    _known: dict[str, tuple[LaunchSpec, frozenset[str]]] = field(default_factory=dict, init=False)
+    _known: dict[str, tuple[LaunchSpec, UsedServers]] = field(default_factory=dict, init=False)
 
-    def is_idle(self, agent_id: str) -> bool:
+    def is_idle(self, agent_id: str, *, embeds: bool = False) -> bool:
         """Return whether a job of the agent may begin; always, if none of its servers is local."""
-        shared = self._list_sharing_agents(agent_id)
+        shared = self._list_sharing_agents(agent_id, embeds=embeds)
         slots = self.supervisor.slots
         now = self.supervisor.clock()
         return not any(
@@ -65,7 +78,7 @@ class LocalServers:
 
     async def _watch_others(self, agent_id: str, gave_way: anyio.Event) -> None:
         while True:
-            if gave_way.is_set() or self._is_needed(agent_id):
+            if gave_way.is_set() or self.is_needed(agent_id):
                 gave_way.set()
                 slot = self.supervisor.slots.get(agent_id)
                 if slot is not None and slot.worker is not None:
@@ -73,21 +86,21 @@ class LocalServers:
             # Also afterwards: the request may not have reached its worker yet.
             await anyio.sleep(LOOK_SECONDS)
 
-    def _is_needed(self, agent_id: str) -> bool:
-        slots = self.supervisor.slots
-        return any(
-            slots[name].callers > self.jobs[name] for name in self._list_sharing_agents(agent_id)
-        )
+    def is_needed(self, agent_id: str, *, embeds: bool = False) -> bool:
+        """Return whether a turn waits for a local server that a job of the agent needs."""
+        slots, shared = self.supervisor.slots, self._list_sharing_agents(agent_id, embeds=embeds)
+        return any(slots[name].callers > self.jobs[name] for name in shared)
 
-    def _list_sharing_agents(self, agent_id: str) -> list[str]:
-        """Return the agents, with this one, that use one of its local servers."""
+    def _list_sharing_agents(self, agent_id: str, *, embeds: bool = False) -> list[str]:
+        """Return the agents that use a local server that a job of this one needs."""
         own = self._find_servers(agent_id)
-        return [name for name in self.supervisor.slots if own & self._find_servers(name)]
+        needed = own.all if embeds else own.chat
+        return [name for name in self.supervisor.slots if needed & self._find_servers(name).all]
 
-    def _find_servers(self, agent_id: str) -> frozenset[str]:
+    def _find_servers(self, agent_id: str) -> UsedServers:
         slot = self.supervisor.slots.get(agent_id)
         if slot is None:
-            return frozenset()
+            return UsedServers()
         known = self._known.get(agent_id)
         if known is None or known[0] is not slot.spec:
             known = self._known[agent_id] = slot.spec, list_local_servers(slot.spec)

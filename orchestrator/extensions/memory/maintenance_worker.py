@@ -1,4 +1,4 @@
-"""Background jobs of agents: compaction, fact extraction, vectors of facts.
+"""Background jobs of agents: compaction, fact extraction, vectors of facts and messages.
 
 The journal knows the due jobs, so they survive restarts; the agent's own worker calls the model. A
 job that fails or is not allowed (a pause, a budget) is retried when the session has grown, or has
@@ -21,14 +21,14 @@ from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.extensions.memory import due_sessions, memory_requests
+from orchestrator.extensions.memory import due_sessions, embedding_jobs, memory_requests
+from orchestrator.extensions.memory.embedding_jobs import EmbeddingJobs
 from orchestrator.extensions.memory.local_servers import QUIET_SECONDS, LocalServers
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
-from orchestrator.journal.memory import fact_vectors
 from orchestrator.loop_bound import LoopBound
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
-from orchestrator.turns.embedding_index import EmbeddingIndex
+from orchestrator.turns.embedding_index import PAUSE_SECONDS, EmbeddingIndex
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import background
 from thinker.protocol.context_windows import ContextWindow
@@ -39,6 +39,7 @@ from thinker.protocol.peer import TOO_LONG, RpcError
 AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed down
 GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
 WAIT = 1000  # milliseconds until a busy server is looked at again
+REST = 1000 * (PAUSE_SECONDS + GATHERED)  # milliseconds until embeddings are asked again
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -67,12 +68,16 @@ class MaintenanceJob(NamedTuple):
 
 
 class _JobSearch(NamedTuple):
-    """The jobs to look for: jobs of a language model, or facts without vectors."""
+    """The jobs to look for: jobs of a language model, or facts and messages without vectors.
+
+    ``backlog``: older messages may lack vectors.
+    """
 
     agent: AgentDefinition
     thinks: bool
     embeds: bool
     window: ContextWindow | None = None
+    backlog: bool = False
 
 
 @dataclass(eq=False)
@@ -91,6 +96,8 @@ class MaintenanceWorker(LoopBound):
     # The agents to check, None for all, and when some may have a job without a change.
     _changed: set[str | None] = field(default_factory=lambda: {None}, init=False)
     _upcoming: float = field(default=math.inf, init=False)
+    # When an embeddings model that did not answer a turn in time is asked again.
+    _retry: float = field(default=math.inf, init=False)
     # Sessions whose compaction failed, with their size in tokens at that time.
     _failed: dict[int, int] = field(default_factory=dict, init=False)
 
@@ -98,6 +105,11 @@ class MaintenanceWorker(LoopBound):
     def servers(self) -> LocalServers:
         """The local model servers that jobs share with people."""
         return LocalServers(self.calls.supervisor, self.quiet)
+
+    @cached_property
+    def vectors(self) -> EmbeddingJobs:
+        """The embedding of facts and messages."""
+        return EmbeddingJobs(self.calls.store, self.embeddings, self.servers)
 
     def wake(self, agent_id: str | None = None) -> None:
         """Look for due jobs again, of the agent whose session has grown, or of all."""
@@ -116,7 +128,7 @@ class MaintenanceWorker(LoopBound):
                     delay = STORAGE_RETRY
                     try:
                         await self._start_due_jobs(tasks)
-                        delay = self._upcoming
+                        delay = min(self._upcoming, self._retry)
                         if delay < math.inf:
                             delay = max(0.0, (delay - self.clock()) / 1000)
                     except JournalError as error:
@@ -130,6 +142,8 @@ class MaintenanceWorker(LoopBound):
     async def _start_due_jobs(self, tasks: TaskGroup) -> None:
         """Start the due jobs of changed agents; after a job, look for all agents' jobs."""
         changed, self._changed = self._changed, set()
+        if self._retry <= self.clock():
+            self._retry = math.inf
         busy = {*self._busy}  # a job that ends meanwhile looks due; then comes another search
         searches = self._list_searches(changed)
         if not searches:
@@ -146,7 +160,7 @@ class MaintenanceWorker(LoopBound):
             tried = job.kind == "compaction" and job.tokens <= self._failed.get(job.session_id, 0)
             if tried or job.name in busy | self._busy:
                 continue
-            if not self.servers.is_idle(job.agent.agent_id):
+            if not self.servers.is_idle(job.agent.agent_id, embeds=job.kind == "embedding"):
                 self._upcoming = min(self._upcoming, self.clock() + WAIT)
             else:
                 self._busy.add(job.name)
@@ -163,17 +177,20 @@ class MaintenanceWorker(LoopBound):
             works = agent.compaction.enabled or agent.fact_extraction.enabled
             thinks = works and slot.spec.endpoint.provider != "demo"
             embeds = agent.embeddings is not None and slot.worker is not None
-            if embeds:
-                embeds = self.embeddings.is_ready(agent, agent.agent_id)
+            if embeds and not self.embeddings.is_ready(agent, agent.agent_id):
+                embeds = False
+                if agent.agent_id not in self.vectors.failed:  # a worker that waits may leave
+                    self._retry = min(self._retry, self.clock() + REST)
             if thinks or embeds:
-                searches.append(_JobSearch(agent, thinks, embeds, slot.window))
+                backlog = embeds and self.vectors.has_backlog(agent)
+                searches.append(_JobSearch(agent, thinks, embeds, slot.window, backlog))
         return searches
 
     async def _run_job(self, job: MaintenanceJob) -> None:
         with bound(agent_id=job.agent.agent_id, session=job.session_id):
             try:
                 if job.kind == "embedding":
-                    await self._embed_facts(job.agent)
+                    await self.vectors.embed_memory(job.agent)
                 elif job.kind == "compaction":
                     await self._compact_session(job)
                 else:
@@ -253,18 +270,6 @@ class MaintenanceWorker(LoopBound):
         turns = len(part.turns)
         log.debug("facts_extracted", turns=turns, **learned, **_build_log_fields(answer))
 
-    async def _embed_facts(self, agent: AgentDefinition) -> None:
-        """Embed some of the facts that have no vector yet."""
-        agent_id, store = agent.agent_id, self.calls.store
-        limit = background.MAX_EMBEDDED_TEXTS
-        facts = await store.transact(fact_vectors.list_facts_without_vector, agent_id, limit)
-        texts = [fact for _, fact in facts]
-        answer = await self.embeddings.request_vectors(agent, agent_id, texts)
-        if answer is not None:
-            found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
-            await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
-            log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
-
     async def _call_model(
         self, job: MaintenanceJob, size: int, method: str, request: Frozen, expected: type[Answer]
     ) -> Answer | None:
@@ -325,7 +330,7 @@ def _list_due_jobs(
     found += [
         MaintenanceJob("embedding", 0, look.agent)
         for look in searches
-        if look.embeds and fact_vectors.list_facts_without_vector(db, look.agent.agent_id, 1)
+        if look.embeds and (look.backlog or embedding_jobs.lacks_vectors(db, look.agent))
     ]
     return found, math.inf if upcoming is None else upcoming
 

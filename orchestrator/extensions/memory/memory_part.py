@@ -61,6 +61,16 @@ class MemoryPart(Part):
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         return self._maintenance.wake, self._notices.wake, self._indexer.count_reply
 
+    def list_hints(self) -> Iterable[str]:
+        agents = self.daemon.get_agents_file().agents
+        names = {agent.agent_id for agent in agents if agent.embeddings is not None}
+        for name, problem in self.daemon.turns.inputs.embeddings.problems.items():
+            if name in names:
+                yield f"embeddings of agent {name}: {problem}; memories are found by words alone"
+        for name, coverage in self._maintenance.vectors.coverage.items():
+            if name in names and not coverage.is_complete:
+                yield f"memory: {coverage} of agent {name}"
+
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         change = self.daemon.control.change_row

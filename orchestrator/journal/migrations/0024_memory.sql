@@ -22,7 +22,7 @@ CREATE TABLE message_vector(
   message_id INTEGER PRIMARY KEY REFERENCES message ON DELETE CASCADE,
   agent_id TEXT NOT NULL, model TEXT NOT NULL, dimensions INTEGER NOT NULL,
   signs BLOB NOT NULL, vector BLOB NOT NULL) STRICT;
-CREATE INDEX message_vector_model ON message_vector(agent_id, model, dimensions, message_id);
+CREATE INDEX message_vector_model ON message_vector(agent_id, model, message_id);
 
 -- Facts by slot, and the messages that say them ---------------------------------------------------
 

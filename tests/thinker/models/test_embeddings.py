@@ -51,6 +51,27 @@ async def test_texts_become_vectors_in_their_order_and_are_counted() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("model", "question", "passage"),
+    [
+        ("intfloat/multilingual-e5-small", "query: tea?", "passage: tea?"),
+        ("multilingual-e5-large-instruct", "tea?", "tea?"),
+        ("nomic-embed-text:v1.5", "search_query: tea?", "search_document: tea?"),
+        ("small", "tea?", "tea?"),
+    ],
+)
+async def test_question_and_text_have_the_prefixes_of_their_model(
+    model: str, question: str, passage: str
+) -> None:
+    """As its card asks for; what a client sends is left as it is."""
+    async with EmbeddingsApi() as api:
+        found = model_at(api, embeddings_model=model)
+        for fields in ({"question": True}, {}, {"whole": True}):
+            await found.embed_texts(EmbeddingRequest(texts=("tea?",), **fields))
+        await found.aclose()
+        assert api.texts() == [question, passage, "tea?"]
+
+
 async def test_server_that_counts_nothing_is_charged_by_an_estimate() -> None:
     """Four characters a token."""
     async with EmbeddingsApi() as api:

@@ -23,7 +23,7 @@ CREATE TABLE message_vector(
   message_id bigint PRIMARY KEY REFERENCES message ON DELETE CASCADE,
   agent_id string NOT NULL, model string NOT NULL, dimensions bigint NOT NULL,
   signs bytea NOT NULL, vector bytea NOT NULL);
-CREATE INDEX message_vector_model ON message_vector(agent_id, model, dimensions, message_id);
+CREATE INDEX message_vector_model ON message_vector(agent_id, model, message_id);
 
 -- Facts by slot, and the messages that say them ---------------------------------------------------
 

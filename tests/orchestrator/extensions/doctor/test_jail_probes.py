@@ -48,6 +48,7 @@ def test_every_jail_holds(tmp_path: Path) -> None:
 KINDS = (
     *("worker", "worker with hookNetwork", "broker", "channel host", "page", "tool host"),
     *("MCP server", "document reader", "workspace server", "web server", "run_command"),
+    "embeddings server",
 )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import job, open_turn, opened, receive, update
-from fakes.lived import Life
+from fakes.lived import Life, embed_mark
 from fakes.memory import WORK, own_of, scoped, store_fact
 from fakes.postgresql import POSTGRESQL
 
@@ -14,6 +14,7 @@ from orchestrator.extensions.erasure import erasure
 from orchestrator.extensions.erasure.erasure import TABLES, Subject
 from orchestrator.extensions.memory import due_sessions, fact_changes
 from orchestrator.extensions.memory.fact_changes import Statement
+from orchestrator.extensions.memory.message_vectors import shorten_vector
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
@@ -101,11 +102,14 @@ def test_forgotten_chat_leaves_nothing_and_takes_nothing_else_along(db: Database
 def test_forgotten_chat_is_overwritten_in_the_file(db: Connection, tmp_path: Path) -> None:
     """Not even those who can read the file find a word of it."""
     Life(db, "work", CHAT, ZEBRA).live()
+    vector = shorten_vector(embed_mark(ZEBRA))
+    assert db.execute("SELECT DISTINCT vector FROM message_vector").get == vector
     with job(db):
         erasure.forget(db, Subject(channel="api", chat=f"req-{ZEBRA}"), 20)
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
     db.close()
     data = (tmp_path / "journal.db").read_bytes()
+    assert vector not in data
     assert f"I am {ZEBRA}".encode() not in data
     assert f"answer of {ZEBRA}".encode() not in data
 

@@ -306,6 +306,22 @@ async def test_jobs_wait_only_for_local_servers(
             assert servers.is_idle("work") is idle
 
 
+async def test_summary_in_the_cloud_does_not_wait_for_local_embeddings(tmp_path: Path) -> None:
+    """Vectors do: a question would wait for those of many messages."""
+    async with background(tmp_path) as bench:
+        local = {"provider": "local-embeddings", "model": "multilingual-e5-small"}
+        spec = real_spec(tmp_path, llm_provider="groq", model="m", embeddings=local)
+        bench.supervisor.slots["work"].spec = spec
+        servers = maintenance_of(bench).servers
+        async with bench.supervisor.use_worker("work"):
+            assert servers.is_idle("work")
+            assert not servers.is_idle("work", embeds=True)
+            assert (servers.is_needed("work"), servers.is_needed("work", embeds=True)) == (
+                False,
+                True,
+            )
+
+
 async def test_conversation_that_the_model_cannot_read_is_searched_once(tmp_path: Path) -> None:
     """Facts are looked for again in what is said later."""
     async with maintained(tmp_path, **QUIET) as (bench, maintenance):

@@ -8,8 +8,9 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from fakes.background_work import NOON, USED, BackgroundBench, background
-from fakes.journal import job
+from fakes.agents_file import parsed
+from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background
+from fakes.journal import job, sqlite
 from fakes.time_limit import time_limit
 
 from orchestrator.control.control_server import ControlServer
@@ -21,7 +22,10 @@ from orchestrator.extensions.memory.memory_requests import (
     CompactionRequest,
     CompactionResult,
 )
+from orchestrator.extensions.memory.message_vectors import Coverage
+from orchestrator.findings import Finding
 from orchestrator.journal.turns import sessions
+from orchestrator.settings import Settings
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
 LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
@@ -100,6 +104,37 @@ async def test_changed_file_has_all_sessions_looked_at_but_not_an_edited_prompt(
         part.adopt_configuration(bench.file, before.model_copy(deep=True))
         assert part._maintenance._changed == {None}
         await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
+
+
+async def test_status_says_how_far_vectors_have_come_and_what_is_missing(tmp_path: Path) -> None:
+    """Of agents that have embeddings still; a complete one is not worth a line."""
+    async with running(tmp_path) as (bench, part):
+        part._maintenance.vectors.coverage.update(
+            work=Coverage(1204, 5882), home=Coverage(1, 2), gone=Coverage(0, 1)
+        )
+        bench.index.problems.update(work="no answer within 1 s", home="the key is wrong")
+        model = {"provider": "ollama", "model": "e", "messages": True}
+        bench.file = parsed(AGENT | {"embeddings": model}, AGENT | {"agentId": "home"}).file
+        assert list(part.list_hints()) == [
+            "embeddings of agent work: no answer within 1 s; memories are found by words alone",
+            "memory: vectors of 1,204 of 5,882 messages (20 %) of agent work",
+        ]
+        part._maintenance.vectors.coverage["work"] = Coverage(2, 2)
+        bench.index.problems.clear()
+        assert list(part.list_hints()) == []
+
+
+def test_doctor_says_how_far_vectors_have_come(tmp_path: Path) -> None:
+    """Of each agent whose messages are embedded, without a daemon as well."""
+    with sqlite(tmp_path) as db, job(db):
+        session = sessions.open_session(db, "work", "c", NOON)
+        sessions.append_messages(db, session, "t", [UserMessage(content="Hello")], NOON)
+    settings = Settings(home=tmp_path)
+    model = {"provider": "ollama", "model": "e", "messages": True}
+    file = parsed(AGENT | {"embeddings": model}, AGENT | {"agentId": "home"}).file
+    found = list(MemoryExtension().list_findings(settings, file, None))
+    assert found == [Finding("memory of work", "vectors of 0 of 1 messages (0 %)")]
+    assert list(MemoryExtension().list_findings(settings, None, None)) == []
 
 
 async def test_stop_of_the_daemon_lets_go_of_the_worker(tmp_path: Path) -> None:

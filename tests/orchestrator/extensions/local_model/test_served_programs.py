@@ -1,4 +1,4 @@
-"""When the server of this machine's model is needed, and why it cannot start."""
+"""When the servers of this machine's models are needed, and why they cannot start."""
 
 from pathlib import Path
 from typing import Any
@@ -7,10 +7,15 @@ import pytest
 from fakes.agents_file import parsed
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.extensions.local_model import served_programs
 from orchestrator.extensions.local_model.extension import LocalModelExtension
 from orchestrator.extensions.local_model.llama_server import ADDRESS
 from orchestrator.extensions.local_model.model_settings import LocalModelSettings
-from orchestrator.extensions.local_model.server_part import PORT, find_problem, uses_local_model
+from orchestrator.extensions.local_model.served_programs import (
+    EmbeddingProgram,
+    LlamaProgram,
+    find_port,
+)
 from orchestrator.settings import Settings
 from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.providers import PROVIDERS
@@ -38,13 +43,42 @@ def loaded(*agents: dict[str, Any], **rest: Any) -> AgentsFile:
 )
 def test_server_runs_only_while_an_agent_may_call_it(agent: dict[str, Any], *, used: bool) -> None:
     """As its model, a fallback or the model for summaries."""
-    assert uses_local_model(loaded(agent)) is used
+    assert LlamaProgram().is_needed(loaded(agent)) is used
+
+
+@pytest.mark.parametrize(
+    ("fields", "used"),
+    [
+        ({"provider": "local-embeddings"}, True),
+        ({"provider": "local-embeddings", "baseUrl": "http://127.0.0.1:1/v1"}, False),
+        ({"provider": "ollama"}, False),
+        (None, False),
+    ],
+)
+def test_embeddings_are_served_only_while_an_agent_uses_them(
+    fields: dict[str, str] | None, *, used: bool
+) -> None:
+    """Those of another address are served by others."""
+    embeddings = {} if fields is None else {"embeddings": {"model": "e", **fields}}
+    assert EmbeddingProgram().is_needed(loaded(OTHER | embeddings)) is used
+
+
+def test_missing_engine_of_embeddings_is_told_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command that checks a home, too."""
+    monkeypatch.setattr(served_programs, "ENGINE", "not_there_at_all")
+    file = loaded(OTHER | {"embeddings": {"model": "e", "provider": "local-embeddings"}})
+    (finding,) = LocalModelExtension().list_findings(Settings(home=tmp_path), file, None)
+    assert finding.subject == "local embeddings"
+    assert finding.text.startswith("not_there_at_all is not installed; run: ")
+    assert finding.text.endswith("install 'orchestrator-daemon[meaning]'")
 
 
 def test_missing_model_is_told_with_its_remedy(tmp_path: Path) -> None:
     """By the command that checks a home, too."""
     file = loaded(LOCAL | {"model": "smollm2-135m"})
-    problem = find_problem(file, tmp_path)
+    problem = LlamaProgram().find_problem(file, tmp_path)
     assert problem.endswith("run: orchestrator local-model")
     findings = LocalModelExtension().list_findings(Settings(home=tmp_path), file, None)
     assert [finding.text for finding in findings] == [problem]
@@ -63,6 +97,8 @@ def test_file_of_the_operator_is_found_in_the_home_or_anywhere(tmp_path: Path) -
 
 def test_server_is_reached_from_this_machine_alone() -> None:
     """It asks for no key."""
-    url = PROVIDERS["local"].base_url
-    assert url == f"http://{ADDRESS}:{PORT}/v1"
-    assert is_local_address(url)
+    for provider in ("local", "local-embeddings"):
+        url = PROVIDERS[provider].base_url
+        assert url == f"http://{ADDRESS}:{find_port(provider)}/v1"
+        assert is_local_address(url)
+    assert find_port("local") != find_port("local-embeddings")
