@@ -10,13 +10,12 @@ import pytest
 from fakes.background_work import NOON, USED, BackgroundBench, background
 from fakes.embeddings_api import vector
 from fakes.journal import address_of, job
-from fakes.memory import WORK
+from fakes.memory import WORK, store_fact
 
 from orchestrator.extensions.memory import embedding_jobs, message_vectors
 from orchestrator.extensions.memory.embedding_jobs import SLICE, EmbeddingJobs
 from orchestrator.extensions.memory.local_servers import LocalServers
 from orchestrator.extensions.memory.maintenance_worker import REST, MaintenanceWorker
-from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
 from orchestrator.turns.embedding_index import PAUSE_SECONDS
 from thinker.protocol.background import TEXTS_EMBED, EmbeddingRequest, EmbeddingResult
@@ -67,7 +66,7 @@ async def test_facts_and_then_messages_are_embedded_in_slices(tmp_path: Path) ->
     """With their authors, and each call is paid for."""
     async with embedding(tmp_path) as (bench, jobs):
         with job(bench.db):
-            facts.store_fact(bench.db, WORK, "User likes tea", "preference", "test", NOON)
+            store_fact(bench.db, WORK, "User likes tea", "preference", "test", NOON)
         say(bench, *(f"Message {number}" for number in range(SLICE + 2)))
         assert jobs.has_backlog(bench.agent)
         await jobs.embed_memory(bench.agent)
