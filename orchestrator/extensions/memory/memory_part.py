@@ -8,7 +8,7 @@ import anyio
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.extension import Part
 from orchestrator.extensions.memory import memories
-from orchestrator.extensions.memory.forgotten_facts import purge_forgotten_facts
+from orchestrator.extensions.memory.fact_purge import purge_forgotten_facts
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from thinker.protocol.peer import Peer, RequestHandler
 

@@ -140,9 +140,7 @@ def find_current_fact(db: Database, scope: MemoryScope, fact: Fact, until: int) 
     """
     current: Fact | None = fact
     for _ in range(MAX_VERSIONS):
-        if current is None or current.valid_to is None:
-            break
-        if max(current.valid_to, current.updated_at) > until:
+        if not current or not current.valid_to or max(current.valid_to, current.updated_at) > until:
             break
         newer = (current.ended_by or "").removeprefix("fact ")
         current = find_fact(db, scope, int(newer)) if newer.isdecimal() else None
