@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
-from orchestrator.extensions.memory import gone_facts
+from orchestrator.extensions.memory import forgotten_facts
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, fulltext
@@ -72,10 +72,10 @@ def store_statement(
     """
     _require_no_secret(statement)
     if statement.source.startswith(EXTRACTION):
-        if gone_facts.is_gone(db, scope, statement):
+        if forgotten_facts.is_forgotten(db, scope, statement):
             return None
     else:
-        gone_facts.unmark_gone(db, scope, [statement])
+        forgotten_facts.unmark_forgotten(db, scope, [statement])
     known = _find_open_id(db, scope, statement.fact)
     if known is not None:
         better = None if statement.origin in UNTRUSTED else statement.origin
@@ -113,7 +113,7 @@ def replace_fact(
     if known == old_id:
         _revise(db, old_id, named, now)
         return StoredFact(old_id, new=False)
-    gone_facts.unmark_gone(db, scope, [named])
+    forgotten_facts.unmark_forgotten(db, scope, [named])
     number = known or _insert(db, _narrow_scope(db, scope, old_id), named, now)
     _close(db, old_id, until, f"fact {number}", now)
     return StoredFact(number, new=known is None)
@@ -200,7 +200,7 @@ def forget_fact(
     _require_right(fact, origin)
     versions = [fact, *_list_earlier(db, scope, fact_id)]
     texts = [version.fact for version in versions]
-    gone_facts.mark_gone(db, _narrow_scope(db, scope, fact_id), versions, now)
+    forgotten_facts.mark_forgotten(db, _narrow_scope(db, scope, fact_id), versions, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
     if for_good:
         db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
@@ -251,7 +251,7 @@ def undo_change(db: Database, scope: MemoryScope, fact_id: int, now: int, by: By
     other = _find_open_id(db, scope, fact.fact)
     if other is not None:
         raise RefusedFactError(f"fact {other} says exactly this; it is known already")
-    gone_facts.unmark_gone(db, scope, [fact, *_list_earlier(db, scope, fact_id)])
+    forgotten_facts.unmark_forgotten(db, scope, [fact, *_list_earlier(db, scope, fact_id)])
     db.execute(
         "UPDATE fact SET valid_to = NULL, ended_by = NULL, updated_at = ? WHERE id = ?",
         (now, fact_id),

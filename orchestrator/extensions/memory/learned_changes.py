@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from orchestrator.extensions.memory import fact_changes, gone_facts
+from orchestrator.extensions.memory import fact_changes, forgotten_facts
 from orchestrator.extensions.memory.fact_changes import EXTRACTION, RefusedFactError, Statement
 from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
 from orchestrator.journal.db.database import Database
@@ -134,7 +134,7 @@ def _change_fact(
         at, origin = statement.valid_from, part.origin
         fact_changes.end_fact(db, part.memory, old.id, "extraction", now, at, origin)
         return [], [old.id]
-    if gone_facts.is_gone(db, part.memory, statement):
+    if forgotten_facts.is_forgotten(db, part.memory, statement):
         return [], []
     stored = fact_changes.replace_fact(db, part.memory, old.id, statement, now)
     return ([stored.id] if stored.new else []), ([] if stored.id == old.id else [old.id])
@@ -158,7 +158,7 @@ def _store(db: Database, part: LearnedFrom, statement: Statement, now: int) -> l
 
     What others wrote gets no slot, in which it would stand before what the user said.
     """
-    if gone_facts.is_gone(db, part.memory, statement):
+    if forgotten_facts.is_forgotten(db, part.memory, statement):
         return []
     known = _find_same_value(db, part.memory, statement)
     if known is not None:
@@ -178,9 +178,9 @@ def _find_same_value(db: Database, memory: MemoryScope, statement: Statement) ->
 
 
 def _have_same_value(statement: Statement, fact: Fact) -> bool:
-    value = gone_facts.extract_value(statement)
+    value = forgotten_facts.extract_value(statement)
     same = (statement.subject, statement.slot) == (fact.subject, fact.slot)
-    return same and bool(value) and value == gone_facts.extract_value(fact)
+    return same and bool(value) and value == forgotten_facts.extract_value(fact)
 
 
 def _build_statement(part: LearnedFrom, item: ExtractedFact) -> Statement:

@@ -37,7 +37,7 @@ KINDS: Mapping[str, Kind] = {
 }
 LISTS = ("facts", "changes", "operations", "actions", "memory", "memories")
 CHANGE = ("do", "op", "operation", "action", "event", "change")
-TARGET = ("number", "target", "known", "id", "fact_id", "old", "of")
+TARGET = ("number", "target", "known", "id", "fact_id", "old", "of", "n")
 TEXT = ("fact", "text", "sentence", "statement", "content", "memory")
 NOTE = ("note", *TEXT)
 DAY = ("date", "day", "since", "when")
@@ -87,7 +87,7 @@ def parse_answer(text: str, context: AnswerContext) -> FoundFacts:
     facts, notes = _find_lists(_parse_json(text))
     found: dict[str | int, ExtractedFact] = {}
     unknown: list[int] = []
-    for item in facts[:MAX_ITEMS]:
+    for item in map(_lower_names, facts[:MAX_ITEMS]):
         change = _find_change(item)
         if change is None:
             continue
@@ -135,6 +135,12 @@ def _find_lists(answer: JsonValue) -> tuple[list[JsonValue], list[JsonValue]]:
         if isinstance(answer.get("fact"), str):
             return [answer], []
     raise ValueError('the answer has no list "facts"')
+
+
+def _lower_names(item: JsonValue) -> JsonValue:
+    if not isinstance(item, dict):
+        return item
+    return {name.strip().lower(): value for name, value in item.items()}
 
 
 def _find_change(item: JsonValue) -> _Change | None:

@@ -37,9 +37,9 @@ Conversation:
 
 "do" is "add" (a new fact), "replace N" (the known fact N has changed: the sentence takes its
 place), "end N" (it is no longer true) or "same N". "slot" names what can only have one value at a
-time, such as the home city of "subject"; empty otherwise. "since" is the date from which it is
-true, if known; "message" the number of the message that says it. "notes": what was talked about,
-at most 3 short lines.
+time, such as the home city of "subject"; empty for likes, allergies, children and the like. "since"
+is the date from which it is true, if known; "message" the number of the message that says it.
+"notes": what was talked about, at most 3 short lines.
 Categories: preference, background, pattern, project, contact, decision.
 Answer with JSON alone, at most 5 facts, an empty list when there are none:
 {"facts": [{"do": "add", "fact": "…", "category": "preference", "confidence": 0.9,

@@ -56,6 +56,7 @@ def test_whole_answer_is_read_as_it_is_asked_for() -> None:
         ({"do": "Replace #12!"}, ("replace", 12)),
         ({"do": "replace", "number": "12"}, ("replace", 12)),
         ({"do": "replace", "target": "fact 12"}, ("replace", 12)),
+        ({"Do": "replace", "N": 12}, ("replace", 12)),
         ({"op": "UPDATE", "id": 12}, ("replace", 12)),
         ({"replace": 12}, ("replace", 12)),
         ({"replaces": "#12"}, ("replace", 12)),

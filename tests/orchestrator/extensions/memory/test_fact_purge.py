@@ -10,7 +10,7 @@ from fakes.memory import WORK, store_fact
 
 from orchestrator.extensions.memory import fact_changes
 from orchestrator.extensions.memory.fact_changes import DAY
-from orchestrator.extensions.memory.forgotten_facts import purge_forgotten_facts
+from orchestrator.extensions.memory.fact_purge import purge_forgotten_facts
 
 pytestmark = pytest.mark.usefixtures("reads")
 
