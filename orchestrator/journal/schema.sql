@@ -317,6 +317,8 @@ CREATE TABLE fact(
   ended_by TEXT,  -- 'fact ID', which replaced it, or who ended it: user, operator, extraction
   subject TEXT NOT NULL DEFAULT '', slot TEXT NOT NULL DEFAULT '') STRICT;  -- 'user', 'home city'
 CREATE INDEX fact_ended ON fact(valid_to) WHERE valid_to IS NOT NULL;
+CREATE INDEX fact_slot ON fact(agent_id, slot, subject) WHERE slot <> '';
+CREATE INDEX fact_unsaid ON fact(source) WHERE said_in IS NULL;
 CREATE INDEX fact_category ON fact(agent_id, category, id);
 CREATE INDEX fact_scope ON fact(agent_id, scope);
 

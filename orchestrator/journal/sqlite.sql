@@ -46,6 +46,11 @@ CREATE TRIGGER fact_changed AFTER UPDATE OF fact ON fact BEGIN
   INSERT INTO fact_words(rowid, fact) VALUES(new.id, new.fact);
   INSERT INTO fact_grams(rowid, fact) VALUES(new.id, new.fact);
 END;
+-- The message that a tool's fact comes from is stored later than the fact, when the turn ends.
+CREATE TRIGGER fact_said AFTER INSERT ON message
+  WHEN EXISTS(SELECT 1 FROM fact WHERE said_in IS NULL AND source = 'turn ' || new.turn_id) BEGIN
+  UPDATE fact SET said_in = new.id WHERE said_in IS NULL AND source = 'turn ' || new.turn_id;
+END;
 CREATE TRIGGER fact_means_another AFTER UPDATE OF fact ON fact WHEN old.fact IS NOT new.fact BEGIN
   DELETE FROM fact_vector WHERE fact_id = old.id;
 END;

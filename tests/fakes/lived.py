@@ -12,12 +12,12 @@ from fakes.memory import store_fact
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.memory import due_sessions
+from orchestrator.extensions.memory import due_sessions, fact_changes
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors, playbooks, profile
+from orchestrator.journal.memory import fact_cards, fact_vectors, playbooks, profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
@@ -169,6 +169,10 @@ class Life:
     def _learned(self, turn: Turn) -> None:
         source = f"turn {turn.id}"
         store_fact(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)
+        gone = store_fact(self.db, self.memory, f"Hates {self.mark}", "preference", source, 6)
+        fact_changes.forget_fact(self.db, self.memory, gone.id, "agent", 6, for_good=True)
+        seen = MemoryScope(self.agent, turn.scope, joined=True, shared=True)
+        assert fact_cards.load_card(self.db, seen, turn.session_id, 6, 600).known
         vector = b"\0\0\x80\x3f" * 8
         lacking = fact_vectors.list_facts_without_vector(self.db, self.agent, 1)
         fact_vectors.store_vectors(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])

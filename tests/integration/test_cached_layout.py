@@ -1,6 +1,7 @@
 """The cached layout through a real daemon: what the model server receives, and what is recorded."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,6 +47,7 @@ async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
     newest = bodies[2]["messages"][-1]["content"]
     assert newest.startswith("<context>\n")
     assert newest.endswith("- User prefers trains. (preference)\n</context>\n\ntrains 0")
+    assert bodies[3]["messages"][-1]["content"].count("User prefers trains.") == 0
     assert bodies[3]["messages"][-1]["content"].endswith("trains 1")
     assert "<name>cellar</name>" in bodies[4]["messages"][0]["content"]
     assert bodies[4]["messages"][1:-1] == [
@@ -56,3 +58,34 @@ async def test_requests_begin_with_those_before_until_a_stable_layer_changes(
     (record,) = json.loads(shown)
     assert record["prompt"]["changed"] == ["skills"]
     assert record["prompt"]["layout"] == "cached"
+
+
+async def test_card_stays_in_the_prompt_until_the_next_sitting(tmp_path: Path) -> None:
+    """News of the sitting come with the newest message; nothing that was sent before changes."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, promptLayout="cached")
+
+        async def say(text: str, *stored: str) -> None:
+            for fact in stored:
+                model.script.append(Reply(tool_calls=(("store_fact", {"fact": fact}),)))
+            model.script.append(Reply("ok"))
+            bot.send_user_message(123, text)
+            assert await bot.reply_in(123) == "ok"
+
+        async with running_daemon(tmp_path, config, bot):
+            await say("a", "User likes jazz.", "User has a cat.")
+            bot.send_user_message(123, "/new")
+            await bot.reply_in(123)
+            first = len(model.requests)
+            for text, *stored in (("b",), ("c", "User moved to Graz."), ("d",), ("e",)):
+                await say(text, *stored)
+    bodies = [request.body["messages"] for request in model.requests[first:]]
+    assert all(after[: len(before)] == before for before, after in pairwise(bodies))
+    card = re.compile(
+        r"What you know about the user:\n- User has a cat\. \(background\) \(known since .*\)\n"
+        r"- User likes jazz\. \(background\) \(known since .*\)\n</context>\n\nb$"
+    )
+    assert card.search(bodies[0][-1]["content"])
+    said = [one["content"] for one in bodies[-1] if one["role"] == "user"]
+    assert [text.count("What you know") for text in said] == [1, 0, 0, 0]
+    assert ["User moved to Graz" in text for text in said] == [False, False, True, False]

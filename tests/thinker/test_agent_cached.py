@@ -53,9 +53,13 @@ async def chat(
     return model.requests, records
 
 
-@given(st.lists(st.tuples(SAID, st.booleans(), st.integers(0, 2), st.sampled_from("xyz"))))
+@given(
+    st.lists(
+        st.tuples(SAID, st.booleans(), st.integers(0, 2), st.sampled_from("xyz"), st.integers(0, 3))
+    )
+)
 async def test_a_request_begins_with_the_whole_request_before_it(
-    inputs: list[tuple[str, bool, int, str]],
+    inputs: list[tuple[str, bool, int, str, int]],
 ) -> None:
     """Whatever is said, remembered, summarized and looked up meanwhile, and however late it is."""
     turns = [
@@ -63,13 +67,16 @@ async def test_a_request_begins_with_the_whole_request_before_it(
             text,
             LOOK,
             started_at=NOON + 60 * number,
-            memories=tuple(Memory(fact=f"f{n}", category="c") for n in range(facts)),
+            memories=(
+                *(Memory(fact=f"f{n}", category="c") for n in range(facts)),
+                *(Memory(fact=f"k{n}", category="c", standing=True) for n in range(known)),
+            ),
             summary=summary,
         )
-        for number, (text, _, facts, summary) in enumerate(inputs)
+        for number, (text, _, facts, summary, known) in enumerate(inputs)
     ]
     script = []
-    for number, (_, looks, _, _) in enumerate(inputs):
+    for number, (_, looks, *_) in enumerate(inputs):
         script += [calls(call(f"c{number}", "look", q="x"))] if looks else []
         script.append(says("so"))
     model = ScriptedModel(*script)
@@ -110,6 +117,24 @@ async def test_layers_that_change_stand_at_the_head_of_the_newest_message(tmp_pa
         f"<context>\n## Current Date & Time\n{day}, 14:31 (America/New_York)\n</context>\n\ntwo"
     )
     assert [layer.name for layer in record.layers if layer.standing] == ["summary", "memories"]
+
+
+async def test_card_is_sent_once_and_again_after_it_has_changed() -> None:
+    """Beside other facts, which come and go; what was sent before stays as it was."""
+    one, two = (Memory(fact=fact, category="c", standing=True) for fact in ("one", "two"))
+    fits = Memory(fact="fits", category="c")
+    shown = [(one,), (fits, one), (one,), (two, one), (two, one)]
+    turns = [
+        turn_run(str(number), started_at=NOON + 60 * number, memories=memories)
+        for number, memories in enumerate(shown)
+    ]
+    model = ScriptedModel(*map(says, "abcde"))
+    requests, records = await chat(Agent(CACHED, model), model, turns)
+    wire = [sent(request) for request in requests]
+    assert all(later.startswith(earlier) for earlier, later in pairwise(wire))
+    standing = [[one.standing for one in record.layers if one.name == "card"] for record in records]
+    assert standing == [[False], [True], [True], [False], [True]]
+    assert wire[-1].count(b"What you know about the user:") == 2
 
 
 async def test_turn_that_goes_on_is_sent_the_context_that_it_was_sent() -> None:

@@ -35,7 +35,13 @@ LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
     " AND substr(source, 12, CAST(max(0, instr(source, '..') - 12) AS INTEGER)) IN gone_turn"
 )
-NUMBERS = ("gone_task", "gone_session", "gone_inbox", "gone_outbox")  # the other ids are strings
+NUMBERS = (
+    "gone_fact",
+    "gone_task",
+    "gone_session",
+    "gone_inbox",
+    "gone_outbox",
+)  # the other ids are strings
 # The ids to remove, in order: each query uses the ids gathered before it.
 GATHERED = (
     ("gone_chat", "SELECT CAST(:chat AS TEXT) WHERE CAST(:chat AS TEXT) IS NOT NULL"),
@@ -80,6 +86,17 @@ GATHERED = (
           OR turn_id IS NULL AND instr(body, '''' || :agent || '''') > 0""",
     ),
     (
+        "gone_fact",
+        f"SELECT id FROM fact WHERE agent_id = :agent OR scope IN gone_scope OR {LEARNED}",
+    ),
+    (  # what people have made of these by editing them
+        "gone_fact",
+        """WITH RECURSIVE edited(id) AS (SELECT id FROM gone_fact UNION SELECT fact.id FROM edited
+          JOIN fact AS old ON old.id = edited.id
+          JOIN fact ON old.ended_by = 'fact ' || fact.id AND fact.source IN('user','operator'))
+          SELECT id FROM edited WHERE true""",
+    ),
+    (
         "gone_subagent",
         """SELECT id FROM subagent WHERE :agent IN(agent_id, spec ->> '$.agent')
           OR chat_key IN gone_key UNION SELECT subagent_id FROM subagent_run
@@ -118,7 +135,7 @@ TABLES = (
     ),
     ("turn", "id IN gone_turn"),
     ("session", "id IN gone_session"),
-    ("fact", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
+    ("fact", "id IN gone_fact"),
     ("fact_gone", "agent_id = :agent OR scope IN gone_scope"),
     ("memory_card", "agent_id = :agent OR scope IN gone_scope"),
     ("profile_change", f"agent_id = :agent OR scope IN gone_scope OR {LEARNED}"),
@@ -204,6 +221,10 @@ def forget(db: Database, subject: Subject, now: int) -> None:
     with get_dialect(db).wipe_deleted_rows(db):
         _unlearn_profile_values(db)
         _execute_on_ids(db, "UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")
+        db.execute(  # numbers are used again
+            "UPDATE fact SET ended_by = 'operator'"
+            " WHERE ended_by IN(SELECT 'fact ' || id FROM gone_fact)"
+        )
         for table, where in TABLES:
             _execute_on_ids(db, f"DELETE FROM {table} WHERE {where}", subject)
         if subject.chat:  # an agent's memory was shown to its own chats alone

@@ -16,7 +16,7 @@ SEARCH = "search_conversations"  # shows messages of other chats
 STORING = "'store_fact','update_fact','update_profile','store_skill','update_skill','schedule_task'"
 # Each with the agent; what was stored for the chat alone was never shown elsewhere.
 WHOLE = (
-    "SELECT agent_id, fact FROM fact WHERE scope = '{every}' AND {learned}",
+    "SELECT agent_id, fact FROM fact WHERE scope = '{every}' AND id IN gone_fact",
     "SELECT agent_id, description FROM playbook WHERE scope = '{every}' AND {learned}",
     "SELECT agent_id, instructions FROM playbook WHERE scope = '{every}' AND {learned}",
 )

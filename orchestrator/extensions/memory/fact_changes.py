@@ -6,13 +6,11 @@ one, so that what was known before can be listed and restored. Only forgetting d
 Where: is a fact replaced by a newer one?
 """
 
-import hashlib
-import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
+from orchestrator.extensions.memory import gone_facts
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, fulltext
@@ -32,8 +30,6 @@ MAX_NAME = 60  # characters of a subject and of a slot
 MAX_SIMILAR = 3  # facts about the same that are named when one is stored
 SIMILAR = 0.3  # share of the smaller set of keywords that facts about the same have in common
 GONE = f"ended_by LIKE '{FORGOTTEN}%'"
-KEY = "fact_gone_key"  # of the journal, so that a digest tells nothing outside of it
-UNHEARD = frozenset(("a", "an", "the", "user", "users"))  # words that make no other statement
 
 
 class RefusedFactError(OrchestratorError):
@@ -76,10 +72,10 @@ def store_statement(
     """
     _require_no_secret(statement.fact)
     if statement.source.startswith(EXTRACTION):
-        if _is_gone(db, scope, statement.fact):
+        if gone_facts.is_gone(db, scope, statement.fact):
             return None
     else:
-        _unmark_gone(db, scope, [statement.fact])
+        gone_facts.unmark_gone(db, scope, [statement.fact])
     known = _find_open_id(db, scope, statement.fact)
     if known is not None:
         better = None if statement.origin in UNTRUSTED else statement.origin
@@ -117,7 +113,7 @@ def replace_fact(
     if known == old_id:
         _revise(db, old_id, named, now)
         return StoredFact(old_id, new=False)
-    _unmark_gone(db, scope, [statement.fact])
+    gone_facts.unmark_gone(db, scope, [statement.fact])
     number = known or _insert(db, _narrow_scope(db, scope, old_id), named, now)
     _close(db, old_id, until, f"fact {number}", now)
     return StoredFact(number, new=known is None)
@@ -195,11 +191,8 @@ def forget_fact(
     _require_right(fact, origin)
     versions = [fact, *_list_earlier(db, scope, fact_id)]
     texts = [version.fact for version in versions]
-    for digest in _compute_digests(db, texts):
-        db.execute(
-            "INSERT INTO fact_gone VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-            (scope.agent_id, _find_scope(db, fact_id), digest, now),
-        )
+    place = _narrow_scope(db, scope, fact_id)
+    gone_facts.mark_gone(db, place, fact.source, texts, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
     if for_good:
         db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
@@ -250,7 +243,8 @@ def undo_change(db: Database, scope: MemoryScope, fact_id: int, now: int, by: By
     other = _find_open_id(db, scope, fact.fact)
     if other is not None:
         raise RefusedFactError(f"fact {other} says exactly this; it is known already")
-    _unmark_gone(db, scope, [fact.fact, *(one.fact for one in _list_earlier(db, scope, fact_id))])
+    versions = [fact, *_list_earlier(db, scope, fact_id)]
+    gone_facts.unmark_gone(db, scope, [version.fact for version in versions])
     db.execute(
         "UPDATE fact SET valid_to = NULL, ended_by = NULL, updated_at = ? WHERE id = ?",
         (now, fact_id),
@@ -266,8 +260,8 @@ def list_history(db: Database, scope: MemoryScope, fact_id: int) -> list[Fact]:
         UnknownNameError: the memory has no such fact.
     """
     newest = _require_fact(db, scope, fact_id)
-    while (newer := _find_replacement(db, scope, newest)) is not None:
-        newest = newer
+    for _ in range(facts.MAX_VERSIONS):
+        newest = _find_replacement(db, scope, newest) or newest
     return [newest, *_list_earlier(db, scope, newest.id)]
 
 
@@ -326,7 +320,7 @@ def _list_similar_facts(
     place = (normalize_name(statement.subject) or "user", slot)
     found = []
     if slot:
-        alike = f"{where} AND subject = ? AND slot = ? ORDER BY id DESC LIMIT ?"
+        alike = f"{where} AND subject = ? AND slot = ? AND slot <> '' ORDER BY id DESC LIMIT ?"
         found = FACTS.select(db, alike, *values, *place, MAX_SIMILAR)
     about = fulltext.extract_keywords(statement.fact)
     found += [
@@ -414,39 +408,6 @@ def _list_earlier(db: Database, scope: MemoryScope, fact_id: int) -> list[Fact]:
         pending += [fact.id for fact in older if fact.id not in found]
         found |= {fact.id: fact for fact in older}
     return list(found.values())
-
-
-def _is_gone(db: Database, scope: MemoryScope, fact: str) -> bool:
-    where, values = scope.build_fact_condition()
-    sql = f"SELECT EXISTS(SELECT 1 FROM fact_gone WHERE {where})"
-    if not db.execute(sql, values).get:
-        return False
-    (digest,) = _compute_digests(db, [fact])
-    sql = f"SELECT EXISTS(SELECT 1 FROM fact_gone WHERE {where} AND digest = ?)"
-    return bool(db.execute(sql, (*values, digest)).get)
-
-
-def _unmark_gone(db: Database, scope: MemoryScope, texts: Iterable[str]) -> None:
-    where, values = scope.build_fact_condition()
-    for digest in _compute_digests(db, texts):
-        db.execute(f"DELETE FROM fact_gone WHERE {where} AND digest = ?", (*values, digest))
-
-
-def _compute_digests(db: Database, texts: Iterable[str]) -> list[str]:
-    """Return keyed hashes of the words of texts, without case, signs and articles."""
-    key = db.execute("SELECT v FROM meta WHERE k = ?", (KEY,)).get
-    if key is None:
-        key = secrets.token_hex(32)
-        db.execute("INSERT INTO meta VALUES(?,?)", (KEY, key))
-    named = bytes.fromhex(str(key))
-    spoken = {
-        " ".join(word for word in fulltext.split_words(text) if word not in UNHEARD)
-        for text in texts
-    }
-    return [
-        hashlib.blake2b(one.encode(), key=named, digest_size=16).hexdigest()
-        for one in sorted(spoken)
-    ]
 
 
 def _record(db: Database, by: By, act: str, fact_id: int, now: int) -> None:

@@ -54,6 +54,14 @@ CREATE FUNCTION json_each(body text) RETURNS TABLE(key bigint, value text) LANGU
 -- An index takes texts of 2,700 bytes at most.
 CREATE UNIQUE INDEX fact_once ON fact(agent_id, md5(fact), scope) WHERE valid_to IS NULL;
 
+-- The message that a tool's fact comes from is stored later than the fact, when the turn ends.
+CREATE FUNCTION fact_said() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE fact SET said_in = new.id WHERE said_in IS NULL AND source = 'turn ' || new.turn_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER fact_said AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION fact_said();
+
 CREATE TEXT SEARCH DICTIONARY stems(TEMPLATE = snowball, LANGUAGE = english);
 CREATE TEXT SEARCH CONFIGURATION words(COPY = simple);
 ALTER TEXT SEARCH CONFIGURATION words ALTER MAPPING FOR asciiword, asciihword, hword_asciipart,

@@ -15,7 +15,7 @@ PART = re.compile(
 )
 
 
-class Statement(NamedTuple):
+class NumberedStatement(NamedTuple):
     """A statement with ``$1``, ``$2`` and so on; ``order`` lists the values for them."""
 
     text: str
@@ -35,7 +35,7 @@ class Statement(NamedTuple):
 
 
 @lru_cache(MAX_TRANSLATIONS)
-def translate_statement(statement: str) -> Statement:
+def translate_statement(statement: str) -> NumberedStatement:
     """Translate a statement with ``?``, ``?2`` or ``:name``.
 
     A value gets a number for each use, as the types may differ.
@@ -60,4 +60,4 @@ def translate_statement(statement: str) -> Statement:
             order.append(part[1:])
         return f"${len(order)}"
 
-    return Statement(PART.sub(number_placeholder, statement), tuple(order))
+    return NumberedStatement(PART.sub(number_placeholder, statement), tuple(order))

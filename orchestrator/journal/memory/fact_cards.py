@@ -7,7 +7,8 @@ provider can cache that. It is stored as numbers: what is forgotten or ends leav
 Where: are the facts chosen that every prompt shows?
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import orjson
 
@@ -37,33 +38,38 @@ STATE = (  # the card, if there is one, and when something was said last
 MEMORIES = "SELECT id, fact, category, origin, valid_from, created_at FROM fact WHERE "
 
 
+class FactCard(NamedTuple):
+    """The facts on a card by their ids, newest first, and the ids of a few ``newer`` ones."""
+
+    known: Mapping[int, Memory]
+    newer: Sequence[int] = ()
+
+
 def load_card(
     db: Database, scope: MemoryScope, session_id: int | None, until: int, tokens: int
-) -> dict[int, Memory]:
-    """Return the facts on a chat's card at the start of a turn (milliseconds), newest first.
+) -> FactCard:
+    """Return a chat's card at the start of a turn (milliseconds).
 
-    They are keyed by their ids. A card that is due is written first, of at most so many ``tokens``;
-    without a session, none is kept.
+    One that is due is written first, of at most so many ``tokens``; without a session, none is
+    kept.
     """
     if session_id is None:
-        return _load_memories(db, scope, _choose_facts(db, scope, until, tokens), until)
+        return FactCard(_load_memories(db, scope, _choose_facts(db, scope, until, tokens), until))
     place = (scope.agent_id, scope.chat)
     stored, at, said = db.execute(STATE, (session_id, until, *place)).get
     ids = orjson.loads(stored) if stored else []
-    card = _load_memories(db, scope, ids, until)
-    if at == until:  # a resumed turn
-        return card
-    if said is not None and until - said <= SITTING:
-        gone = len(ids) - len(card)
-        if gone + _count_newer_facts(db, scope, ids, at or 0, until) <= MAX_CHANGED:
-            return card
+    known = _load_memories(db, scope, ids, until)
+    newer = _list_newer_facts(db, scope, ids, at or 0, until) if at != until else []
+    rests = said is not None and until - said <= SITTING  # a resumed turn may have begun it
+    if at == until or (rests and len(ids) - len(known) + len(newer) <= MAX_CHANGED):
+        return FactCard(known, newer)
     ids = _choose_facts(db, scope, until, tokens)
     db.execute(
         "INSERT INTO memory_card VALUES(?,?,?,?) ON CONFLICT(agent_id, scope)"
         " DO UPDATE SET facts = excluded.facts, at = excluded.at",
         (*place, orjson.dumps(ids).decode(), until),
     )
-    return _load_memories(db, scope, ids, until)
+    return FactCard(_load_memories(db, scope, ids, until))
 
 
 def measure_line(known: Fact | Memory) -> int:
@@ -82,16 +88,17 @@ def keep_fitting(found: Iterable[Fact], tokens: int) -> list[Fact]:
     return kept
 
 
-def _count_newer_facts(
+def _list_newer_facts(
     db: Database, scope: MemoryScope, ids: Sequence[int], at: int, until: int
-) -> int:
-    """Return the number of facts that are newer than a card, at most one more than it may lack."""
-    where, values = scope.build_fact_condition()
+) -> list[int]:
+    """Return the facts that are newer than a card, newest first, one more than it may lack."""
+    where, values = scope.build_open_condition(until)
     newer = (
-        f"SELECT count(*) FROM (SELECT 1 FROM fact WHERE {where} AND id > ? AND created_at > ?"
-        " AND created_at <= ? LIMIT ?) AS newer"
+        f"SELECT id FROM fact WHERE {where} AND id > ? AND created_at > ?"
+        f" AND category <> '{NOTE}' AND origin IN{TRUSTED} ORDER BY id DESC LIMIT ?"
     )
-    return int(db.execute(newer, (*values, max(ids, default=0), at, until, MAX_CHANGED + 1)).get)
+    rows = db.execute(newer, (*values, max(ids, default=0), at, MAX_CHANGED + 1))
+    return [number for (number,) in rows]
 
 
 def _load_memories(

@@ -20,6 +20,7 @@ from thinker.protocol.messages import Origin
 CATEGORIES: tuple[str, ...] = get_args(Category)
 FOREVER = 2**63 - 1  # the last millisecond that SQLite can hold
 NOTE = "note"  # the category of what a conversation was about, which no model chooses
+MAX_VERSIONS = 100  # of a fact, one after the other, that are followed to the current one
 TRUSTED: tuple[Origin, ...] = ("operator", "user")  # whose words others' do not outdate
 
 
@@ -105,9 +106,14 @@ def rank_facts(
     until: int = FOREVER,
     meaning: Embedding | None = None,
     shown: Collection[int] = (),
+    *,
+    replaced: bool = False,
 ) -> list[int]:
-    """Return the ids of the facts that `search_facts` finds, without those that are ``shown``."""
-    known = scope.build_open_condition(until, shown)
+    """Return the ids of the facts that `search_facts` finds, without those that are ``shown``.
+
+    With ``replaced``, also of such that others have replaced; see `find_current_fact`.
+    """
+    known = scope.build_open_condition(until, shown, replaced=replaced)
     pool = fulltext.POOL * limit
     ranked = fulltext.search_index(
         text, limit, partial(_match_facts, db, known, pool), partial(_scan_facts, db, known, pool)
@@ -127,19 +133,28 @@ def load_facts(db: Database, scope: MemoryScope, ids: Sequence[int]) -> list[Fac
     return sorted(found, key=lambda fact: ids.index(fact.id))
 
 
-def find_newest_of_slot(db: Database, scope: MemoryScope, fact: Fact, until: int) -> Fact:
-    """Return what is known at a time of the subject and slot of a fact; the fact if it has none.
+def find_current_fact(db: Database, scope: MemoryScope, fact: Fact, until: int) -> Fact | None:
+    """Return what is known at a time instead of a fact: what replaced it, or is of its slot.
 
-    Words of others do not outdate what the user said.
+    That may be the fact itself. Words of others do not outdate what the user said.
     """
-    if not fact.slot:
-        return fact
     where, values = scope.build_open_condition(until)
+    current: Fact | None = fact
+    for _ in range(MAX_VERSIONS):
+        if current is None or current.valid_to is None:
+            break
+        if max(current.valid_to, current.updated_at) > until:
+            break
+        newer = (current.ended_by or "").removeprefix("fact ")
+        current = find_fact(db, scope, int(newer)) if newer.isdecimal() else None
+    if current is None or not current.slot:
+        return current
     where += (
-        f" AND subject = ? AND slot = ? AND ifnull(valid_from, 0) <= ? ORDER BY origin IN{TRUSTED}"
-        " DESC, ifnull(valid_from, created_at) DESC, id DESC"
+        " AND subject = ? AND slot = ? AND slot <> '' AND ifnull(valid_from, 0) <= ?"
+        f" ORDER BY origin IN{TRUSTED} DESC, ifnull(valid_from, created_at) DESC, id DESC"
     )
-    return FACTS.find_first(db, where, *values, fact.subject, fact.slot, until) or fact
+    place = (current.subject, current.slot)
+    return FACTS.find_first(db, where, *values, *place, until) or current
 
 
 def _match_facts(

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 EVERY = ""  # the scope of rows that belong to no chat of their own
+REPLACED = " OR fact.ended_by LIKE 'fact %'"
 FORGOTTEN = "forgotten"  # begins who ended a fact that is shown nowhere
 
 
@@ -62,16 +63,19 @@ class MemoryScope(NamedTuple):
         """Return the condition for visible facts: the chat's, and chatless ones if visible."""
         return self._build_condition(f"{table}." if table else "", self.chat)
 
-    def build_open_condition(self, until: int, shown: Collection[int] = ()) -> Condition:
+    def build_open_condition(
+        self, until: int, shown: Collection[int] = (), *, replaced: bool = False
+    ) -> Condition:
         """Return the condition for visible facts that were open at a time (milliseconds).
 
         Changes since then have not ended them, but what is forgotten is gone. ``shown`` are ids of
-        facts to leave out. The columns are those of the table ``fact``.
+        facts to leave out; ``replaced`` adds those that another fact has replaced. The columns are
+        those of the table ``fact``.
         """
         where, values = self.build_fact_condition("fact")
         where += (
             " AND fact.created_at <= ? AND (fact.valid_to IS NULL"
-            " OR (fact.valid_to > ? OR fact.updated_at > ?)"
+            f" OR (fact.valid_to > ? OR fact.updated_at > ?{REPLACED if replaced else ''})"
             f" AND fact.ended_by NOT LIKE '{FORGOTTEN}%')"
         )
         if shown:

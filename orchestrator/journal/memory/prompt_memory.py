@@ -1,10 +1,11 @@
 """Load the memory for a turn's prompt: facts, profile, playbooks and skills."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_cards, facts, playbooks, profile
+from orchestrator.journal.memory.fact_cards import FactCard
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import JsonObject, Origin
@@ -12,6 +13,7 @@ from thinker.protocol.methods import ListedSkill, Memory
 
 MAX_FACTS = 5  # facts in the prompt that fit the message
 SPARE = 3  # more that are looked for, as notes and older ones of a slot are left out
+NEWS = 2  # facts newer than the card that come before those that fit the message
 TOKENS = 800  # of all facts in a prompt
 MAX_CACHED = 256  # sets of playbooks
 OVERVIEW = (  # whether an agent has facts and a profile, and the states of a scope's playbooks
@@ -93,37 +95,42 @@ def _load_memories(
     text: str,
     until: int,
     meaning: Embedding | None,
-    card: Mapping[int, Memory],
+    card: FactCard,
 ) -> tuple[Memory, ...]:
-    """Return the facts that fit a text best and are not on the card, best first, then the card.
+    """Return the facts that fit a text best and are not on the card, then the card; newest first.
 
-    If there are several, all have a time to compare.
+    If some fit, those that are newer than the card follow, as they may outdate them. If there are
+    several facts, all have a time to compare.
     """
-    ids = facts.rank_facts(db, scope, text, MAX_FACTS + SPARE, until, meaning, card)
+    on_card, limit = card.known, MAX_FACTS + SPARE
+    ids = facts.rank_facts(db, scope, text, limit, until, meaning, on_card, replaced=True)
+    news = card.newer if ids or on_card else []
+    found = facts.load_facts(db, scope, [*news[:NEWS], *ids, *news[NEWS:]])
     newest = {
         fact.id: fact
-        for found in facts.load_facts(db, scope, ids)
-        if (fact := facts.find_newest_of_slot(db, scope, found, until)).id not in card
+        for one in found
+        if (fact := facts.find_current_fact(db, scope, one, until)) is not None
+        and fact.id not in on_card
         and fact.category != facts.NOTE
     }
-    left = TOKENS - sum(map(fact_cards.measure_line, card.values())) - fact_cards.FRAME
+    left = TOKENS - sum(map(fact_cards.measure_line, on_card.values())) - fact_cards.FRAME
     fitting = fact_cards.keep_fitting(newest.values(), left)[:MAX_FACTS]
-    if len(fitting) + len(card) == 1:
-        card = {number: known.model_copy(update={"stored": None}) for number, known in card.items()}
-    dated = len(fitting) + len(card) > 1
-    return (
+    known = (
         *[
             Memory(
                 fact=fact.fact,
                 category=fact.category,
                 origin=fact.origin,
                 since=fact.valid_from,
-                stored=fact.created_at if dated else None,
+                stored=fact.created_at,
             )
-            for fact in fitting
+            for fact in sorted(fitting, key=lambda fact: -fact.id)
         ],
-        *card.values(),
+        *on_card.values(),
     )
+    if len(known) == 1 and known[0].category != facts.NOTE:
+        return (known[0].model_copy(update={"stored": None}),)
+    return known
 
 
 def _load_offer(

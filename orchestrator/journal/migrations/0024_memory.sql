@@ -23,3 +23,12 @@ CREATE TABLE message_vector(
   agent_id TEXT NOT NULL, model TEXT NOT NULL, dimensions INTEGER NOT NULL,
   signs BLOB NOT NULL, vector BLOB NOT NULL) STRICT;
 CREATE INDEX message_vector_model ON message_vector(agent_id, model, dimensions, message_id);
+
+-- Facts by slot, and the messages that say them ---------------------------------------------------
+
+CREATE INDEX fact_slot ON fact(agent_id, slot, subject) WHERE slot <> '';
+CREATE INDEX fact_unsaid ON fact(source) WHERE said_in IS NULL;
+CREATE TRIGGER fact_said AFTER INSERT ON message
+  WHEN EXISTS(SELECT 1 FROM fact WHERE said_in IS NULL AND source = 'turn ' || new.turn_id) BEGIN
+  UPDATE fact SET said_in = new.id WHERE said_in IS NULL AND source = 'turn ' || new.turn_id;
+END;

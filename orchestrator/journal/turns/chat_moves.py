@@ -22,7 +22,11 @@ QUEUED = {
 }
 SCOPED = {
     "session": "true",
-    "fact": "(agent_id, fact) NOT IN(SELECT agent_id, fact FROM fact WHERE scope = ?1)",
+    "fact": "valid_to IS NOT NULL OR (agent_id, fact) NOT IN(SELECT agent_id, fact FROM fact"
+    " WHERE scope = ?1 AND valid_to IS NULL)",
+    "fact_gone": "(agent_id, digest) NOT IN(SELECT agent_id, digest FROM fact_gone"
+    " WHERE scope = ?1)",
+    "memory_card": "agent_id NOT IN(SELECT agent_id FROM memory_card WHERE scope = ?1)",
     "profile": "agent_id NOT IN(SELECT agent_id FROM profile WHERE scope = ?1)",
     "profile_change": "true",
     "playbook": "(agent_id, name) NOT IN(SELECT agent_id, name FROM playbook WHERE scope = ?1)",
@@ -99,7 +103,7 @@ def move_chat(db: Database, channel: str, bot_id: str, old_id: str, new_id: str,
         db.execute(f"UPDATE {table} SET chat_key = {RENAMED} WHERE {BEGINS} AND {free}", keys)
     scopes = (f"{channel}:{first}", f"{channel}:{new_id}")
     for table, free in SCOPED.items():
-        db.execute(f"UPDATE {table} SET scope = ?1 WHERE scope = ?2 AND {free}", scopes)
+        db.execute(f"UPDATE {table} SET scope = ?1 WHERE scope = ?2 AND ({free})", scopes)
     open_turns = "state IN('running','waiting')"
     db.execute(f"UPDATE turn SET scope = ? WHERE scope = ? AND {open_turns}", scopes)
     return True

@@ -12,6 +12,7 @@ from thinker.prompt.layers import LayerContext
 from thinker.protocol.methods import ListedSkill, Memory, Recipe
 from thinker.protocol.prompt_record import PromptRecord
 
+NOTED = 1_768_440_600_000  # 2026-01-15, 01:30 UTC, 20:30 in New York the day before
 NOON = datetime(2026, 2, 12, 14, 30, tzinfo=ZoneInfo("America/New_York"))
 BARE = LayerContext(base="You are I.", now=NOON, chat_id="123456789")
 FULL = replace(
@@ -32,6 +33,8 @@ FULL = replace(
     memories=(
         Memory(fact="Prefers dark mode", category="preference"),
         Memory(fact="Lives in Krakow", category="background"),
+        Memory(fact="Speaks Polish", category="background", since=1_700_000_000_000, standing=True),
+        Memory(fact="They planned a trip.", category="note", stored=NOTED, standing=True),
     ),
 )
 
@@ -76,6 +79,12 @@ They spoke of boats.
 
 Then of sails.
 
+What you know about the user:
+- Speaks Polish (background) (since November 2023)
+
+Notes of earlier conversations:
+- They planned a trip. (14 January 2026)
+
 Relevant memories about the user:
 - Prefers dark mode (preference)
 - Lives in Krakow (background)"""
@@ -92,12 +101,18 @@ follow the instructions below as your goal. Complete the task step by step,
 using your available tools. When done, provide a brief summary of what you
 accomplished.
 
+What you know about the user:
+- Speaks Polish (background) (since November 2023)
+
+Notes of earlier conversations:
+- They planned a trip. (14 January 2026)
+
 Relevant memories:
 - Prefers dark mode
 - Lives in Krakow"""
 
 
-def test_interactive_prompt_has_seven_layers() -> None:
+def test_interactive_prompt_has_eight_layers() -> None:
     """They are in order and joined by blank lines."""
     record = compose("interactive", FULL)
     assert record.text == EXPECTED
@@ -106,7 +121,7 @@ def test_interactive_prompt_has_seven_layers() -> None:
 
 
 def test_proactive_prompt_has_no_chat() -> None:
-    """Base, clock, task and memories."""
+    """Base, clock, task, card and memories."""
     record = compose("proactive", FULL)
     assert record.text == EXPECTED_TASK
     names = [layer.__name__ for layer in RECIPES["proactive"]]

@@ -26,6 +26,34 @@ def test_at_most_five_memories_are_shown() -> None:
     assert "fact 5" not in text
 
 
+def test_memory_says_since_when_it_is_true_or_known() -> None:
+    """In the agent's time zone; a fact without a time is as it was before."""
+    turn_of_month = 1_777_602_600_000  # 2026-05-01 02:30 UTC, still April in New York
+    known = (
+        Memory(fact="a", category="x", since=turn_of_month, stored=1),
+        Memory(fact="b", category="x", stored=turn_of_month),
+        Memory(fact="c", category="x"),
+    )
+    assert layers.memories(replace(BARE, memories=known)) == (
+        "Relevant memories about the user:\n- a (x) (since April 2026)\n"
+        "- b (x) (known since April 2026)\n- c (x)"
+    )
+    assert layers.task_memories(replace(BARE, memories=known[:1])) == (
+        "Relevant memories:\n- a (since April 2026)"
+    )
+
+
+def test_facts_on_the_card_are_in_no_other_layer() -> None:
+    """Whatever their number, and before those that fit the message."""
+    many = tuple(
+        Memory(fact=f"fact {number}", category="pattern", standing=True) for number in range(9)
+    )
+    context = replace(BARE, memories=(*many, Memory(fact="fits", category="x")))
+    assert (layers.card(context) or "").count("- fact ") == 9
+    assert layers.memories(context) == "Relevant memories about the user:\n- fits (x)"
+    assert (layers.quoted(context), layers.card(BARE)) == (None, None)
+
+
 def test_day_and_month_names_do_not_follow_the_locale() -> None:
     """The prompt is English on every machine; hours have two digits."""
     before = locale.setlocale(locale.LC_TIME)

@@ -24,3 +24,14 @@ CREATE TABLE message_vector(
   agent_id string NOT NULL, model string NOT NULL, dimensions bigint NOT NULL,
   signs bytea NOT NULL, vector bytea NOT NULL);
 CREATE INDEX message_vector_model ON message_vector(agent_id, model, dimensions, message_id);
+
+-- Facts by slot, and the messages that say them ---------------------------------------------------
+
+CREATE INDEX fact_slot ON fact(agent_id, slot, subject) WHERE slot <> '';
+CREATE INDEX fact_unsaid ON fact(source) WHERE said_in IS NULL;
+CREATE FUNCTION fact_said() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE fact SET said_in = new.id WHERE said_in IS NULL AND source = 'turn ' || new.turn_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER fact_said AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION fact_said();

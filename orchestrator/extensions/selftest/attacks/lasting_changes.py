@@ -58,7 +58,7 @@ async def _delete_fact(world: AttackWorld) -> str:
     await world.visit_page(
         chat, make_call_order(f"{number}-delete", "delete_fact", id=fact_id), "delete_fact"
     )
-    left = world.query_rows("SELECT 1 FROM fact WHERE id = ?", fact_id)
+    left = world.query_rows("SELECT 1 FROM fact WHERE id = ? AND valid_to IS NULL", fact_id)
     return "" if left else "a page deleted a fact"
 
 

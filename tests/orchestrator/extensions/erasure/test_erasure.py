@@ -12,7 +12,8 @@ from fakes.postgresql import POSTGRESQL
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.erasure import erasure
 from orchestrator.extensions.erasure.erasure import TABLES, Subject
-from orchestrator.extensions.memory import due_sessions
+from orchestrator.extensions.memory import due_sessions, fact_changes
+from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
@@ -272,3 +273,37 @@ def test_fact_that_the_agent_knows_from_elsewhere_stays(db: Database) -> None:
         show_fact(db)
         erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
     assert {table for table, _ in mentions(db, "Zora")} >= {"turn_prompt", "message", "session"}
+
+
+def test_edits_of_what_a_forgotten_chat_told_go_as_well(db: Database) -> None:
+    """Of the operator or the user; what replaced it elsewhere stays, and points to no other."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    with job(db):
+        (turn,) = db.execute("SELECT id FROM turn WHERE chat_key LIKE ?", (f"%{CHAT}%",)).fetchone()
+        told = store_fact(db, WORK, CAT, source=f"turn {turn}")
+        edited = fact_changes.edit_fact(db, WORK, told.id, f"{CAT}, a tom", "operator", 2)
+        fact_changes.edit_fact(db, WORK, edited.id, f"{CAT}, or was", "user", 3)
+        other = store_fact(db, WORK, "The dog is called Rex")
+        found = Statement("The dog is called Rax", "background", f"turn {turn}")
+        fact_changes.replace_fact(db, WORK, other.id, found, 4)
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
+    assert mentions(db, "Zora") == set()
+    (dog,) = fact_changes.list_history(db, WORK, other.id)
+    assert (dog.fact, dog.ended_by) == ("The dog is called Rex", "operator")
+
+
+def test_marks_of_what_was_forgotten_go_with_the_chat_that_told_it(db: Database) -> None:
+    """Also where chats share their memory, and the operator forgot it."""
+    Life(db, "work", CHAT, ZEBRA).live()
+    Life(db, "work", OTHER, OTTER).live()
+    with job(db):
+        (turn,) = db.execute("SELECT id FROM turn WHERE chat_key LIKE ?", (f"%{CHAT}%",)).fetchone()
+        told = store_fact(db, WORK, CAT, source=f"extraction {turn}..x")
+        fact_changes.forget_fact(db, WORK, told.id, "operator", 2, for_good=True)
+        found = Statement(CAT, "background", "extraction other..other")
+        assert fact_changes.store_statement(db, WORK, found, 3) is None
+        erasure.forget(db, Subject(channel="telegram", chat=CHAT), 20)
+        scopes = db.execute("SELECT DISTINCT scope FROM fact_gone").fetchall()
+        assert scopes == [(f"telegram:{OTHER}",)]
+        assert fact_changes.store_statement(db, WORK, found, 21) is not None

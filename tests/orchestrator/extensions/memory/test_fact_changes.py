@@ -7,12 +7,18 @@ import pytest
 from fakes.journal import opened
 from fakes.memory import WORK, own_of, store_fact
 
+from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.memory import fact_changes
 from orchestrator.extensions.memory.fact_changes import DAY, RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
-from thinker.protocol.messages import Origin
+from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.turns import inbox, sessions, turns
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.turns import TurnAdmission
+from thinker.protocol.messages import AssistantMessage, Message, Origin, UserMessage
 
 PARIS = Statement("User lives in Paris", "contact", "turn t1", slot="home city")
 BERLIN = Statement("User lives in Berlin", "contact", "turn t2", slot="home city")
@@ -168,6 +174,22 @@ def test_fact_forgotten_for_good_is_deleted_with_its_versions_at_once(db: Databa
         fact_changes.undo_change(db, WORK, 2, 10)
 
 
+def test_operator_restores_what_a_chat_of_a_shared_memory_told(db: Database) -> None:
+    """The operator's commands know the memory of the row, not the chat."""
+    address = Address("telegram", "1", "7")
+    inbox.ingest(db, [Arrival(InboundMessage("telegram", "1", "7", "1", "7", text="hi"))], None, 1)
+    row = inbox.find_oldest_new(db, address.chat_key)
+    assert row is not None
+    turns.admit_message(db, row, TurnAdmission("t1", "work", 1, 15, "1"), 2)
+    by_row = MemoryScope("work", "", joined=False, shared=False)
+    again = Statement(PARIS.fact, "contact", "extraction t1..t1")
+    fact_changes.forget_fact(db, by_row, 1, "operator", 9, for_good=False)
+    assert db.execute("SELECT scope FROM fact_gone").get == "telegram:7"
+    assert fact_changes.store_statement(db, WORK, again, 10) is None
+    fact_changes.undo_change(db, by_row, 1, 11)
+    assert fact_changes.store_statement(db, WORK, again, 12) == (1, False, ())
+
+
 def test_hashes_of_two_journals_differ(db: Database, tmp_path: Path) -> None:
     """So that none tells what was forgotten in the other."""
     folder = tmp_path / "other"
@@ -261,3 +283,16 @@ def test_unknown_and_ended_facts_are_told(db: Database) -> None:
     fact_changes.end_fact(db, WORK, 2, "user", 10)
     with pytest.raises(UnknownNameError, match="fact 2 has ended"):
         fact_changes.edit_fact(db, WORK, 2, "x", "user", 11)
+
+
+def test_fact_of_a_tool_knows_the_message_that_says_it(db: Database) -> None:
+    """From the end of its turn on: the first message; one that knows its own keeps that."""
+    told = Statement("User likes tea", "preference", "extraction t1..t1", said_in=77)
+    fact_changes.store_statement(db, WORK, told, 2)
+    session = sessions.open_session(db, "work", "c", 1)
+    for turn in ("t0", "t1", "t2"):
+        said: list[Message] = [UserMessage(content="I live"), AssistantMessage(content="Noted.")]
+        sessions.append_messages(db, session, turn, said, 3)
+    (first,) = db.execute("SELECT min(id) FROM message WHERE turn_id = 't1'").fetchone()
+    rows = db.execute("SELECT said_in FROM fact ORDER BY id").fetchall()
+    assert rows == [(first,), (77,)]
