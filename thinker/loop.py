@@ -39,12 +39,7 @@ EMPTY_RETRIES = 1  # further calls after an empty answer
 NO_SETTINGS = ModelSettings(model="", tool_choice=messages.AUTO, parallel=True)
 REPEATED_NOTE = "\n\n(The model began to repeat itself, so its answer was ended here.)"
 CUT_NOTES = {"length": CUT_NOTE, "repeated": REPEATED_NOTE}
-SPARE = (
-    "playbooks",
-    "skills",
-    "card",
-    "memories",
-)  # layers that are left out first if they do not fit
+SPARE = ("playbooks", "skills", "card", "memories")  # layers left out first if all do not fit
 log = structlog.get_logger()
 
 

@@ -1,5 +1,6 @@
 """A model on loopback that is also asked for summaries and facts."""
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -12,10 +13,14 @@ FACT = '{"facts": [{"fact": "The user likes tea.", "category": "preference", "co
 
 
 class DigestingModel(HeldModel):
-    """Numbers its summaries, knows one fact; ``let_go`` can hold such answers back."""
+    """Numbers its summaries, knows one fact; ``let_go`` can hold such answers back.
 
-    def __init__(self) -> None:
+    ``find_facts`` returns its answer to a request for facts.
+    """
+
+    def __init__(self, find_facts: Callable[[str], str] = lambda _: FACT) -> None:
         super().__init__()
+        self.find_facts = find_facts
         self.summaries = 0
         self.let_go = anyio.Event()
         self.let_go.set()
@@ -25,7 +30,7 @@ class DigestingModel(HeldModel):
         if not digests(body):
             return self.converse(body)
         if "DO NOT extract" in said(body):
-            return Reply(FACT)
+            return Reply(self.find_facts(said(body)))
         self.summaries += 1
         return Reply(f"Summary {self.summaries}.")
 

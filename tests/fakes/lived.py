@@ -7,14 +7,14 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 from fakes.journal import call, job
-from fakes.memory import store_fact
+from fakes.memory import said_at, store_fact
 
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
 from orchestrator.extensions.memory import due_sessions, fact_changes
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
-from orchestrator.extensions.memory.memory_requests import ExtractedFact
+from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_cards, fact_vectors, playbooks, profile
@@ -217,12 +217,14 @@ class Life:
         )
 
     def _summary(self, turn: Turn) -> None:
-        said = (UserMessage(content=self.mark),)
+        said = said_at(8, UserMessage(content=self.mark))
         older = CompactionInput(turn.session_id, self.agent, 0, 1, said, None)
         assert due_sessions.store_summary(self.db, older, f"summary of {self.mark}")
-        stretch = MessageRange(turn.session_id, self.memory, 0, 1, (turn.id,), said, ())
+        stretch = MessageRange(turn.session_id, self.memory, 0, 1, (turn.id,), said)
         fact = ExtractedFact(fact=f"Was {self.mark}", category="background", confidence=1)
-        assert due_sessions.store_extracted_facts(self.db, stretch, [fact], 8) == 1
+        notes = [ExtractedNote(text=f"Spoke of {self.mark}")]
+        learned = due_sessions.store_extracted_facts(self.db, stretch, [fact], 8, notes)
+        assert (len(learned.new), len(learned.notes)) == (1, 1)
 
     def _handoff(self) -> None:
         turn = self._turn("2")

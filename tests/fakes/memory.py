@@ -2,9 +2,10 @@
 
 from orchestrator.extensions.memory import fact_changes
 from orchestrator.extensions.memory.fact_changes import Statement, StoredFact
+from orchestrator.extensions.memory.memory_requests import SaidMessage
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from thinker.protocol.messages import Origin
+from thinker.protocol.messages import Message, Origin
 
 WORK, HOME = map(MemoryScope.for_whole_agent, ("work", "home"))  # of agents whose chats share one
 
@@ -18,6 +19,13 @@ def scoped(_: Database, agent_id: str, scope: str) -> MemoryScope:
 def own_of(chat: str, *, shared: bool = False) -> MemoryScope:
     """The memory of one chat of the agent ``work``; ``shared`` as operators have it."""
     return MemoryScope("work", chat, joined=False, shared=shared)
+
+
+def said_at(at: int, *messages: Message) -> tuple[SaidMessage, ...]:
+    """Messages of one time (milliseconds), numbered from 1."""
+    return tuple(
+        SaidMessage(id=number, at=at, message=message) for number, message in enumerate(messages, 1)
+    )
 
 
 def store_fact(

@@ -1,5 +1,7 @@
 """Summaries and facts, through the whole daemon: off the reply's path, across crashes."""
 
+import json
+import re
 from pathlib import Path
 
 import anyio
@@ -19,6 +21,7 @@ pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
 
 COMPACTION: JsonObject = {"thresholdTokens": 100, "keepTurns": 1}
 QUIET: JsonObject = {"idleMinutes": 0.001}
+STAMP = re.compile(r"\[m\d+, \w+day \d{4}-\d\d-\d\d \d\d:\d\d\] ")
 OFF: JsonObject = {"enabled": False}
 
 
@@ -86,7 +89,9 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
         async with running_daemon(tmp_path, quick, bot) as daemon:
             await daemon.logged("facts_extracted", new=1)
             asked = said((await model.digest()).body)
-            assert "User: I like tea\n\nAssistant: work-model: I like tea\n\nUser: really" in asked
+            said_then = STAMP.sub("", asked)
+            assert "User: I like tea\n\nAssistant: work-model: I like tea\n\nUser: rea" in said_then
+            assert len(STAMP.findall(asked)) == 4
             await talk(bot, "tea please")
             assert "- The user likes tea. (preference)" in system(await model.asked("tea please"))
         async with running_daemon(tmp_path, quick, bot):
@@ -97,6 +102,36 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
         kept = facts.list_newest_facts(db, own_of("telegram:123"), None, facts.FOREVER, 9)
         assert len(kept) == 1
         assert kept[0].source.startswith("extraction ")
+
+
+def answer_move(asked: str) -> str:
+    """The facts that a model finds before and after a move."""
+    known = re.search(r"^- (\d+): The user lives in Paris\. \(user, home city", asked, re.MULTILINE)
+    fact = {"category": "background", "confidence": 1, "subject": "user", "slot": "home city"}
+    if known is None:
+        return json.dumps({"facts": [fact | {"do": "add", "fact": "The user lives in Paris."}]})
+    moved = {"do": f"replace {known[1]}", "fact": "The user lives in Oslo.", "since": "2026-05-03"}
+    notes = [{"date": "2026-05-03", "note": "They spoke of the move to Oslo."}]
+    return json.dumps({"facts": [fact | moved], "notes": notes})
+
+
+async def test_changed_fact_takes_the_place_of_the_old_one_in_prompts(tmp_path: Path) -> None:
+    """With its date; after /new the agent still knows what was talked about."""
+    async with FakeBotApi(TOKEN) as bot, DigestingModel(answer_move) as model:
+        config = two_agents(model, factExtraction=QUIET)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await talk(bot, "I live in Paris", "really")
+            await daemon.logged("facts_extracted", new=1)
+            await talk(bot, "I moved to Oslo on the third of May", "nice")
+            await daemon.logged("facts_extracted", new=1, ended=1, notes=1)
+            bot.send_user_message(123, "/new")
+            await bot.reply_in(123)
+            await talk(bot, "Where do I live?")
+            prompt = system(await model.asked("Where do I live?"))
+    assert "The user lives in Oslo." in prompt
+    assert "since May 2026" in prompt
+    assert "Paris" not in prompt
+    assert "They spoke of the move to Oslo." in prompt
 
 
 async def test_exhausted_budget_is_not_passed_for_a_summary(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Where: is the text of each layer of a prompt written?
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -153,25 +154,22 @@ def summary(context: LayerContext) -> str | None:
 
 def card(context: LayerContext) -> str | None:
     """Return the facts that stay in the prompt, and notes of earlier conversations."""
-    shown = [memory for memory in context.memories if memory.standing and _is_trusted(memory)]
-    known = [_format_fact(memory, context) for memory in shown if memory.category != NOTE]
-    notes = [_format_fact(memory, context) for memory in shown if memory.category == NOTE]
-    parts = (("What you know about the user:", known), ("Notes of earlier conversations:", notes))
-    return "\n\n".join("\n".join((title, *lines)) for title, lines in parts if lines) or None
+    shown = [memory for memory in context.memories if memory.standing]
+    facts = [memory for memory in shown if memory.category != NOTE]
+    notes = [memory for memory in shown if memory.category == NOTE]
+    parts = (("What you know about the user:", facts), ("Notes of earlier conversations:", notes))
+    return "\n\n".join(filter(None, (_list_facts(*part, context) for part in parts))) or None
 
 
 def memories(context: LayerContext) -> str | None:
     """Return the facts that fit the message."""
-    shown = filter(_is_trusted, _list_fitting(context))
-    lines = [_format_fact(memory, context) for memory in shown]
-    return "\n".join(("Relevant memories about the user:", *lines)) if lines else None
+    return _list_facts("Relevant memories about the user:", _list_fitting(context), context)
 
 
 def task_memories(context: LayerContext) -> str | None:
-    """Return facts that fit a scheduled task, without categories."""
-    shown = filter(_is_trusted, _list_fitting(context))
-    lines = [f"- {_join_lines(memory.fact)}{_format_time(memory, context)}" for memory in shown]
-    return "\n".join(("Relevant memories:", *lines)) if lines else None
+    """Return the facts that fit a scheduled task, without categories."""
+    plain = [memory.model_copy(update={"category": ""}) for memory in _list_fitting(context)]
+    return _list_facts("Relevant memories:", plain, context)
 
 
 def quoted(context: LayerContext) -> str | None:
@@ -214,11 +212,16 @@ def _list_fitting(context: LayerContext) -> list[Memory]:
     return [memory for memory in context.memories if not memory.standing][:MAX_MEMORIES]
 
 
+def _list_facts(title: str, shown: Iterable[Memory], context: LayerContext) -> str | None:
+    """Return the facts that others did not write, under a title."""
+    lines = [_format_fact(memory, context) for memory in shown if _is_trusted(memory)]
+    return "\n".join((title, *lines)) if lines else None
+
+
 def _format_fact(memory: Memory, context: LayerContext) -> str:
-    time = _format_time(memory, context)
-    if memory.category == NOTE:
-        return f"- {_join_lines(memory.fact)}{time}"
-    return f"- {_join_lines(memory.fact)} ({_join_lines(memory.category)}){time}"
+    named = memory.category and memory.category != NOTE
+    category = f" ({_join_lines(memory.category)})" if named else ""
+    return f"- {_join_lines(memory.fact)}{category}{_format_time(memory, context)}"
 
 
 def _format_time(memory: Memory, context: LayerContext) -> str:

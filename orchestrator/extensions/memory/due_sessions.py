@@ -5,30 +5,40 @@ facts) and the position that it covers are stored in one transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
-from orchestrator.extensions.memory import fact_changes
-from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
-from orchestrator.extensions.memory.memory_requests import ExtractedFact
+from orchestrator.extensions.memory import learned_changes
+from orchestrator.extensions.memory.fact_changes import EXTRACTION
+from orchestrator.extensions.memory.learned_changes import LearnedChanges, LearnedFrom
+from orchestrator.extensions.memory.memory_requests import (
+    ExtractedFact,
+    ExtractedNote,
+    SaidMessage,
+)
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
+from orchestrator.journal.memory.facts import Fact
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions, taint
 from thinker.protocol.messages import (
+    MAX_AUTHOR,
     MESSAGE,
+    UNTRUSTED,
     AssistantMessage,
     Message,
     Origin,
     UserMessage,
     find_least_trusted,
 )
+from thinker.protocol.visible_text import clean_name
 
 MORE_TURNS = 3  # in addition to the kept turns: fewer are not worth a summary
 PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
 MIN_SAID = 4  # messages of user and agent, below which an extraction is not worth a model call
 LARGE = 1000  # tokens: the index of open sessions has only those with more
-KNOWN = 30  # known facts in the prompt of an extraction
+KNOWN = 30  # known facts in the prompt of an extraction, and as many more of their slots
+NOTES = 5  # newest notes there
+RECEIVED = "SELECT max(received_at) FROM inbox WHERE inbox.turn_id = message.turn_id"
 
 
 class CompactionInput(NamedTuple):
@@ -41,7 +51,7 @@ class CompactionInput(NamedTuple):
     agent_id: str
     after: int
     upto: int
-    messages: tuple[Message, ...]
+    messages: tuple[SaidMessage, ...]
     summary: str | None
     origin: Origin = "user"
 
@@ -49,7 +59,8 @@ class CompactionInput(NamedTuple):
 class MessageRange(NamedTuple):
     """The part of a session to extract facts from: turns after message ``after``, up to ``upto``.
 
-    ``known`` are facts already in the memory.
+    ``known`` and ``notes`` are in the memory already. ``origin`` is the least trusted one of the
+    messages.
     """
 
     session_id: int
@@ -57,8 +68,10 @@ class MessageRange(NamedTuple):
     after: int
     upto: int
     turns: tuple[str, ...]
-    messages: tuple[Message, ...]
-    known: tuple[str, ...]
+    messages: tuple[SaidMessage, ...]
+    known: tuple[Fact, ...] = ()
+    notes: tuple[Fact, ...] = ()
+    origin: Origin = "user"
 
 
 def list_large_sessions(db: Database, limits: Mapping[str, int]) -> list[tuple[int, str, int]]:
@@ -87,11 +100,11 @@ def find_compaction_input(
     turns = _list_turns(db, session_id, after)
     if len(turns) < keep_turns + MORE_TURNS:
         return None
-    messages: list[Message] = []
+    messages: list[SaidMessage] = []
     upto, size = after, 0
     for _, last in turns[:-keep_turns]:
         added = _list_messages(db, session_id, upto, last)
-        size += sum(map(sessions.estimate_tokens, added))
+        size += estimate_tokens(added)
         if messages and size > most:
             break
         messages += added
@@ -110,7 +123,7 @@ def store_summary(db: Database, part: CompactionInput, summary: str) -> bool:
             summary,
             part.origin,
             part.upto,
-            sum(map(sessions.estimate_tokens, rest)),
+            estimate_tokens(rest),
             part.session_id,
             part.after,
         ),
@@ -160,43 +173,52 @@ def find_unextracted_range(
     turns = _list_turns(db, session_id, after)[:max_turns]
     upto = turns[-1][1] if turns else after
     messages = _list_messages(db, session_id, after, upto)
-    texts = [
-        message.content
-        for message in messages
-        if isinstance(message, UserMessage | AssistantMessage) and message.content
+    said = [
+        one
+        for one in messages
+        if isinstance(one.message, UserMessage | AssistantMessage) and one.message.content
     ]
-    if len(texts) < MIN_SAID:
+    if len(said) < MIN_SAID:
         db.execute("UPDATE session SET idle_since = NULL WHERE id = ?", (session_id,))
         return None
-    memory = scoped(db, agent_id, scope)
-    best = facts.search_facts(db, memory, "\n".join(texts), KNOWN)
-    newest = facts.list_newest_facts(db, memory, None, facts.FOREVER, KNOWN)
-    known = tuple(dict.fromkeys(fact.fact for fact in (*best, *newest)))[:KNOWN]
+    memory, origin = scoped(db, agent_id, scope), _find_least_trusted_origin(messages)
+    known = _list_known_facts(db, memory, said, origin)
+    notes = facts.list_newest_facts(db, memory, facts.NOTE, facts.FOREVER, NOTES)
     names = tuple(turn for turn, _ in turns)
-    return MessageRange(session_id, memory, after, upto, names, tuple(messages), known)
+    return MessageRange(
+        session_id,
+        memory,
+        after,
+        upto,
+        names,
+        tuple(said),
+        known,
+        tuple(note for note in reversed(notes) if _may_show(note, origin)),
+        origin,
+    )
 
 
 def store_extracted_facts(
-    db: Database, part: MessageRange, found: Sequence[ExtractedFact], now: int
-) -> int:
-    """Store the facts found in a part of a session, mark it as done, and count the new facts.
+    db: Database,
+    part: MessageRange,
+    found: Sequence[ExtractedFact],
+    now: int,
+    notes: Sequence[ExtractedNote] = (),
+) -> LearnedChanges:
+    """Store what was found in a part of a session, mark it as done, and return what has changed.
 
-    Facts with secrets are left out. Nothing is stored if the part is marked already.
+    Nothing is stored if the part is marked already.
     """
     db.execute(
         "UPDATE session SET facts_upto = ? WHERE id = ? AND facts_upto = ?",
         (part.upto, part.session_id, part.after),
     )
     if not db.changes():
-        return 0
-    source = f"extraction {part.turns[0]}..{part.turns[-1]}"
-    new, origin = 0, _find_least_trusted_origin(part.messages)
-    for item in found:
-        statement = Statement(item.fact, item.category, source, item.confidence, origin)
-        with suppress(RefusedFactError):
-            stored = fact_changes.store_statement(db, part.memory, statement, now)
-            new += stored is not None and stored.new
-    return new
+        return LearnedChanges()
+    source = f"{EXTRACTION} {part.turns[0]}..{part.turns[-1]}"
+    said = {one.id: one.at for one in part.messages if isinstance(one.message, UserMessage)}
+    learned_from = LearnedFrom(part.memory, source, part.origin, said)
+    return learned_changes.store_changes(db, learned_from, found, notes, now)
 
 
 def postpone_extraction(db: Database, session_id: int, now: int) -> None:
@@ -206,8 +228,40 @@ def postpone_extraction(db: Database, session_id: int, now: int) -> None:
     )
 
 
-def _find_least_trusted_origin(messages: Sequence[Message]) -> Origin:
+def estimate_tokens(messages: Sequence[SaidMessage]) -> int:
+    """Estimate the tokens of messages without their times and names."""
+    return sum(sessions.estimate_tokens(one.message) for one in messages)
+
+
+def _list_known_facts(
+    db: Database, memory: MemoryScope, said: Sequence[SaidMessage], origin: Origin
+) -> tuple[Fact, ...]:
+    """Return the open facts that what was said may change, in order of their numbers.
+
+    These are the most similar, the newest, and all others of their slots. What others wrote is not
+    shown beside what the user said, since the answer may change that.
+    """
+    text = "\n".join(one.message.content for one in said)
+    best = facts.search_facts(db, memory, text, KNOWN)
+    newest = facts.list_newest_facts(db, memory, None, facts.FOREVER, KNOWN)
+    shown = [fact for fact in (*best, *newest) if fact.category != facts.NOTE]
+    known = {fact.id: fact for fact in shown if _may_show(fact, origin)}
+    known = dict([*known.items()][:KNOWN])
+    slots = {(fact.subject, fact.slot) for fact in known.values() if fact.slot}
+    same = [
+        fact for one in sorted(slots) for fact in learned_changes.list_slot_facts(db, memory, *one)
+    ]
+    known |= {fact.id: fact for fact in same[: 2 * KNOWN] if _may_show(fact, origin)}
+    return tuple(sorted(known.values(), key=lambda fact: fact.id)[-2 * KNOWN :])
+
+
+def _may_show(fact: Fact, origin: Origin) -> bool:
+    return origin in UNTRUSTED or fact.origin not in UNTRUSTED
+
+
+def _find_least_trusted_origin(said: Sequence[SaidMessage]) -> Origin:
     """Return the least trusted origin of content that the messages may repeat."""
+    messages = [one.message for one in said]
     return find_least_trusted("user", *taint.make_history_taint(messages).untrusted.values())
 
 
@@ -221,9 +275,24 @@ def _list_turns(db: Database, session_id: int, after: int) -> list[tuple[str, in
     return [(str(turn), int(last)) for turn, last in rows]
 
 
-def _list_messages(db: Database, session_id: int, after: int, upto: int) -> list[Message]:
+def _list_messages(db: Database, session_id: int, after: int, upto: int) -> list[SaidMessage]:
+    """Return messages with the times at which they were received, or else answered."""
     rows = db.execute(
-        "SELECT body FROM message WHERE session_id = ? AND id > ? AND id <= ? ORDER BY id",
+        f"SELECT id, turn_id, coalesce(({RECEIVED}), at), body FROM message"
+        " WHERE session_id = ? AND id > ? AND id <= ? ORDER BY id",
         (session_id, after, upto),
-    )
-    return [MESSAGE.validate_json(body) for (body,) in rows]
+    ).fetchall()
+    return [
+        SaidMessage(id=number, at=at, message=message, sender=_find_name(db, turn, message))
+        for number, turn, at, body in rows
+        for message in (MESSAGE.validate_json(body),)
+    ]
+
+
+def _find_name(db: Database, turn_id: str, message: Message) -> str:
+    """Return the name of a message's author in a chat of several people, or else the id."""
+    if not isinstance(message, UserMessage) or not message.sender:
+        return ""
+    sql = "SELECT sender_name FROM inbox WHERE turn_id = ? AND sender_id = ? ORDER BY id LIMIT 1"
+    found = db.execute(sql, (turn_id, message.sender)).get
+    return clean_name(str(found or message.sender))[:MAX_AUTHOR]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
-from orchestrator.extensions.memory import gone_facts
+from orchestrator.extensions.memory import forgotten_facts
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts, fulltext
@@ -70,12 +70,12 @@ def store_statement(
     Raises:
         RefusedFactError: the text contains a secret.
     """
-    _require_no_secret(statement.fact)
+    _require_no_secret(statement)
     if statement.source.startswith(EXTRACTION):
-        if gone_facts.is_gone(db, scope, statement.fact):
+        if forgotten_facts.is_forgotten(db, scope, statement):
             return None
     else:
-        gone_facts.unmark_gone(db, scope, [statement.fact])
+        forgotten_facts.unmark_forgotten(db, scope, [statement])
     known = _find_open_id(db, scope, statement.fact)
     if known is not None:
         better = None if statement.origin in UNTRUSTED else statement.origin
@@ -102,7 +102,7 @@ def replace_fact(
         RefusedFactError: the text contains a secret, or is of others, and the user or operator
             stated the old fact.
     """
-    _require_no_secret(statement.fact)
+    _require_no_secret(statement)
     old = _require_open_fact(db, scope, old_id, now)
     _require_right(old, statement.origin)
     until = now if statement.valid_from is None else statement.valid_from
@@ -113,10 +113,19 @@ def replace_fact(
     if known == old_id:
         _revise(db, old_id, named, now)
         return StoredFact(old_id, new=False)
-    gone_facts.unmark_gone(db, scope, [statement.fact])
+    forgotten_facts.unmark_forgotten(db, scope, [named])
     number = known or _insert(db, _narrow_scope(db, scope, old_id), named, now)
     _close(db, old_id, until, f"fact {number}", now)
     return StoredFact(number, new=known is None)
+
+
+def name_slot(db: Database, scope: MemoryScope, fact_id: int, subject: str, slot: str) -> None:
+    """Give a fact of no slot one, so that a newer statement about the same is known for one."""
+    where, values = scope.build_fact_condition()
+    db.execute(
+        f"UPDATE fact SET subject = ?, slot = ? WHERE {where} AND id = ? AND slot = ''",
+        (normalize_name(subject), normalize_name(slot), *values, fact_id),
+    )
 
 
 def end_fact(
@@ -191,8 +200,7 @@ def forget_fact(
     _require_right(fact, origin)
     versions = [fact, *_list_earlier(db, scope, fact_id)]
     texts = [version.fact for version in versions]
-    place = _narrow_scope(db, scope, fact_id)
-    gone_facts.mark_gone(db, place, fact.source, texts, now)
+    forgotten_facts.mark_forgotten(db, _narrow_scope(db, scope, fact_id), versions, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
     if for_good:
         db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
@@ -243,8 +251,7 @@ def undo_change(db: Database, scope: MemoryScope, fact_id: int, now: int, by: By
     other = _find_open_id(db, scope, fact.fact)
     if other is not None:
         raise RefusedFactError(f"fact {other} says exactly this; it is known already")
-    versions = [fact, *_list_earlier(db, scope, fact_id)]
-    gone_facts.unmark_gone(db, scope, [version.fact for version in versions])
+    forgotten_facts.unmark_forgotten(db, scope, [fact, *_list_earlier(db, scope, fact_id)])
     db.execute(
         "UPDATE fact SET valid_to = NULL, ended_by = NULL, updated_at = ? WHERE id = ?",
         (now, fact_id),
@@ -367,8 +374,9 @@ def _require_right(old: Fact, origin: Origin) -> None:
         )
 
 
-def _require_no_secret(fact: str) -> None:
-    secret = detect_secret_kind(fact)
+def _require_no_secret(statement: Statement) -> None:
+    about = f"{statement.subject} {statement.slot}"
+    secret = detect_secret_kind(statement.fact) or detect_secret_kind(about)
     if secret is not None:
         raise RefusedFactError(f"this looks like {secret}; secrets are never remembered")
 

@@ -1,4 +1,4 @@
-"""Background jobs of agents: compaction, fact extraction, vectors of facts.
+"""Background jobs of agents: compaction, fact extraction, vectors of facts, the end of old ones.
 
 The journal knows the due jobs, so they survive restarts; the agent's own worker calls the model. A
 job that fails or is not allowed (a pause, a budget) is retried when the session has grown, or has
@@ -21,12 +21,13 @@ from orchestrator import turn_access
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.model_costs import compute_compaction_threshold, find_window
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.extensions.memory import due_sessions, memory_requests
+from orchestrator.extensions.memory import due_sessions, fact_changes, memory_requests
+from orchestrator.extensions.memory.learned_changes import LearnedChanges
 from orchestrator.extensions.memory.local_servers import QUIET_SECONDS, LocalServers
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.memory import fact_vectors
-from orchestrator.journal.turns import sessions
+from orchestrator.journal.memory.facts import Fact
 from orchestrator.loop_bound import LoopBound
 from orchestrator.spending.metered_calls import MeteredCall, MeteredCalls
 from orchestrator.turns.embedding_index import EmbeddingIndex
@@ -40,6 +41,7 @@ from thinker.protocol.peer import TOO_LONG, RpcError
 AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed down
 GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
 WAIT = 1000  # milliseconds until a busy server is looked at again
+PURGED = 3600.0  # seconds between two looks for facts that were forgotten a day ago
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -112,6 +114,7 @@ class MaintenanceWorker(LoopBound):
     async def run(self) -> None:
         with self._scope:
             async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._purge_forgotten_facts)
                 while True:
                     changed = self._wakeup.changed
                     delay = STORAGE_RETRY
@@ -127,6 +130,16 @@ class MaintenanceWorker(LoopBound):
                         await anyio.sleep(GATHERED)
                     if waiting.cancelled_caught:
                         self._changed.add(None)
+
+    async def _purge_forgotten_facts(self) -> None:
+        """Delete what was forgotten a day ago, some facts in each transaction."""
+        while True:
+            try:
+                while await self.calls.store.transact(fact_changes.purge_forgotten, self.clock()):
+                    pass
+            except JournalError as error:
+                report_failure(error)
+            await anyio.sleep(PURGED)
 
     async def _start_due_jobs(self, tasks: TaskGroup) -> None:
         """Start the due jobs of changed agents; after a job, look for all agents' jobs."""
@@ -202,7 +215,7 @@ class MaintenanceWorker(LoopBound):
         if part is None:
             return
         request = memory_requests.CompactionRequest(messages=part.messages, summary=part.summary)
-        size = sum(map(sessions.estimate_tokens, part.messages)) + len(part.summary or "") // 4
+        size = due_sessions.estimate_tokens(part.messages) + len(part.summary or "") // 4
         answer = await self._call_model(
             job, size, memory_requests.SESSION_COMPACT, request, memory_requests.CompactionResult
         )
@@ -228,8 +241,13 @@ class MaintenanceWorker(LoopBound):
         )
         if part is None:
             return
-        request = memory_requests.ExtractionRequest(messages=part.messages, known=part.known)
-        size = sum(map(sessions.estimate_tokens, part.messages)) + len("".join(part.known)) // 4
+        request = memory_requests.ExtractionRequest(
+            messages=part.messages,
+            known=tuple(map(_build_known_fact, part.known)),
+            notes=tuple(map(_build_known_fact, part.notes)),
+        )
+        known = sum(len(fact.fact) for fact in (*part.known, *part.notes))
+        size = due_sessions.estimate_tokens(part.messages) + known // 4
         try:
             answer = await self._call_model(
                 job, size, memory_requests.FACTS_EXTRACT, request, memory_requests.ExtractionResult
@@ -244,12 +262,19 @@ class MaintenanceWorker(LoopBound):
 
         rules, now = self.calls.gate.build_rules(), self.clock()
 
-        def keep_facts(db: Database) -> int:
+        def keep_facts(db: Database) -> LearnedChanges:
             rules.settle_work(db, job.agent.agent_id, job.name, answer)
-            return due_sessions.store_extracted_facts(db, part, answer.facts, now)
+            return due_sessions.store_extracted_facts(db, part, answer.facts, now, answer.notes)
 
-        new = await store.transact(keep_facts)
-        log.debug("facts_extracted", turns=len(part.turns), new=new, **_build_log_fields(answer))
+        learned = await store.transact(keep_facts)
+        log.debug(
+            "facts_extracted",
+            turns=len(part.turns),
+            new=len(learned.new),
+            ended=len(learned.ended),
+            notes=len(learned.notes),
+            **_build_log_fields(answer),
+        )
 
     async def _embed_facts(self, agent: AgentDefinition) -> None:
         """Embed some of the facts that have no vector yet."""
@@ -326,6 +351,12 @@ def _list_due_jobs(
         if look.embeds and fact_vectors.list_facts_without_vector(db, look.agent.agent_id, 1)
     ]
     return found, math.inf if upcoming is None else upcoming
+
+
+def _build_known_fact(fact: Fact) -> memory_requests.KnownFact:
+    return memory_requests.KnownFact(
+        id=fact.id, fact=fact.fact, subject=fact.subject, slot=fact.slot, since=fact.valid_from
+    )
 
 
 def _build_log_fields(answer: background.MeteredResult) -> dict[str, object]:

@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.memory import fact_changes, fact_dates, message_search
+from orchestrator.extensions.memory import (
+    fact_changes,
+    fact_dates,
+    learned_changes,
+    message_search,
+)
 from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
@@ -96,7 +101,8 @@ def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str
     found = facts.list_newest_facts(
         db, context.memory, _read_category(arguments), before, limit + 1, context.now
     )
-    lines = [_format_fact(fact, context) for fact in found[:limit]]
+    older = learned_changes.find_older_facts(db, context.memory, found)
+    lines = [_format_fact(fact, context, older.get(fact.id)) for fact in found[:limit]]
     if len(found) > limit:
         lines.append(f"There are older ones: call again with before_id {found[limit - 1].id}.")
     return _mark_fact_text("\n".join(lines) or "No facts are stored.", found[:limit])
@@ -212,7 +218,9 @@ def _require_fact(db: Database, context: ToolContext, arguments: JsonObject) -> 
     return found
 
 
-def _format_fact(fact: Fact, context: ToolContext) -> str:
+def _format_fact(fact: Fact, context: ToolContext, older: int | None = None) -> str:
+    """Return a line for a fact; ``older`` is the number of one that it may replace."""
     confidence = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
     times = fact_dates.describe_times(fact, context.timezone)
-    return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id}, {times})"
+    replaces = "" if older is None else f", may replace {older}"
+    return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id}, {times}{replaces})"

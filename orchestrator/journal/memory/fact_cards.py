@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory.facts import FACTS, NOTE, TRUSTED, Fact
+from orchestrator.journal.memory.facts import FACTS, NOTE, TRUSTED, Fact, find_current_fact
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.methods import Memory
 
@@ -30,7 +30,7 @@ IMPORTANCE = (
     "CASE WHEN subject = 'user' AND slot <> '' THEN 0 WHEN source NOT LIKE 'extraction%' THEN 1"
     " ELSE 2 END"
 )
-STATE = (  # the card, if there is one, and when something was said last
+STATE = (  # the card, and when something was said last
     "SELECT facts, memory_card.at, (SELECT at FROM message WHERE session_id = ? AND at < ?"
     " ORDER BY id DESC LIMIT 1) FROM (SELECT 1) AS one LEFT JOIN memory_card"
     " ON agent_id = ? AND scope = ?"
@@ -109,16 +109,10 @@ def _load_memories(
     where, values = scope.build_open_condition(until)
     where += f" AND id IN({','.join('?' * len(ids))}) ORDER BY id DESC"
     rows = db.execute(MEMORIES + where, (*values, *ids))
+    names = ("fact", "category", "origin", "since", "stored")
     return {
-        number: Memory(
-            fact=fact,
-            category=category,
-            origin=origin,
-            since=since,
-            stored=stored,
-            standing=True,
-        )
-        for number, fact, category, origin, since, stored in rows
+        number: Memory.model_validate(dict(zip(names, values, strict=True), standing=True))
+        for number, *values in rows
     }
 
 
@@ -130,20 +124,10 @@ def _choose_facts(db: Database, scope: MemoryScope, until: int, tokens: int) -> 
     order = f"ORDER BY {IMPORTANCE}, id DESC LIMIT ?"
     stated = FACTS.select(db, f"{where} <> ? {order}", *values, NOTE, MAX_CHOSEN)
     first = keep_fitting(notes, round(NOTES * tokens))
-    known = [*first, *_keep_newest_of_slots(stated, until), *notes[len(first) :]]
+    current = [  # what begins later does not hide what is true
+        fact
+        for fact in stated
+        if (fact.valid_from or 0) > until or find_current_fact(db, scope, fact, until) == fact
+    ]
+    known = [*first, *current, *notes[len(first) :]]
     return [fact.id for fact in keep_fitting(known, tokens - FRAME // 2)]
-
-
-def _keep_newest_of_slots(known: Sequence[Fact], until: int) -> list[Fact]:
-    """Leave out facts that a newer one of the same subject and slot contradicts.
-
-    What begins after ``until`` contradicts nothing yet.
-    """
-    bound = [fact for fact in known if fact.slot and (fact.valid_from or 0) <= until]
-    newest = {(fact.subject, fact.slot): fact for fact in sorted(bound, key=_rank_age)}
-    older = {fact.id for fact in bound} - {fact.id for fact in newest.values()}
-    return [fact for fact in known if fact.id not in older]
-
-
-def _rank_age(fact: Fact) -> tuple[int, int]:
-    return (fact.created_at if fact.valid_from is None else fact.valid_from), fact.id

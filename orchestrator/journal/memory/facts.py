@@ -138,17 +138,15 @@ def find_current_fact(db: Database, scope: MemoryScope, fact: Fact, until: int) 
 
     That may be the fact itself. Words of others do not outdate what the user said.
     """
-    where, values = scope.build_open_condition(until)
     current: Fact | None = fact
     for _ in range(MAX_VERSIONS):
-        if current is None or current.valid_to is None:
-            break
-        if max(current.valid_to, current.updated_at) > until:
+        if not current or not current.valid_to or max(current.valid_to, current.updated_at) > until:
             break
         newer = (current.ended_by or "").removeprefix("fact ")
         current = find_fact(db, scope, int(newer)) if newer.isdecimal() else None
     if current is None or not current.slot:
         return current
+    where, values = scope.build_open_condition(until)
     where += (
         " AND subject = ? AND slot = ? AND slot <> '' AND ifnull(valid_from, 0) <= ?"
         f" ORDER BY origin IN{TRUSTED} DESC, ifnull(valid_from, created_at) DESC, id DESC"

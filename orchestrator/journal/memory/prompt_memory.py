@@ -115,19 +115,17 @@ def _load_memories(
     }
     left = TOKENS - sum(map(fact_cards.measure_line, on_card.values())) - fact_cards.FRAME
     fitting = fact_cards.keep_fitting(newest.values(), left)[:MAX_FACTS]
-    known = (
-        *[
-            Memory(
-                fact=fact.fact,
-                category=fact.category,
-                origin=fact.origin,
-                since=fact.valid_from,
-                stored=fact.created_at,
-            )
-            for fact in sorted(fitting, key=lambda fact: -fact.id)
-        ],
-        *on_card.values(),
-    )
+    shown = [
+        Memory(
+            fact=fact.fact,
+            category=fact.category,
+            origin=fact.origin,
+            since=fact.valid_from,
+            stored=fact.created_at,
+        )
+        for fact in sorted(fitting, key=lambda fact: -fact.id)
+    ]
+    known = (*shown, *on_card.values())
     if len(known) == 1 and known[0].category != facts.NOTE:
         return (known[0].model_copy(update={"stored": None}),)
     return known

@@ -14,6 +14,7 @@ from orchestrator.extensions.memory.memory_requests import (
 )
 from orchestrator.extensions.memory.worker import compaction, facts
 from thinker.extension import BackgroundRequest, WorkerExtension, WorkerView
+from thinker.prompt.layers import find_zone
 from thinker.protocol.model_endpoints import find_call_seconds
 from thinker.worker_errors import RetryableModelError
 
@@ -25,14 +26,15 @@ class MemoryWorker(WorkerExtension):
 
     def list_requests(self, worker: WorkerView) -> Mapping[str, BackgroundRequest]:
         settings, model = worker.settings, worker.small
+        zone, _ = find_zone(settings.user_timezone)
 
         async def compact_session(request: CompactionRequest) -> CompactionResult:
             path = settings.compaction_prompt_path
-            return await limit_time(compaction.compact_session(model, path, request))
+            return await limit_time(compaction.compact_session(model, path, request, zone))
 
         async def extract_facts(request: ExtractionRequest) -> ExtractionResult:
             path = settings.fact_extraction_prompt_path
-            return await limit_time(facts.extract_facts(model, path, request))
+            return await limit_time(facts.extract_facts(model, path, request, zone))
 
         async def limit_time(work: Awaitable[R]) -> R:
             seconds = find_call_seconds(settings)

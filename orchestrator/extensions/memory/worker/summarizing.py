@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import structlog
 
+from orchestrator.extensions.memory.memory_requests import SaidMessage
 from thinker import budget
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 from thinker.models.base import Model, ModelRequest
+from thinker.prompt.layers import WEEKDAYS
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 from thinker.toolcalls.markup import remove_markup
@@ -20,14 +24,35 @@ PLACEHOLDER = re.compile(r"\{\{([A-Z_]+)\}\}")
 log = structlog.get_logger()
 
 
-def format_conversation(messages: Sequence[Message]) -> str:
-    """Return the messages of people and the agent, one paragraph each."""
+def format_conversation(said: Sequence[SaidMessage], zone: ZoneInfo, *, numbered: bool) -> str:
+    """Return the messages of people and the agent with their times, one paragraph each.
+
+    ``numbered`` adds the ids by which an answer can name them.
+    """
     return "\n\n".join(
-        f"{'User' if isinstance(message, UserMessage) else 'Assistant'}:"
-        f" {cut_text(message.content)}"
-        for message in messages
-        if isinstance(message, UserMessage | AssistantMessage) and message.content.strip()
+        f"{format_head(one, zone, numbered=numbered)}: {cut_text(one.message.content)}"
+        for one in said
+        if isinstance(one.message, UserMessage | AssistantMessage) and one.message.content.strip()
     )
+
+
+def format_head(said: SaidMessage, zone: ZoneInfo, *, numbered: bool = False) -> str:
+    """Return the time and the author of a message: ``[m7, Monday 2026-10-05 23:30] User``."""
+    at = datetime.fromtimestamp(said.at / 1000, UTC).astimezone(zone)
+    number = f"m{said.id}, " if numbered else ""
+    who = "User" if isinstance(said.message, UserMessage) else "Assistant"
+    named = f" ({said.sender})" if said.sender else ""
+    return f"[{number}{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M}] {who}{named}"
+
+
+def format_day(at: int, zone: ZoneInfo) -> str:
+    """Return the date of a time in milliseconds: ``2026-10-05``."""
+    return f"{datetime.fromtimestamp(at / 1000, UTC).astimezone(zone):%Y-%m-%d}"
+
+
+def describe_times(zone: ZoneInfo) -> str:
+    """Return the line before a conversation that says what its times are."""
+    return f"(Dates and times are those of {zone}.)"
 
 
 def cut_text(text: str, limit: int = MESSAGE_LIMIT) -> str:

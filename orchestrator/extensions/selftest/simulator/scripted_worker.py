@@ -95,9 +95,20 @@ class ScriptedWorker:
         return memory_requests.CompactionResult(model=MODEL, usage=USAGE, summary="They wrote.")
 
     async def _extract_facts(self, params: JsonValue) -> memory_requests.ExtractionResult:
-        del params
+        """Replace the oldest known fact, if there is one, and note how far this went."""
+        request = memory_requests.ExtractionRequest.model_validate(params)
         await self._simulate_thinking()
-        return memory_requests.ExtractionResult(model=MODEL, usage=USAGE)
+        last, known = request.messages[-1].id, [fact.id for fact in request.known]
+        fact = memory_requests.ExtractedFact(
+            fact=f"Message {last} was read.",
+            confidence=1,
+            change="replace" if known else "add",
+            target=min(known, default=None),
+        )
+        note = memory_requests.ExtractedNote(text=f"They wrote until message {last}.")
+        return memory_requests.ExtractionResult(
+            model=MODEL, usage=USAGE, facts=(fact,), notes=(note,)
+        )
 
     async def _simulate_thinking(self) -> None:
         await anyio.sleep(self._chance.choice((0.05, 0.5, self._chance.uniform(0.1, 8.0))))

@@ -1,10 +1,11 @@
 """Sessions that want a summary or to be looked through, and what is written of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.journal import opened
+from fakes.journal import job, next_turn, opened, receive, update
 from fakes.memory import WORK, own_of, scoped, store_fact
 
 from orchestrator.extensions.memory import due_sessions
@@ -12,7 +13,8 @@ from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.turns import sessions
+from orchestrator.journal.turns import sessions, turns
+from orchestrator.journal.turns.outbox import OutboxPart
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 ALL = {"work": 0}
@@ -68,7 +70,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: Datab
     session = talk(db, 8)
     part = due_sessions.find_compaction_input(db, session, 5)
     assert part is not None
-    assert [message.content.strip() for message in part.messages[::2]] == ["0", "1", "2"]
+    assert [said.message.content.strip() for said in part.messages[::2]] == ["0", "1", "2"]
     assert due_sessions.store_summary(db, part, "Three numbers.")
     assert sessions.load_summary(db, session)[0] == "Three numbers."
     assert len(sessions.list_history(db, session, 50)) == 10
@@ -78,7 +80,7 @@ def test_newest_turns_stay_and_the_summary_takes_the_place_of_the_rest(db: Datab
     following = due_sessions.find_compaction_input(db, session, 5)
     assert following is not None
     assert following.summary == "Three numbers."
-    assert [message.content.strip() for message in following.messages[::2]] == ["3", "4", "5"]
+    assert [said.message.content.strip() for said in following.messages[::2]] == ["3", "4", "5"]
 
 
 def test_summary_of_a_part_that_another_summary_covers_changes_nothing(db: Database) -> None:
@@ -96,7 +98,7 @@ def test_what_is_too_long_for_one_summary_waits_for_the_next(db: Database) -> No
     session = talk(db, 8, size=30_000)
     part = due_sessions.find_compaction_input(db, session, 5)
     assert part is not None
-    assert [message.content.strip() for message in part.messages[::2]] == ["0"]
+    assert [said.message.content.strip() for said in part.messages[::2]] == ["0"]
 
 
 def test_session_is_quiet_after_its_agents_time(db: Database) -> None:
@@ -113,11 +115,9 @@ def test_each_stretch_is_looked_through_once(db: Database) -> None:
     stretch = due_sessions.find_unextracted_range(db, session, 10, scoped)
     assert stretch is not None
     assert stretch.turns == ("t0", "t1")
-    assert (
-        due_sessions.store_extracted_facts(db, stretch, [fact("It rains."), fact("It rains.")], 7)
-        == 1
-    )
-    assert due_sessions.store_extracted_facts(db, stretch, [fact("It snows.")], 7) == 0
+    rains = [fact("It rains."), fact("It rains.")]
+    assert len(due_sessions.store_extracted_facts(db, stretch, rains, 7).new) == 1
+    assert due_sessions.store_extracted_facts(db, stretch, [fact("It snows.")], 7).new == ()
     (kept,) = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert (kept.fact, kept.source, kept.confidence) == ("It rains.", "extraction t0..t1", 0.8)
     assert due_sessions.find_unextracted_range(db, session, 10, scoped) is None
@@ -126,7 +126,7 @@ def test_each_stretch_is_looked_through_once(db: Database) -> None:
     following = due_sessions.find_unextracted_range(db, session, 2, scoped)
     assert following is not None
     assert following.turns == ("t2", "t3")
-    assert following.known == ("It rains.",)
+    assert [one.fact for one in following.known] == ["It rains."]
 
 
 def test_too_little_said_waits_until_there_is_more(db: Database) -> None:
@@ -148,7 +148,7 @@ def test_secret_is_not_kept_and_a_known_fact_is_touched(db: Database) -> None:
     stretch = due_sessions.find_unextracted_range(db, session, 10, scoped)
     assert stretch is not None
     found = [fact("The password is hunter2!"), fact("It rains."), fact("It is late.")]
-    assert due_sessions.store_extracted_facts(db, stretch, found, 7) == 1
+    assert len(due_sessions.store_extracted_facts(db, stretch, found, 7).new) == 1
     kept = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert [(item.fact, item.updated_at) for item in kept] == [("It is late.", 7), ("It rains.", 7)]
 
@@ -178,10 +178,44 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     stretch = due_sessions.find_unextracted_range(db, session, 10, own)
     assert stretch is not None
     assert stretch.known == ()
-    assert (
-        due_sessions.store_extracted_facts(db, stretch, [fact("It rains."), fact("It snows.")], 7)
-        == 2
-    )
+    both = [fact("It rains."), fact("It snows.")]
+    assert len(due_sessions.store_extracted_facts(db, stretch, both, 7).new) == 2
     (kept,) = facts.search_facts(db, own_of("telegram:1"), "snows", 1)
     assert kept.fact == "It snows."
     assert facts.search_facts(db, own_of("telegram:2"), "snows", 1) == []
+
+
+def test_message_counts_from_when_it_came_and_has_the_name_of_its_author(db: Database) -> None:
+    """In a group; without the row that it came in, when it was answered, and by the author's id."""
+    with job(db):
+        turns.boot(db, 0)
+    for number, name in ((1, "Anna\n\u202eBanana"), (2, "")):
+        said = replace(update(number), private=False, sender_id=f"{number}0", sender_name=name)
+        receive(db, said, now=number)
+        turn = next_turn(db, f"t{number}", now=50)
+        assert turn is not None
+        with job(db):
+            turns.end_with_reply(db, turn, [OutboxPart("yes")], "direct", ("done", None), 90)
+    session = int(db.execute("SELECT id FROM session").get)
+    lost: list[Message] = [UserMessage(content="hm", sender="30"), AssistantMessage(content="no")]
+    sessions.append_messages(db, session, "t3", lost, 95)
+    part = due_sessions.find_unextracted_range(db, session, 10, scoped)
+    assert part is not None
+    assert [(one.at, one.sender) for one in part.messages] == [
+        (1, "Anna Banana"),
+        (1, ""),
+        (2, "20"),
+        (2, ""),
+        (95, "30"),
+        (95, ""),
+    ]
+
+
+def test_only_what_is_said_is_looked_through(db: Database) -> None:
+    """What tools returned is not sent, but its origin counts."""
+    session = talk(db, 2)
+    page = ToolResult(call_id="c", name="web_fetch", content="x", origin="web")
+    sessions.append_messages(db, session, "t2", [page], 3)
+    part = due_sessions.find_unextracted_range(db, session, 10, scoped)
+    assert part is not None
+    assert (len(part.messages), part.origin) == (4, "web")

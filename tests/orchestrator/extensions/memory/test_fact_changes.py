@@ -167,7 +167,7 @@ def test_fact_forgotten_for_good_is_deleted_with_its_versions_at_once(db: Databa
     assert db.execute("SELECT count(*) FROM fact").get == 0
     hashes = db.execute("SELECT count(DISTINCT digest) FROM fact_gone").get
     assert (hashes, db.execute("SELECT actor, object FROM audit").get) == (
-        2,
+        4,  # of both versions, by their words and by the value of their slot
         ("operator", "fact 2"),
     )
     with pytest.raises(UnknownNameError, match="there is no fact 2"):
@@ -184,7 +184,7 @@ def test_operator_restores_what_a_chat_of_a_shared_memory_told(db: Database) -> 
     by_row = MemoryScope("work", "", joined=False, shared=False)
     again = Statement(PARIS.fact, "contact", "extraction t1..t1")
     fact_changes.forget_fact(db, by_row, 1, "operator", 9, for_good=False)
-    assert db.execute("SELECT scope FROM fact_gone").get == "telegram:7"
+    assert db.execute("SELECT DISTINCT scope FROM fact_gone").get == "telegram:7"
     assert fact_changes.store_statement(db, WORK, again, 10) is None
     fact_changes.undo_change(db, by_row, 1, 11)
     assert fact_changes.store_statement(db, WORK, again, 12) == (1, False, ())
@@ -199,8 +199,8 @@ def test_hashes_of_two_journals_differ(db: Database, tmp_path: Path) -> None:
         digests = set()
         for journal in (db, other):
             forget(journal, 1, 9)
-            digests.add(journal.execute("SELECT digest FROM fact_gone").get)
-    assert len(digests) == 2
+            digests |= {digest for (digest,) in journal.execute("SELECT digest FROM fact_gone")}
+    assert len(digests) == 4
 
 
 @pytest.mark.parametrize("change", ["replace", "edit", "end", "forget"])

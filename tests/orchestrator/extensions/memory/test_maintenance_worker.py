@@ -15,7 +15,7 @@ from fakes.memory import WORK, store_fact
 from fakes.suspending_reads import interrupt_read
 from pydantic import JsonValue
 
-from orchestrator.extensions.memory import due_sessions, maintenance_worker
+from orchestrator.extensions.memory import due_sessions, fact_changes, maintenance_worker
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from orchestrator.extensions.memory.memory_requests import (
     FACTS_EXTRACT,
@@ -23,11 +23,13 @@ from orchestrator.extensions.memory.memory_requests import (
     CompactionRequest,
     CompactionResult,
     ExtractedFact,
+    ExtractedNote,
     ExtractionRequest,
     ExtractionResult,
+    KnownFact,
 )
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors
+from orchestrator.journal.memory import fact_vectors, facts
 from orchestrator.journal.turns import sessions
 from thinker.protocol.background import TEXTS_EMBED, WORK_CANCEL, EmbeddingRequest
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
@@ -38,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("reads")
 
 LARGE = {"compaction": {"thresholdTokens": 100}, "factExtraction": {"enabled": False}}
 QUIET = {"compaction": {"enabled": False}, "factExtraction": {"idleMinutes": 5}}
-MINUTE = 60_000
+MINUTE, DAY = 60_000, 24 * 60 * 60_000
 HIKING = ExtractedFact(fact="Ann likes hiking.", category="preference", confidence=0.9)
 
 
@@ -318,3 +320,38 @@ async def test_conversation_that_the_model_cannot_read_is_searched_once(tmp_path
         upto = "SELECT facts_upto FROM session WHERE id = ?"
         await bench.until(lambda: bench.db.execute(upto, (session,)).get > 0)
         assert due_sessions.find_unextracted_range(bench.db, session, 10, lambda *_: WORK) is None
+
+
+async def test_forgotten_facts_are_deleted_a_day_later(tmp_path: Path) -> None:
+    """Until then they can be restored; what was forgotten for good is gone at once."""
+    async with background(tmp_path, **QUIET) as bench, anyio.create_task_group() as tasks:
+        with job(bench.db):
+            for number, forgotten in enumerate((NOON - DAY, NOON - DAY + 1)):
+                stored = store_fact(bench.db, WORK, f"Fact {number}.", now=1)
+                fact_changes.forget_fact(
+                    bench.db, WORK, stored.id, "user", forgotten, for_good=False
+                )
+        maintenance = maintenance_of(bench)
+        tasks.start_soon(maintenance.run)
+        left = "SELECT fact FROM fact ORDER BY id"
+        await bench.until(lambda: [text for (text,) in bench.db.execute(left)] == ["Fact 1."])
+        maintenance.close()
+
+
+async def test_known_facts_are_in_the_request_and_notes_in_the_journal(tmp_path: Path) -> None:
+    """What the model found is stored with the call's cost."""
+    note = ExtractedNote(text="They spoke of hiking.", day=NOON)
+    answer = ExtractionResult(facts=(HIKING,), notes=(note,), **USED)
+    async with maintained(tmp_path, **QUIET) as (bench, maintenance):
+        bench.serve(FACTS_EXTRACT, ExtractionRequest, lambda _: answer)
+        with job(bench.db):
+            tea = store_fact(bench.db, WORK, "Ann likes tea.", valid_from=5)
+        talk(bench, 2)
+        bench.now += 5 * MINUTE
+        maintenance.wake()
+        await bench.until(lambda: [state for _, state, _ in bench.spent()] == ["settled"])
+        ((_, request),) = bench.requests
+        assert isinstance(request, ExtractionRequest)
+        assert request.known == (KnownFact(id=tea.id, fact="Ann likes tea.", since=5),)
+        (kept,) = facts.list_newest_facts(bench.db, WORK, facts.NOTE, facts.FOREVER, 9)
+        assert (kept.fact, kept.valid_from) == (note.text, NOON)

@@ -60,6 +60,18 @@ def test_fact_of_the_same_slot_is_named_whatever_its_words(
     )
 
 
+def test_list_says_which_older_fact_of_its_slot_a_fact_may_replace(
+    db: Database, context: ToolContext
+) -> None:
+    """As long as both are open, also on an earlier page."""
+    for city in ("Paris", "Rome"):
+        run(memory_tools.store_fact, db, context, fact=f"Lives in {city}", slot="home city")
+    newest = f"- Lives in Rome (background, id 2, {TODAY}, may replace 1)"
+    assert run(memory_tools.list_facts, db, context, limit=1).startswith(newest)
+    run(memory_tools.update_fact, db, context, id=1, fact="Lives in Rome")
+    assert "may replace" not in run(memory_tools.list_facts, db, context)
+
+
 def test_replaced_fact_is_named_with_its_time(db: Database, context: ToolContext) -> None:
     """What is left out stays as it was."""
     home = {"fact": "User lives in Paris", "slot": "home city", "category": "contact"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from fakes.agents_file import WORK, parsed
 from fakes.journal import booted, job, read_contents
+from fakes.memory import own_of, store_fact
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.extensions.prompt_inspector.rehearsal import ImaginedMessage, rehearse_turn
@@ -22,11 +23,12 @@ GROUP = InboundMessage(
 ASKED = ImaginedMessage("work", "and now?", "telegram", "-5")
 
 
-def rehearsed(db: Database, asked: ImaginedMessage) -> TurnInputs:
-    """Rehearse inside a transaction, at second 1."""
+def rehearsed(db: Database, asked: ImaginedMessage, **fields: object) -> TurnInputs:
+    """Rehearse inside a transaction, at second 1, with these fields of the agent."""
     agents = parsed(WORK).file
-    definition = agents.find_agent("work")
-    assert definition is not None
+    found = agents.find_agent("work")
+    assert found is not None
+    definition = found.model_copy(update=fields)
     with job(db):
         return rehearse_turn(
             db, definition, LoopFacts(SpendingRules(agents, {}, lambda: 1000, 0)), asked
@@ -56,3 +58,18 @@ def test_unknown_chat_is_private_unless_its_id_is_a_groups(tmp_path: Path) -> No
         assert not rehearsed(db, ASKED).context.address.private
         assert private.stored.history == ()
         assert db.execute("SELECT count(*) FROM session").get == 0
+
+
+def test_small_model_has_a_small_card_and_nothing_of_it_is_written(tmp_path: Path) -> None:
+    """A quarter of the other's; both begin with what was stored last."""
+    with booted(tmp_path) as db:
+        for number in range(40):
+            store_fact(db, own_of("telegram:5"), f"Fact {number:02} {'x' * 40}", now=number)
+        asked = replace(ASKED, chat_id="5")
+        cards = [
+            [known.fact[:7] for known in rehearsed(db, asked, profile=profile).known.memories]
+            for profile in (None, "small")
+        ]
+        assert [len(card) for card in cards] == [19, 4]
+        assert [card[0] for card in cards] == ["Fact 39"] * 2
+        assert db.execute("SELECT count(*) FROM memory_card").get == 0

@@ -1,16 +1,17 @@
-"""Compaction and fact extraction: conversation, template and answer."""
+"""Compaction: conversation, template and answer."""
 
-import json
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
+from fakes.memory import said_at
 from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
+from fakes.small_environment import ROOT
 
 from orchestrator.extensions.memory.memory_requests import (
     CompactionRequest,
     CompactionResult,
     ExtractionRequest,
-    ExtractionResult,
 )
 from orchestrator.extensions.memory.worker import compaction, facts, summarizing
 from thinker.models.base import ModelResponse
@@ -18,26 +19,23 @@ from thinker.protocol.messages import AssistantMessage, Message, ToolResult, Use
 from thinker.protocol.token_counts import estimate_tokens
 from thinker.worker_errors import RetryableModelError
 
-SAID: tuple[Message, ...] = (
+UTC = ZoneInfo("UTC")
+WEDNESDAY = 1_770_769_800_000  # 2026-02-11 00:30 UTC
+MESSAGES: tuple[Message, ...] = (
     UserMessage(content="I live in Krakow. {{SUMMARY}}"),
     AssistantMessage(tool_calls=(call("c1", "look", place="Krakow"),)),
     ToolResult(call_id="c1", name="look", content="x" * 600),
     AssistantMessage(content="Noted."),
 )
-FACT = '{"fact": "The user  lives in Krakow.", "category": "background", "confidence": 0.9}'
+SAID = said_at(WEDNESDAY, *MESSAGES)
 
 
-async def compacted(model: ScriptedModel, path: Path | None = None) -> CompactionResult:
+async def compacted(
+    model: ScriptedModel, path: Path | None = None, zone: str = "UTC"
+) -> CompactionResult:
     """A summary of what was said, with one before it."""
-    return await compaction.compact_session(
-        model, path, CompactionRequest(messages=SAID, summary="They met.")
-    )
-
-
-async def extracted(answer: str) -> ExtractionResult:
-    """The facts of an answer."""
-    request = ExtractionRequest(messages=SAID, known=("The user\nis Ann.",))
-    return await facts.extract_facts(ScriptedModel(says(answer)), None, request)
+    request = CompactionRequest(messages=SAID, summary="They met.")
+    return await compaction.compact_session(model, path, request, ZoneInfo(zone))
 
 
 def asked(model: ScriptedModel) -> str:
@@ -57,11 +55,26 @@ async def test_summary_is_made_from_the_one_before_and_the_messages_with_their_t
     prompt = asked(model)
     assert "Summary of what came before:\nThey met.\n" in prompt
     assert prompt.endswith(
-        "User: I live in Krakow. {{SUMMARY}}\n\n"
-        'Assistant called look {"place":"Krakow"}\n\n'
+        "(Dates and times are those of UTC.)\n\n"
+        "[Wednesday 2026-02-11 00:30] User: I live in Krakow. {{SUMMARY}}\n\n"
+        '[Wednesday 2026-02-11 00:30] Assistant called look {"place":"Krakow"}\n\n'
         f"Tool look: {'x' * 500} […]\n\n"
-        "Assistant: Noted."
+        "[Wednesday 2026-02-11 00:30] Assistant: Noted."
     )
+
+
+@pytest.mark.parametrize(
+    ("zone", "time"),
+    [
+        ("Pacific/Kiritimati", "Wednesday 2026-02-11 14:30"),
+        ("Pacific/Pago_Pago", "Tuesday 2026-02-10 13:30"),
+    ],
+)
+async def test_summary_counts_days_in_the_zone_of_the_agent(zone: str, time: str) -> None:
+    """Half an hour after midnight in Greenwich is yesterday for half of the world."""
+    model = ScriptedModel(says("ok"))
+    await compacted(model, None, zone)
+    assert f"(Dates and times are those of {zone}.)\n\n[{time}] User: I live" in asked(model)
 
 
 @pytest.mark.parametrize(
@@ -125,57 +138,25 @@ async def test_template_is_the_users_own_if_it_can_be_used(tmp_path: Path) -> No
             path.write_text(text, "utf-8")
         model = ScriptedModel(says("ok"))
         await compacted(model, path)
-        assert asked(model).startswith("Sum up They met. and User: I live") is used
+        assert asked(model).startswith("Sum up They met. and (Dates and times") is used
         assert asked(model).endswith("Noted. {{OTHER}}") is used
 
 
 async def test_bundled_templates_are_complete() -> None:
     """Every placeholder of the files that ship is filled."""
-    folder = Path(__file__).parents[2] / "prompts"
     model = ScriptedModel(says("ok"), says("[]"))
-    await compacted(model, folder / "compaction.md")
+    await compacted(model, ROOT / "prompts" / "compaction.md")
     await facts.extract_facts(
-        model, folder / "fact-extraction.md", ExtractionRequest(messages=SAID[3:])
+        model,
+        ROOT / "prompts" / "fact-extraction.md",
+        ExtractionRequest(messages=SAID[3:]),
+        UTC,
     )
     for request in model.requests:
         (message,) = request.messages
-        assert "{{" not in message.content.replace(SAID[0].content, "")
+        assert message.content.startswith("You ")
+        assert "{{" not in message.content.replace(MESSAGES[0].content, "")
         assert "Assistant: Noted." in message.content
-
-
-async def test_facts_come_with_what_is_known_listed() -> None:
-    """One line each."""
-    model = ScriptedModel(says(f'```json\n{{"facts": [{FACT}]}}\n```'))
-    request = ExtractionRequest(messages=SAID, known=("The user\nis Ann.",))
-    answer = await facts.extract_facts(model, None, request)
-    assert [fact.fact for fact in answer.facts] == ["The user lives in Krakow."]
-    assert "DO NOT extract these again:\n- The user is Ann.\n" in asked(model)
-    assert "User: I live in Krakow. {{SUMMARY}}\n\nAssistant: Noted." in asked(model)
-
-
-async def test_only_well_formed_and_certain_facts_are_kept_each_once() -> None:
-    """Other list items are skipped; five facts at most."""
-    broken = [
-        '{"fact": "x"}',
-        '"y"',
-        FACT.replace("background", "gossip"),
-        FACT.replace("0.9", "7"),
-    ]
-    unsure = FACT.replace("0.9", "0.69")
-    many = [FACT.replace("Krakow", f"city {n}") for n in range(9)]
-    answer = await extracted(f"[{', '.join([*broken, unsure, FACT, FACT, *many])}]")
-    assert [fact.fact[18:] for fact in answer.facts] == [
-        "Krakow.",
-        *(f"city {n}." for n in range(4)),
-    ]
-
-
-@pytest.mark.parametrize("text", ["none", '{"fact": 1}', '{"facts": {}}', "3"])
-async def test_answer_without_a_list_of_facts_is_a_problem_and_counts(text: str) -> None:
-    """The tokens were paid for."""
-    answer = await extracted(text)
-    assert (answer.facts, answer.usage) == ((), USAGE)
-    assert answer.problem
 
 
 async def test_model_error_comes_through() -> None:
@@ -186,17 +167,6 @@ async def test_model_error_comes_through() -> None:
 
 def test_long_messages_are_cut() -> None:
     """One message cannot fill the whole request."""
-    text = summarizing.format_conversation([UserMessage(content="y" * 9000)])
-    assert text == f"User: {'y' * 8000} […]"
-
-
-@pytest.mark.parametrize(
-    ("confidence", "kept"), [(0.69, False), (0.7, True), (0.75, True), (1, True)]
-)
-async def test_fact_is_kept_from_a_confidence_of_seven_tenths_on(
-    confidence: float, *, kept: bool
-) -> None:
-    """The number of the seed, which counts as confident enough itself."""
-    fact = {"fact": "The user is Ann.", "category": "background", "confidence": confidence}
-    found = await extracted(json.dumps({"facts": [fact]}))
-    assert [one.fact for one in found.facts] == ["The user is Ann."] * kept
+    said = said_at(WEDNESDAY, UserMessage(content="y" * 9000))
+    text = summarizing.format_conversation(said, UTC, numbered=False)
+    assert text == f"[Wednesday 2026-02-11 00:30] User: {'y' * 8000} […]"
