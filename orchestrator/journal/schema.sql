@@ -123,6 +123,10 @@ CREATE TABLE message(
   at INTEGER NOT NULL) STRICT;
 CREATE INDEX message_session ON message(session_id, id);
 
+CREATE TABLE search_scope(  -- numbers the memory scopes of each agent for the index of messages
+  id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, scope TEXT NOT NULL) STRICT;
+CREATE INDEX search_scope_name ON search_scope(agent_id, scope);
+
 CREATE TABLE conversation(  -- made by a client of the Responses API
   id TEXT PRIMARY KEY, created_at INTEGER NOT NULL,
   metadata TEXT NOT NULL) STRICT, WITHOUT ROWID;  -- the client's own, an object

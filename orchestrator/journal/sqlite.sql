@@ -9,22 +9,17 @@ CREATE VIEW said AS SELECT id, session_id, at, role, text FROM (
     CASE WHEN json_valid(body) THEN body ->> 'role' END AS role,
     CASE WHEN json_valid(body) THEN body ->> 'content' END AS text FROM message)
   WHERE role IN('user','assistant') AND text <> '';
-CREATE VIRTUAL TABLE message_words USING fts5(
-  text, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');
--- For scripts without spaces: only texts with letters outside ASCII, as it is three times as large.
-CREATE VIRTUAL TABLE message_grams USING fts5(
-  text, content='', contentless_delete=1, tokenize='trigram');
--- Messages are indexed 64 at a time; `SqliteDialect` indexes the rest when it searches.
-CREATE TRIGGER message_said AFTER INSERT ON message WHEN new.id % 64 = 0 BEGIN
-  INSERT INTO message_grams(rowid, text) SELECT id, text FROM said
-    WHERE id > (SELECT ifnull(max(id), 0) FROM message_words_docsize)
-    AND octet_length(text) <> length(text);
-  INSERT INTO message_words(rowid, text) SELECT id, text FROM said
-    WHERE id > (SELECT ifnull(max(id), 0) FROM message_words_docsize);
-END;
-CREATE TRIGGER message_gone AFTER DELETE ON message BEGIN
-  DELETE FROM message_words WHERE rowid = old.id;
-  DELETE FROM message_grams WHERE rowid = old.id;
+-- The place of each message that searches find: bits 11 and higher number its sitting (an unbroken
+-- part of a session), six bits its position in that, and five bits are the class of its length.
+CREATE TABLE message_place(
+  message_id INTEGER PRIMARY KEY REFERENCES message ON DELETE CASCADE,
+  place INTEGER NOT NULL UNIQUE) STRICT;
+-- By places. The extension `memory` splits texts into terms; those with _ are what a message is
+-- about: its chat, agent, month and sender.
+CREATE VIRTUAL TABLE said_words USING fts5(terms, content='', contentless_delete=1, detail=none,
+  tokenize="porter ascii tokenchars '_'");
+CREATE TRIGGER place_gone AFTER DELETE ON message_place BEGIN
+  DELETE FROM said_words WHERE rowid = old.place;
 END;
 
 CREATE UNIQUE INDEX fact_once ON fact(agent_id, fact, scope) WHERE valid_to IS NULL;

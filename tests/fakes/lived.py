@@ -12,7 +12,7 @@ from fakes.memory import said_at, store_fact
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.memory import due_sessions, fact_changes
+from orchestrator.extensions.memory import due_sessions, fact_changes, message_index
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
 from orchestrator.journal.access import pairing
@@ -98,6 +98,8 @@ class Life:
             self._paused()
             outbox.add_notice(self.db, self.address, f"Agent '{self.agent}' says {self.mark}.", 9)
             self._deliver()
+            while message_index.index_new_messages(self.db):
+                pass
 
     def _stranger(self) -> None:
         """Leave a message that waits for an approval."""

@@ -239,7 +239,8 @@ class UserMessage(Frozen):
 
     ``context`` holds the prompt layers sent before the content: the volatile layers of the cached
     prompt layout, and the quoted ones. ``quote`` is what the message answers. ``sender`` is the
-    author in a chat of several people. With a ``fence`` the model reads the content as data.
+    id of the author in a chat of several people, and ``sender_name`` the author's name. With a
+    ``fence`` the model reads the content as data.
     """
 
     role: Literal["user"] = "user"
@@ -248,6 +249,7 @@ class UserMessage(Frozen):
     context: tuple[LayerRecord, ...] = ()
     origin: Origin = "user"
     sender: str = ""
+    sender_name: str = Field(default="", exclude_if=_is_empty)
     fence: str = ""
     documents: tuple[AttachedFile, ...] = ()
     quote: QuotedMessage | None = Field(default=None, exclude_if=_is_empty)

@@ -107,6 +107,9 @@ REQUESTS = "SELECT id FROM request WHERE inbox_id IN gone_inbox"
 CONVERSATIONS = """SELECT conversation FROM request WHERE inbox_id IN gone_inbox
   AND NOT EXISTS(SELECT 1 FROM request AS other WHERE other.conversation = request.conversation
     AND other.inbox_id NOT IN gone_inbox)"""
+UNUSED = """scope <> '' AND (agent_id, scope) IN(
+    SELECT agent_id, scope FROM session WHERE id IN gone_session)
+  AND (agent_id, scope) NOT IN(SELECT agent_id, scope FROM session WHERE id NOT IN gone_session)"""
 # The rows to remove of each table; a row comes after the rows that refer to it.
 TABLES = (
     ("approval", "turn_id IN gone_turn"),
@@ -134,6 +137,7 @@ TABLES = (
         "session_id IN gone_session OR CAST(:agent AS TEXT) IS NULL AND turn_id IN gone_turn",
     ),
     ("turn", "id IN gone_turn"),
+    ("search_scope", f"agent_id = :agent OR scope IN gone_scope OR {UNUSED}"),
     ("session", "id IN gone_session"),
     ("fact", "id IN gone_fact"),
     ("fact_gone", "agent_id = :agent OR scope IN gone_scope"),

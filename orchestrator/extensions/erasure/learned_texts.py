@@ -9,10 +9,10 @@ from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.memory.memory_scope import EVERY
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import shown_texts
-from orchestrator.journal.turns.shown_texts import cut_excerpt
+from orchestrator.journal.turns.shown_texts import list_excerpts
 from orchestrator.tools.builtin.task_tools import format_task_line
 
-SEARCH = "search_conversations"  # shows messages of other chats
+SEARCHES = ("search_conversations", "read_conversation")  # show messages of other chats
 STORING = "'store_fact','update_fact','update_profile','store_skill','update_skill','schedule_task'"
 # Each with the agent; what was stored for the chat alone was never shown elsewhere.
 WHOLE = (
@@ -50,7 +50,8 @@ class LearnedTexts:
         for agent_id, texts in self.stored.items():
             shown_texts.blank_shown_texts(db, agent_id, texts)
         for agent_id, texts in self.said.items():
-            shown_texts.blank_shown_texts(db, agent_id, texts, SEARCH)
+            for tool in SEARCHES:
+                shown_texts.blank_shown_texts(db, agent_id, texts, tool)
 
 
 def collect_learned_texts(
@@ -75,9 +76,8 @@ def collect_learned_texts(
         message = orjson.loads(str(body))
         content = message.get("content")
         if message.get("role") != "tool" and isinstance(content, str):
-            excerpt = cut_excerpt(content)
-            if len(excerpt) >= shown_texts.SHORT:
-                found.said.setdefault(str(agent_id), set()).add(excerpt)
+            excerpts = [one for one in list_excerpts(content) if len(one) >= shown_texts.SHORT]
+            found.said.setdefault(str(agent_id), set()).update(excerpts)
     return found
 
 

@@ -29,7 +29,7 @@ class MemoryExtension(Extension):
         return {"memory": entry}
 
     def list_tools(self) -> "Sequence[HostTool]":
-        from orchestrator.extensions.memory import memory_tools, profile_tools
+        from orchestrator.extensions.memory import conversation_tools, memory_tools, profile_tools
 
         return (
             memory_tools.store_fact,
@@ -37,7 +37,8 @@ class MemoryExtension(Extension):
             memory_tools.list_facts,
             memory_tools.update_fact,
             memory_tools.delete_fact,
-            memory_tools.search_conversations,
+            conversation_tools.search_conversations,
+            conversation_tools.read_conversation,
             profile_tools.get_profile,
             profile_tools.update_profile,
         )

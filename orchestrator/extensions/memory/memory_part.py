@@ -13,6 +13,7 @@ from orchestrator.extensions.memory import memories
 from orchestrator.extensions.memory.learned_notices import LearnedNotices
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from orchestrator.extensions.memory.memories import FactEdit, FactPage, FactQuery
+from orchestrator.extensions.memory.message_indexer import MessageIndexer
 from thinker.protocol.peer import Peer, RequestHandler
 
 FACT_LIST = "memory/list"  # FactQuery → FactPage
@@ -26,6 +27,7 @@ class MemoryPart(Part):
 
     _maintenance: MaintenanceWorker
     _notices: LearnedNotices
+    _indexer: MessageIndexer
 
     async def open(self) -> None:
         daemon = self.daemon
@@ -39,11 +41,13 @@ class MemoryPart(Part):
             daemon.machine.clock,
             learned=self._notices.wake,
         )
+        self._indexer = MessageIndexer(daemon.store)
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._maintenance.run)
             tasks.start_soon(self._notices.run)
+            tasks.start_soon(self._indexer.run)
             await self.daemon.stopping.wait()
             self._maintenance.close()
             tasks.cancel_scope.cancel()
@@ -53,7 +57,7 @@ class MemoryPart(Part):
             self._maintenance.wake()
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
-        return self._maintenance.wake, self._notices.wake
+        return self._maintenance.wake, self._notices.wake, self._indexer.count_reply
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer

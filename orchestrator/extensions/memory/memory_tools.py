@@ -1,21 +1,17 @@
-"""Tools for facts about the user, and for searching earlier conversations."""
+"""Tools for facts about the user."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.memory import (
     fact_changes,
     fact_dates,
     learned_changes,
-    message_search,
 )
 from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import Fact
-from orchestrator.journal.turns.shown_texts import cut_excerpt
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
@@ -146,29 +142,6 @@ def delete_fact(db: Database, context: ToolContext, arguments: JsonObject) -> st
     except RefusedFactError as error:
         raise ToolFailure(str(error)) from error
     return f"Deleted: {old.fact} (id {old.id}; the user can undo it for a day)"
-
-
-@journal_tool(
-    "Search the messages of earlier conversations.",
-    {"query": "", "limit": {"type": "integer", "description": f"Default {DEFAULT_FOUND}."}},
-    ["query"],
-    side_effect=SideEffect.PURE,
-    keywords="conversation, conversations, talked, discussed, earlier, last time, ago, did i say,"
-    " did we, told you, mentioned",
-    private=True,
-)
-def search_conversations(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    limit = int(read_number_argument(arguments, "limit", DEFAULT_FOUND, 1, MAX_PAGE))
-    found = message_search.search_messages(
-        db, context.memory, read_text_argument(arguments, "query"), limit
-    )
-    zone = ZoneInfo(context.timezone)
-    lines = (
-        f"- {datetime.fromtimestamp(hit.at / 1000, UTC).astimezone(zone):%Y-%m-%d %H:%M}"
-        f" {hit.role}: {cut_excerpt(hit.text)}"
-        for hit in found
-    )
-    return mark_quoted_text("\n".join(lines) or "No messages match.", (hit.origin for hit in found))
 
 
 def _mark_fact_text(text: str, shown: Sequence[Fact]) -> str:

@@ -1,48 +1,228 @@
-"""Full-text search in the messages of an agent's sessions."""
+"""The search in the messages of an agent's conversations.
 
-from functools import partial
+Words are looked up in the index, ranked (`message_ranking`), and the best messages are read. A word
+that no message has stands for other forms of it. What a memory may not read is left out twice: by
+the terms that are looked up, and by the condition on the rows that are read.
 
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.dialect import MESSAGES, Index, get_dialect
-from orchestrator.journal.inspect.message_hits import HITS, MessageHit
+Where: which messages does a query find?
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import orjson
+
+from orchestrator.extensions.memory import message_index
+from orchestrator.extensions.memory.message_ranking import Postings, rank_messages
+from orchestrator.extensions.memory.query_terms import (
+    FIRST_PERSON,
+    Question,
+    list_forms,
+    read_question,
+)
+from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from thinker.protocol.messages import Origin
 
-MAX_SCANNED = 2000  # messages that are searched for words of two characters
+MAX_PLACES = 6000  # with one term: the latest ones
+FORM_WEIGHT = 0.5  # of a word that stands for another one
+BATCH = 200  # ranked messages that are read at a time
+SAID_BY_NAMED = 1.1  # what the score of words counts more if the sender is named in the query
+IN_TIME = 0.5  # added to the score of a message in the time that the query names
 
 
-def search_messages(db: Database, scope: MemoryScope, query: str, limit: int) -> list[MessageHit]:
-    """Return the messages of an agent's chats that match a query best, best first.
+@dataclass(frozen=True)
+class FoundMessage:
+    """A message of a user or of the agent (``assistant``); ``at`` in milliseconds."""
 
-    Unindexed messages are indexed first.
+    id: int
+    session_id: int
+    at: int
+    role: str
+    text: str
+    chat_key: str
+    origin: Origin
+    sender_name: str
+    sender: str
+
+    @property
+    def author(self) -> str:
+        """Who said it: a name in a chat of several people, else the role."""
+        return self.sender_name or self.role
+
+
+FOUND = Rows(
+    FoundMessage,
+    "said JOIN message ON message.id = said.id JOIN session ON session.id = said.session_id",
+    "said.id, said.session_id, said.at, role, text, chat_key,"
+    " ifnull(message.body ->> 'origin', 'user'), ifnull(message.body ->> 'sender_name', ''),"
+    " ifnull(message.body ->> 'sender', '')",
+)
+
+
+class MessageFilter(NamedTuple):
+    """The messages that are wanted: from ``after``, up to ``before`` (milliseconds), of ``who``."""
+
+    after: int = 0
+    before: int = 1 << 62
+    who: str = ""
+
+    def admits(self, found: FoundMessage) -> bool:
+        if not self.after <= found.at < self.before:
+            return False
+        wanted = self.who.casefold()
+        return not wanted or wanted == found.role or _is_named(found, fulltext.split_terms(wanted))
+
+
+EVERY_MESSAGE = MessageFilter()
+
+
+class FoundPlaces(NamedTuple):
+    """What the index has for a question: the places by term, and the messages in the memory."""
+
+    postings: Sequence[Postings]
+    total: int
+
+
+def search_messages(
+    db: Database,
+    memory: MemoryScope,
+    query: str,
+    limit: int,
+    wanted: MessageFilter = EVERY_MESSAGE,
+    zone: ZoneInfo | None = None,
+    near: Mapping[int, float] | None = None,
+) -> list[FoundMessage]:
+    """Return the messages of a memory that match a query best, best first.
+
+    ``near`` are scores from 0 to 1 of a second source, by message id. Messages that are not indexed
+    are not found: call `message_index.index_new_messages` first.
     """
-    get_dialect(db).index_messages(db)
-    pool = fulltext.POOL * limit
-    ranked = fulltext.search_index(
-        query,
-        limit,
-        partial(_match_messages, db, scope, pool),
-        partial(_scan_messages, db, scope, pool),
+    question = read_question(query)
+    found = look_up(db, memory, question)
+    ranked = rank_messages(found.postings, found.total, load_places(db, near or {}))
+    return list(read_messages(db, memory, question, ranked, limit, wanted, zone))
+
+
+def look_up(db: Database, memory: MemoryScope, question: Question) -> FoundPlaces:
+    """Return where the terms of a question are.
+
+    A term of very many messages is looked up only in those that have one of the other terms.
+    """
+    scopes = message_index.list_scope_terms(db, memory)
+    if not scopes:
+        return FoundPlaces((), 0)
+    index = get_dialect(db)
+
+    def list_places(*terms: str) -> list[int]:
+        return index.list_places(db, [scopes, terms], MAX_PLACES)
+
+    found = {term: list_places(term) for term in question.telling}
+    common = [term for term, places in found.items() if len(places) == MAX_PLACES]
+    rare = [term for term, places in found.items() if 0 < len(places) < MAX_PLACES]
+    postings = [Postings(found[term], len(found[term])) for term in rare]
+    for term in common:
+        wanted = [scopes, [term], rare] if rare else [scopes, [term]]
+        places = index.list_places(db, wanted, MAX_PLACES)
+        postings.append(Postings(places, index.count_places(db, [scopes, [term]])))
+    forms = [list_places(*list_forms(term)) for term in found if not found[term]]
+    postings += [Postings(places, len(places), FORM_WEIGHT) for places in forms if places]
+    if not postings:
+        postings = _look_up_circumstances(question, list_places)
+    return FoundPlaces(postings, index.count_places(db, [scopes]))
+
+
+def _look_up_circumstances(
+    question: Question, list_places: Callable[..., list[int]]
+) -> list[Postings]:
+    """Return the messages of the people, or else of the months, that a question names."""
+    time = question.time
+    months = time.months or range(1, 13)
+    for terms in (
+        message_index.make_sender_terms(sorted(question.words)),
+        [message_index.make_month_term(year, month) for year in time.years for month in months],
+    ):
+        if terms and (places := list_places(*terms)):
+            return [Postings(places, len(places))]
+    return []
+
+
+def load_places(db: Database, scores: Mapping[int, float]) -> dict[int, float]:
+    """Return scores by the places of the messages instead of by their ids."""
+    rows = db.execute(
+        "SELECT message_id, place FROM message_place WHERE message_id IN"
+        " (SELECT CAST(value AS INTEGER) FROM json_each(?))",
+        (orjson.dumps([*scores]).decode(),),
     )
-    return [hit for number, _ in ranked[:limit] for hit in HITS.select(db, "said.id = ?", number)]
+    return {int(place): scores[int(message)] for message, place in rows} if scores else {}
 
 
-def _match_messages(
-    db: Database, scope: MemoryScope, limit: int, index: Index, terms: list[str]
-) -> fulltext.Scores:
-    where, values = scope.build_row_condition("session")
-    return get_dialect(db).rank_rows(db, MESSAGES, index, terms, where, values, limit)
+def read_messages(
+    db: Database,
+    memory: MemoryScope,
+    question: Question,
+    ranked: Sequence[tuple[int, float]],
+    limit: int,
+    wanted: MessageFilter = EVERY_MESSAGE,
+    zone: ZoneInfo | None = None,
+) -> Iterator[FoundMessage]:
+    """Yield the best of the ranked messages that a memory may read and that are wanted.
+
+    Who said a message, and when, counts here; times of a question are of ``zone``, by default UTC.
+    """
+    rows = _read_ranked(db, memory, question, ranked, zone)
+    return islice(filter(wanted.admits, rows), limit)
 
 
-def _scan_messages(
-    db: Database, scope: MemoryScope, limit: int, terms: list[str]
-) -> fulltext.Scores:
-    """Return the newest messages that contain a term, with the number of terms."""
-    count = " + ".join(["iif(instr(text, ?) > 0, 1, 0)"] * len(terms))
-    where, values = scope.build_row_condition("session")
-    sql = (
-        f"SELECT id, hits FROM (SELECT id, {count} AS hits FROM (SELECT said.id, text FROM said"
-        f" JOIN session ON session.id = session_id WHERE {where} ORDER BY said.id DESC LIMIT ?)"
-        " AS newest) AS counted WHERE hits > 0 ORDER BY hits DESC, id DESC LIMIT ?"
+def _read_ranked(
+    db: Database,
+    memory: MemoryScope,
+    question: Question,
+    ranked: Sequence[tuple[int, float]],
+    zone: ZoneInfo | None,
+) -> Iterator[FoundMessage]:
+    for start in range(0, len(ranked), BATCH):
+        scores = dict(ranked[start : start + BATCH])
+        rows = [
+            (_weigh(question, scores[place], message, zone), message)
+            for place, message in _read_batch(db, memory, scores)
+        ]
+        rows.sort(key=lambda row: (-row[0], -row[1].id))
+        yield from (message for _, message in rows)
+
+
+def _read_batch(
+    db: Database, memory: MemoryScope, scores: Mapping[int, float]
+) -> list[tuple[int, FoundMessage]]:
+    where, values = memory.build_row_condition("session")
+    numbers = orjson.dumps([*scores]).decode()
+    rows = db.execute(
+        "SELECT message_id, place FROM message_place WHERE place IN"
+        " (SELECT CAST(value AS INTEGER) FROM json_each(?))",
+        (numbers,),
     )
-    return dict(db.execute(sql, (*terms, *values, MAX_SCANNED, limit)))
+    places = {int(message): int(place) for message, place in rows}
+    among = "said.id IN (SELECT CAST(value AS INTEGER) FROM json_each(?))"
+    ids = orjson.dumps([*places]).decode()
+    found = FOUND.select(db, f"{among} AND {where}", ids, *values)
+    return [(places[message.id], message) for message in found]
+
+
+def _weigh(question: Question, score: float, message: FoundMessage, zone: ZoneInfo | None) -> float:
+    first_person = message.role == "user" and not message.sender
+    own = first_person and not FIRST_PERSON.isdisjoint(question.words)
+    if own or _is_named(message, question.words):
+        score *= SAID_BY_NAMED
+    moment = datetime.fromtimestamp(message.at / 1000, zone or UTC)
+    return score + IN_TIME * question.time.includes(moment)
+
+
+def _is_named(message: FoundMessage, words: Iterable[str]) -> bool:
+    sender = message_index.find_sender(message.text, message.sender_name, message.sender)
+    return bool(sender) and not set(fulltext.split_terms(sender)).isdisjoint(words)

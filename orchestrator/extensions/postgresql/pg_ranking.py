@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.dialect import Index, SearchedTable
+from orchestrator.journal.db.dialect import Index
 
 SEPARATOR = " "  # which no term contains
 # For each term its newest rows, so that rows with a common term do not crowd out rows with a rare
 # one. OFFSET, because the server would rather read all rows from the newest on than use the index.
 MATCHING = """WITH newest AS MATERIALIZED (SELECT DISTINCT id
   FROM unnest(string_to_array(?, ' ')) AS wanted CROSS JOIN LATERAL (
-    SELECT id FROM (SELECT {table}.id FROM {rows} WHERE {match} AND {where} OFFSET 0) AS matching
+    SELECT id FROM (SELECT id FROM fact WHERE {match} AND {where} OFFSET 0) AS matching
     ORDER BY id DESC LIMIT {each}) AS newest_with_it),
-hit AS MATERIALIZED (SELECT id, {found} AS said FROM {table} WHERE id IN (SELECT id FROM newest)),
+hit AS MATERIALIZED (SELECT id, {found} AS said FROM fact WHERE id IN (SELECT id FROM newest)),
 """
 MATCH = {
-    "words": "words_in({text}) @@ phraseto_tsquery('words', wanted)",
-    "grams": r"""letters_in({text}) LIKE '%' || replace(wanted, '_', '\_') || '%'
-      AND octet_length(letters_in({text})) <> length(letters_in({text}))""",
+    "words": "words_in(fact) @@ phraseto_tsquery('words', wanted)",
+    "grams": r"""letters_in(fact) LIKE '%' || replace(wanted, '_', '\_') || '%'
+      AND octet_length(letters_in(fact)) <> length(letters_in(fact))""",
 }
-FOUND = {"words": "words_in({text})", "grams": "letters_in({text})"}
+FOUND = {"words": "words_in(fact)", "grams": "letters_in(fact)"}
 # The terms in each row, and how often each occurs.
 TERMS = {
     "words": """term_in_row AS (SELECT id, lexeme AS term, cardinality(positions) AS times,
@@ -40,45 +40,43 @@ rarity AS (SELECT term, ln(1 + (max(hits) - count(*) + 0.5) / (count(*) + 0.5)) 
   FROM term_in_row, total GROUP BY term)
 SELECT id, sum(weight * times * 2.2 / (times + 0.3 + 0.9 * size / average)) AS score
 FROM term_in_row JOIN rarity ON rarity.term = term_in_row.term CROSS JOIN total
-GROUP BY id ORDER BY score DESC, id {direction} LIMIT ?"""
+GROUP BY id ORDER BY score DESC, id DESC LIMIT ?"""
 # Of messages, as `Rows` takes it; the ids are found first for the same reason as above.
-EVERY_WORD = """said.id IN (WITH matching AS MATERIALIZED (SELECT id FROM message
-  WHERE words_in(said_in(body)) @@ plainto_tsquery('words', ?)) SELECT id FROM matching)
+EVERY_WORD = """said.id IN (WITH wanted AS (
+    SELECT string_agg(quote_literal(coalesce((ts_lexize('stems', term))[1], term)), ' & ') AS query
+    FROM unnest(string_to_array(?, ' ')) AS term),
+matching AS MATERIALIZED (SELECT message_id FROM message_place, wanted
+  WHERE words @@ CAST(query AS tsquery)) SELECT message_id FROM matching)
   ORDER BY said.id DESC LIMIT ?"""
-
-
-TEXTS = {
-    "fact": "fact.fact",
-    "message": "said_in(message.body)",
-}  # that are indexed, by their tables
-MAX_RANKED_ROWS = {"fact": 1000, "message": 300}  # rows to rank: each one's words are counted again
+STEMS = """SELECT term, coalesce((ts_lexize('stems', term))[1], term)
+  FROM unnest(string_to_array(?, ' ')) AS term"""
+PLACES = """WITH matching AS MATERIALIZED (SELECT place FROM message_place
+  WHERE words @@ CAST(? AS tsquery)) SELECT place FROM matching ORDER BY place DESC LIMIT ?"""
+PLACED = """INSERT INTO message_place SELECT ?, ?, array_to_tsvector(array_agg(DISTINCT
+  coalesce((ts_lexize('stems', term))[1], term))) FROM unnest(string_to_array(?, ' ')) AS term"""
+MAX_RANKED_ROWS = 1000  # facts to rank: each one's words are counted again
 
 
 class PostgresqlDialect:
     """PostgreSQL, which indexes each text immediately."""
 
-    def rank_rows(
+    def rank_facts(
         self,
         db: Database,
-        searched: SearchedTable,
         index: Index,
         terms: Sequence[str],
         where: str,
         values: Sequence[object],
         limit: int,
     ) -> dict[int, float]:
-        table, joined, direction = searched
-        statement = (MATCHING + TERMS[index] + RANKED).format(
-            table=table,
-            rows=f"{table}{joined}",
-            match=MATCH[index].format(text=TEXTS[table]),
-            found=FOUND[index].format(text=TEXTS[table]),
+        statement = MATCHING.format(
+            match=MATCH[index],
+            found=FOUND[index],
             where=where,
-            each=max(limit, MAX_RANKED_ROWS[table] // len(terms)),
-            direction=direction,
+            each=max(limit, MAX_RANKED_ROWS // len(terms)),
         )
         wanted = SEPARATOR.join(terms)
-        return dict(db.execute(statement, (wanted, *values, wanted, limit)))
+        return dict(db.execute(statement + TERMS[index] + RANKED, (wanted, *values, wanted, limit)))
 
     def build_every_word_condition(
         self, terms: Sequence[str], text: str, limit: int
@@ -86,10 +84,31 @@ class PostgresqlDialect:
         del text
         return EVERY_WORD, (SEPARATOR.join(terms), limit)
 
-    def index_messages(self, db: Database) -> None:
-        del db
+    def place_message(self, db: Database, message_id: int, place: int, terms: str) -> None:
+        db.execute(PLACED, (message_id, place, terms))
+
+    def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
+        query = _build_query(db, wanted)
+        return [place for (place,) in db.execute(PLACES, (query, limit))]
+
+    def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
+        sql = "SELECT count(*) FROM message_place WHERE words @@ CAST(? AS tsquery)"
+        return int(db.execute(sql, (_build_query(db, wanted),)).get)
 
     def wipe_deleted_rows(self, db: Database) -> AbstractContextManager[None]:
         """Free deleted data with VACUUM, in tables and indexes."""
         del db
         return nullcontext()
+
+
+def _build_query(db: Database, wanted: Sequence[Sequence[str]]) -> str:
+    """Return a tsquery of the stems of terms."""
+    terms = [term for group in wanted for term in group if not term.endswith("*")]
+    stems = dict(db.execute(STEMS, (SEPARATOR.join(terms),)).fetchall())
+    return " & ".join(
+        f"({' | '.join(_quote_term(stems.get(term, term)) for term in group)})" for group in wanted
+    )
+
+
+def _quote_term(term: str) -> str:
+    return f"'{term[:-1]}':*" if term.endswith("*") else f"'{term}'"

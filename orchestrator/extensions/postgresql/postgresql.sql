@@ -87,10 +87,12 @@ CREATE FUNCTION words_in(text) RETURNS tsvector LANGUAGE sql IMMUTABLE STRICT PA
     repeat(' ', 32)));
 CREATE FUNCTION letters_in(text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN lower(indexed_part($1) COLLATE "default");
-CREATE INDEX message_words ON message USING gin(words_in(said_in(body)));
--- For scripts without spaces: only texts with letters outside ASCII.
-CREATE INDEX message_grams ON message USING gin(letters_in(said_in(body)) gin_trgm_ops)
-  WHERE octet_length(letters_in(said_in(body))) <> length(letters_in(said_in(body)));
+-- The place of each message that searches find, see `sqlite.sql` in the core.
+CREATE TABLE message_place(
+  message_id bigint PRIMARY KEY REFERENCES message ON DELETE CASCADE,
+  place bigint NOT NULL UNIQUE, words tsvector NOT NULL
+);
+CREATE INDEX said_words ON message_place USING gin(words) WITH (fastupdate = off);
 CREATE INDEX fact_words ON fact USING gin(words_in(fact));
 CREATE INDEX fact_grams ON fact USING gin(letters_in(fact) gin_trgm_ops)
   WHERE octet_length(letters_in(fact)) <> length(letters_in(fact));

@@ -28,6 +28,7 @@ TABLES = (
     "request",
     "session",
     "message",
+    "search_scope",
     "turn",
     "prompt_part",
     "turn_prompt",
@@ -65,6 +66,10 @@ TABLES = (
     "playbook_state",
     "transition",
 )
+# The index of messages is not copied: the daemon makes it anew, see `message_index`.
+UNINDEXED = """INSERT INTO meta SELECT 'search_filling', max(id) || ' ' || max(session_id) || ' 0'
+  FROM message WHERE true HAVING count(*) > 0
+  ON CONFLICT(k) DO UPDATE SET v = excluded.v"""
 BY_AGE = {"turn": "rowid", "web_session": "rowid"}  # tables whose rows have an order of their own
 
 
@@ -91,6 +96,7 @@ def copy_rows(source: Database, target: Database) -> CopyCounts:
         raise JournalError(f"the copy violates the journal's invariants: {broken[:3]}")
     if audit.find_broken_entry(target) != audit.find_broken_entry(source):
         raise JournalError("the chain of the audit log differs in the copy")
+    target.execute(UNINDEXED)
     return CopyCounts(sum(copied.values()), sum(bool(count) for count in copied.values()))
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import get_args
 
 from orchestrator.journal.db.database import Database, Rows
-from orchestrator.journal.db.dialect import FACTS as SEARCHED
 from orchestrator.journal.db.dialect import Index, get_dialect
 from orchestrator.journal.memory import fact_vectors, fulltext
 from orchestrator.journal.memory.fact_vectors import Embedding
@@ -160,7 +159,7 @@ def _match_facts(
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores."""
     where, values = known
-    return get_dialect(db).rank_rows(db, SEARCHED, index, terms, where, values, limit)
+    return get_dialect(db).rank_facts(db, index, terms, where, values, limit)
 
 
 def _scan_facts(db: Database, known: Condition, limit: int, terms: list[str]) -> fulltext.Scores:

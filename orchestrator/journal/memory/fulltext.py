@@ -1,10 +1,11 @@
 """Full-text search: extract terms, and merge two kinds of hits into one ranking."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from orchestrator.journal.db.dialect import Index
+from orchestrator.journal.memory.stop_words import drop_stop_words, remove_accents
 
 Scores: TypeAlias = Mapping[int, float]  # of rows by id; more is better
 POOL = 3  # times the limit: the hits of each kind that are ranked
@@ -19,6 +20,9 @@ SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+ASCII_WORD = re.compile(r"[a-z0-9]+")
+WORD = re.compile(r"[^\W_]+")
+ARABIC_WORD = re.compile("^[\u0648\u0628\u0641\u0643]?\u0627\u0644(\\w{3,})")  # after its article
 # English words that most facts contain; the other words tell what a fact is about.
 STOP_WORDS = re.compile(
     r"a|about|all|also|always|an|and|any|are|as|at|be|been|but|by|can|does|for|from|had|has"
@@ -31,17 +35,19 @@ STOP_WORDS = re.compile(
 def search_index(
     text: str,
     limit: int,
-    match: Callable[[Index, list[str]], Scores],
+    match: Callable[[Index, Sequence[str]], Scores],
     scan: Callable[[list[str]], Scores],
 ) -> list[tuple[int, float]]:
     """Return the ids of matching rows with scores, best first.
 
-    Words are looked up by their stem. If they find fewer rows than ``limit``, a trigram index finds
-    words of scripts without spaces (Chinese, Japanese), and a scan words of two characters.
+    Words are looked up by their stem, stop words only if there are no others. If they find fewer
+    rows than ``limit``, a trigram index finds words of scripts without spaces (Chinese, Japanese),
+    and a scan words of two characters.
     ``match`` returns the hits of the index ``words`` or ``grams`` for any of some terms; ``scan``
     returns the rows that contain one of them anywhere.
     """
-    found: Scores = match("words", terms) if (terms := extract_words(text)) else {}
+    terms = drop_stop_words(extract_words(text), text, negations=False)
+    found: Scores = match("words", terms) if terms else {}
     parts: Scores = {}
     if text.isascii():  # the text has none of these
         return merge_scores(found, parts)
@@ -117,3 +123,22 @@ def take_first_terms(terms: Iterable[str], count: int) -> list[str]:
         if len(found) == count:
             break
     return list(found)
+
+
+def split_terms(text: str) -> list[str]:
+    """Return the terms of a text that the index of messages has, in order.
+
+    They are words in small letters and without accents. Of scripts without spaces they are each
+    pair of characters, and the last character of a run.
+    """
+    text = text.casefold()
+    if text.isascii():
+        return ASCII_WORD.findall(text)
+    found: list[str] = []
+    for word in WORD.findall(SPACELESS.sub(r" \g<0> ", remove_accents(text))):
+        if SPACELESS.match(word):
+            found += (word[place : place + PAIR] for place in range(len(word)))
+        else:
+            found.append(word)
+            found += ARABIC_WORD.findall(word)
+    return found

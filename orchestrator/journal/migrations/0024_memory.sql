@@ -32,3 +32,25 @@ CREATE TRIGGER fact_said AFTER INSERT ON message
   WHEN EXISTS(SELECT 1 FROM fact WHERE said_in IS NULL AND source = 'turn ' || new.turn_id) BEGIN
   UPDATE fact SET said_in = new.id WHERE said_in IS NULL AND source = 'turn ' || new.turn_id;
 END;
+
+-- The search in earlier conversations ------------------------------------------------------------
+
+CREATE TABLE search_scope(
+  id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, scope TEXT NOT NULL) STRICT;
+CREATE INDEX search_scope_name ON search_scope(agent_id, scope);
+CREATE TABLE message_place(
+  message_id INTEGER PRIMARY KEY REFERENCES message ON DELETE CASCADE,
+  place INTEGER NOT NULL UNIQUE) STRICT;
+CREATE VIRTUAL TABLE said_words USING fts5(terms, content='', contentless_delete=1, detail=none,
+  tokenize="porter ascii tokenchars '_'");
+CREATE TRIGGER place_gone AFTER DELETE ON message_place BEGIN
+  DELETE FROM said_words WHERE rowid = old.place;
+END;
+DROP TRIGGER message_said;
+DROP TRIGGER message_gone;
+DROP TABLE message_words;
+DROP TABLE message_grams;
+-- The messages so far are indexed while the daemon runs, from the newest session on: the last
+-- message, the session, and the last message that is indexed in it.
+INSERT INTO meta SELECT 'search_filling', max(id) || ' ' || max(session_id) || ' 0' FROM message
+  HAVING count(*) > 0;

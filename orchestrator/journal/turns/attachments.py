@@ -150,7 +150,7 @@ def _shorten_document(text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Author:
-    """The author of a message of a turn; ``sender`` only in a chat of several people.
+    """The author of a message of a turn; ``sender`` and ``name`` only in a chat of several people.
 
     ``marked``: the words of others are marked in the text itself.
     """
@@ -159,6 +159,7 @@ class Author:
     origin: Origin = "user"
     sender: str = ""
     marked: bool = False
+    name: str = ""
 
     @property
     def fence(self) -> str:
@@ -195,6 +196,7 @@ def build_user_message(
         images=tuple(images),
         origin=author.origin,
         sender=author.sender,
+        sender_name=author.name,
         fence=author.fence,
         documents=tuple(documents),
     )

@@ -22,6 +22,7 @@ QUEUED = {
 }
 SCOPED = {
     "session": "true",
+    "search_scope": "true",
     "fact": "valid_to IS NOT NULL OR (agent_id, fact) NOT IN(SELECT agent_id, fact FROM fact"
     " WHERE scope = ?1 AND valid_to IS NULL)",
     "fact_gone": "(agent_id, digest) NOT IN(SELECT agent_id, digest FROM fact_gone"

@@ -15,7 +15,8 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows, build_distinct_query
 from orchestrator.journal.turns import albums, attachments, corrections, held_messages, outbox
 from thinker.protocol.fencing import compute_mark
-from thinker.protocol.messages import Origin, QuotedMessage, UserMessage, WhileBusy
+from thinker.protocol.messages import MAX_AUTHOR, Origin, QuotedMessage, UserMessage, WhileBusy
+from thinker.protocol.visible_text import clean_name
 
 # Kinds of messages, besides that of a person.
 COMMAND = "command"  # a chat command, which the daemon answers
@@ -108,7 +109,8 @@ class InboxRow:
     def author(self) -> attachments.Author:
         sender = "" if self.private or self.is_internal else self.sender_id
         marked = self.kind == HOOK  # the operator's template, with marked values
-        return attachments.Author(self.turn_id or "", self.origin, sender, marked=marked)
+        name = clean_name(self.sender_name)[:MAX_AUTHOR] if sender else ""
+        return attachments.Author(self.turn_id or "", self.origin, sender, marked=marked, name=name)
 
     def build_address(self) -> outbox.Address:
         chat = self.channel, self.bot_id, self.chat_id, self.thread_id

@@ -18,6 +18,7 @@ from thinker.protocol.visible_text import remove_misleading
 
 FORGOTTEN = "(forgotten)"
 EXCERPT = 500  # characters of a message that a search of conversations shows
+STEP = 250  # characters between the beginnings of two excerpts
 SHORT = 12  # characters; a shorter text is removed only where it is an entry of a list
 OF_AGENT = "(agent_id = :agent OR agent_id LIKE :agent || '-sub-%')"  # with its subagents
 OF_TURNS = f"turn_id IN(SELECT id FROM turn WHERE {OF_AGENT})"
@@ -78,10 +79,11 @@ def blank_shown_texts(db: Database, agent_id: str, texts: Collection[str], tool:
             prompt_records.replace_part(db, str(digest), new)
 
 
-def cut_excerpt(message: str) -> str:
-    """Return what a search shows of a message."""
+def list_excerpts(message: str) -> list[str]:
+    """Return the parts of a message of which searches show one; a short message has one part."""
     line = " ".join(message.split())
-    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}…"
+    starts = range(0, max(1, len(line) - EXCERPT + STEP), STEP)
+    return [line[start : start + EXCERPT] for start in starts]
 
 
 def _list_forms(text: str) -> Iterable[str]:

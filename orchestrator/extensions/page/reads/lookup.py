@@ -72,7 +72,7 @@ def _list_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
 
 def _search_texts(db: Database, text: str) -> list[MessageHit]:
     """Return the messages that contain every word of ``text``, newest first."""
-    terms = fulltext.extract_words(text)
+    terms = fulltext.take_first_terms(fulltext.split_terms(text), fulltext.MAX_TERMS)
     if not terms:
         return []
     where, values = get_dialect(db).build_every_word_condition(terms, text, MAX_MATCHES)

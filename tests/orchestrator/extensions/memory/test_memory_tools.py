@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from fakes.journal import job
 from fakes.memory import HOME, WORK
-from fakes.tool_call import NOON, run
+from fakes.tool_call import run
 
 from orchestrator.extensions.memory import (
     fact_changes,
@@ -15,9 +14,8 @@ from orchestrator.extensions.memory import (
 )
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
-from orchestrator.journal.turns import sessions
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
-from thinker.protocol.messages import JsonObject, UserMessage
+from thinker.protocol.messages import JsonObject
 
 TODAY = "stored 12 February 2026"  # NOON
 
@@ -188,22 +186,6 @@ def test_argument_out_of_bounds_is_told(
     """It does not rely on the worker's check."""
     with pytest.raises(ToolFailure, match="must be"):
         memory_tools.list_facts.effect(db, context, arguments)
-
-
-def test_earlier_messages_are_found_with_time_and_speaker(
-    db: Database, context: ToolContext
-) -> None:
-    """In the user's time zone, long ones shortened."""
-    with job(db):
-        session = sessions.open_session(db, "work", "c", 1)
-        said = UserMessage(content="Oolong\n" + "x" * 600)
-        sessions.append_messages(db, session, "t0", [said], NOON)
-    answer = run(memory_tools.search_conversations, db, context, query="oolong")
-    assert answer.startswith("- 2026-02-12 07:00 user: Oolong xxx")
-    assert answer.endswith("…")
-    assert run(memory_tools.search_conversations, db, context, query="cocoa") == (
-        "No messages match."
-    )
 
 
 def test_profile_is_set_read_and_remembers_what_it_was(db: Database, context: ToolContext) -> None:

@@ -12,7 +12,7 @@ from fakes.postgresql import POSTGRESQL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.extensions.memory import message_search
+from orchestrator.extensions.memory import message_index, message_search
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.turns import sessions
@@ -48,8 +48,16 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield connection
 
 
+def index_all(db: Database) -> None:
+    """Index what was said, as the daemon does."""
+    with job(db):
+        while message_index.fill_index(db) or message_index.index_new_messages(db):
+            pass
+
+
 def found(db: Database, query: str, limit: int = 5) -> list[str]:
     """What fits a query."""
+    index_all(db)
     return [said.text for said in message_search.search_messages(db, WORK, query, limit)]
 
 
@@ -82,6 +90,7 @@ def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: Database) -
 
 def test_hit_says_who_said_it_when_and_where(db: Database) -> None:
     """Everything that a tool shows."""
+    index_all(db)
     (said,) = message_search.search_messages(db, WORK, "black", 5)
     assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
 
@@ -89,6 +98,7 @@ def test_hit_says_who_said_it_when_and_where(db: Database) -> None:
 @given(st.text(max_size=200).filter(lambda text: text.isprintable()))
 def test_no_query_breaks_the_search(db: Database, query: str) -> None:
     """A model's query goes in as it is."""
+    index_all(db)
     message_search.search_messages(db, WORK, query, 5)
 
 
@@ -115,7 +125,7 @@ def test_very_long_message_is_stored_and_found_by_its_beginning(db: Database) ->
 
 
 def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
-    """A golden journal is searched with the index that it brings."""
+    """Its messages are indexed anew, once."""
     path = tmp_path / "journal.db"
     restore(path)
     before = apsw.Connection(str(path))
@@ -124,12 +134,13 @@ def test_message_of_an_earlier_release_is_found(tmp_path: Path) -> None:
     ).fetchone() or ("",)
     before.close()
     db = open_database(path)
-    assert body in [said.text for said in message_search.search_messages(db, WORK, str(body), 50)]
+    assert body in found(db, str(body), 50)
+    assert not message_index.is_filling(db)
     db.close()
 
 
 def test_every_message_is_found_once_however_it_was_indexed(db: Database) -> None:
-    """With its group when that is full, or by the first search after it; one may go before that."""
+    """Part by part, in the order in which it came; one may go before it is indexed."""
     first = int(db.execute("SELECT max(id) FROM message").get)
     for number in range(first + 1, 140):
         say(db, "work", UserMessage(content=f"biscuit {number}"))
@@ -140,8 +151,8 @@ def test_every_message_is_found_once_however_it_was_indexed(db: Database) -> Non
     left = {number for number in range(first + 1, 139) if number != 65}
     assert sorted(found(db, "biscuit", 200)) == sorted(f"biscuit {number}" for number in left)
     if not POSTGRESQL:
-        assert db.execute("SELECT count(*) FROM message_words_docsize").get == 5 + len(left)
-        db.execute("INSERT INTO message_words(message_words) VALUES('integrity-check')")
+        assert db.execute("SELECT count(*) FROM said_words_docsize").get == 5 + len(left)
+        db.execute("INSERT INTO said_words(said_words) VALUES('integrity-check')")
 
 
 def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
@@ -150,6 +161,7 @@ def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
         session = sessions.open_session(db, "work", f"k{number}", 1, memory.chat)
         said = UserMessage(content=f"zebra of {memory.chat} 斑马")
         sessions.append_messages(db, session, f"t{number}", [said], 1)
+    index_all(db)
     for query in ("zebra", "斑马"):
         found = {
             memory: {hit.chat_key for hit in message_search.search_messages(db, memory, query, 9)}

@@ -17,7 +17,6 @@ from fakes.journal import (
     store_in,
     update,
 )
-from fakes.postgresql import POSTGRESQL
 from fakes.time_limit import time_limit
 
 from orchestrator.extensions.upkeep import retention
@@ -188,7 +187,7 @@ def test_only_what_a_summary_or_an_end_covers_is_forgotten(db: Database) -> None
         sessions.end_session(db, "work", turn.chat_key, 30)
         assert retention.delete_old_messages(db, 100) == 4
     assert count(db, "session") == 1  # its turns are still here
-    assert count(db, "said" if POSTGRESQL else "message_words_docsize") == 0
+    assert count(db, "message_place") == 0
 
 
 def test_pictures_go_by_their_age(db: Database) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from fakes.journal import booted, job, next_turn, receive, update
-from fakes.postgresql import POSTGRESQL
 
+from orchestrator.extensions.memory import message_index
 from orchestrator.extensions.page.reads import lookup
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, turns, usage
@@ -45,9 +45,8 @@ def test_words_are_found_where_they_were_said_before_they_are_indexed(tmp_path: 
             "user"
         ]
         assert lookup.search_journal(db, "zeppelin", texts=False).texts == []
-        if not POSTGRESQL:  # which indexes each message at once
-            with job(db):
-                db.execute("INSERT INTO message_words(rowid, text) SELECT id, text FROM said")
+        with job(db):
+            assert not message_index.index_new_messages(db)
         assert lookup.search_journal(db, "noon zurich", texts=True).texts[0].role == "assistant"
 
 
