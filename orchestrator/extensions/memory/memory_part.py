@@ -10,8 +10,8 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.control.protocol import Ack
 from orchestrator.extension import Part
 from orchestrator.extensions.memory import memories
-from orchestrator.extensions.memory.learned_notices import LearnedNotices
 from orchestrator.extensions.memory.fact_purge import purge_forgotten_facts
+from orchestrator.extensions.memory.learned_notices import LearnedNotices
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from orchestrator.extensions.memory.memories import FactEdit, FactPage, FactQuery
 from orchestrator.extensions.memory.message_indexer import MessageIndexer

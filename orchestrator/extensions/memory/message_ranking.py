@@ -35,7 +35,7 @@ def rank_messages(
     ``total`` is the number of messages in the memory. ``near`` are scores from 0 to 1 of a second
     source, by place, which are added.
     """
-    words, sittings, classes = _score_words(postings, total)
+    words, sittings, classes = score_words(postings, total)
     best = max(words.values(), default=0.0) or 1.0
     most = max(sittings.values(), default=0.0) or 1.0
     for place in near:
@@ -55,7 +55,12 @@ def rank_messages(
     return ranked
 
 
-def _score_words(
+def measure_rarity(total: int, rows: int) -> float:
+    """Return how much a word tells that so many of all messages have, as BM25 counts it."""
+    return math.log(1 + (max(total, rows) - rows + 0.5) / (rows + 0.5))
+
+
+def score_words(
     postings: Sequence[Postings], total: int
 ) -> tuple[dict[int, float], dict[int, float], dict[int, int]]:
     """Return BM25 by message and by sitting, and the class of each message's length."""
@@ -71,7 +76,7 @@ def _score_words(
         for length in LENGTHS
     ]
     for places, rows, weight in postings:
-        rarity = weight * math.log(1 + (max(total, rows) - rows + 0.5) / (rows + 0.5))
+        rarity = weight * measure_rarity(total, rows)
         scaled = [rarity * factor for factor in factors]
         times: dict[int, int] = defaultdict(int)
         for place in places:

@@ -190,7 +190,7 @@ def _read_ranked(
     for start in range(0, len(ranked), BATCH):
         scores = dict(ranked[start : start + BATCH])
         rows = [
-            (_weigh(question, scores[place], message, zone), message)
+            (weigh_message(question, scores[place], message, zone), message)
             for place, message in _read_batch(db, memory, scores)
         ]
         rows.sort(key=lambda row: (-row[0], -row[1].id))
@@ -214,7 +214,10 @@ def _read_batch(
     return [(places[message.id], message) for message in found]
 
 
-def _weigh(question: Question, score: float, message: FoundMessage, zone: ZoneInfo | None) -> float:
+def weigh_message(
+    question: Question, score: float, message: FoundMessage, zone: ZoneInfo | None
+) -> float:
+    """Return a message's score with what its sender and its date add to that of its words."""
     first_person = message.role == "user" and not message.sender
     own = first_person and not FIRST_PERSON.isdisjoint(question.words)
     if own or _is_named(message, question.words):

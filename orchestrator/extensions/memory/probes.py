@@ -1,7 +1,7 @@
 """Questions for a trial of the search, made of what people have said themselves.
 
-Each question is a message without half of its telling words, so that the message is what the search
-should find. They are picked by rule, so a repeated trial asks the same.
+Each question is a message without the rarer half of its telling words, and the message is what the
+search should find. They are picked by rule, so a repeated trial asks the same.
 """
 
 import math
@@ -70,7 +70,7 @@ def pick_probes(
             sittings.add(sitting)
             picked.append(message)
     return [
-        Probe(" ".join(_drop_words(words[message.id])), message)
+        Probe(" ".join(_drop_words(words[message.id], common)), message)
         for message in sorted(picked, key=lambda message: message.id)
     ]
 
@@ -81,10 +81,11 @@ def _rate_message(text: str, words: Sequence[str], common: Counter[str], total: 
     return sum(rarity[:RARE]) + asks + bool(re.search(r"\d", text))
 
 
-def _drop_words(words: Sequence[str]) -> Sequence[str]:
-    """Return every second word, or more of a short message."""
-    kept = words[::2] if len(words) >= 2 * MIN_WORDS else words[:MIN_WORDS]
-    return kept[:MAX_WORDS]
+def _drop_words(words: Sequence[str], common: Counter[str]) -> list[str]:
+    """Return the words without their rarer half, as people forget just those; three at least."""
+    count = min(max(len(words) // 2, MIN_WORDS), MAX_WORDS)
+    kept = sorted(words, key=lambda word: -common[word])[:count]
+    return [word for word in words if word in kept]
 
 
 def _list_telling_words(text: str) -> list[str]:

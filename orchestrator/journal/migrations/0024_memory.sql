@@ -32,6 +32,7 @@ CREATE TRIGGER fact_said AFTER INSERT ON message
   WHEN EXISTS(SELECT 1 FROM fact WHERE said_in IS NULL AND source = 'turn ' || new.turn_id) BEGIN
   UPDATE fact SET said_in = new.id WHERE said_in IS NULL AND source = 'turn ' || new.turn_id;
 END;
+
 -- The search in earlier conversations ------------------------------------------------------------
 
 CREATE TABLE search_scope(

@@ -1,5 +1,6 @@
 """One fact for the terminal: its dates, where it was said, and its versions."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from orchestrator.cli.output import format_minute
@@ -8,9 +9,9 @@ from orchestrator.extensions.memory.fact_lines import format_fact_line
 from orchestrator.extensions.memory.memories import KnownFact
 from orchestrator.journal.inspect.message_hits import MessageHit
 from orchestrator.journal.memory.facts import Fact
-from orchestrator.journal.turns.shown_texts import list_excerpts
 from thinker.protocol.names import format_turn_name
 
+EXCERPT = 500  # characters of the message that says a fact
 EVERY = "all chats"  # shown for facts and fields that belong to no chat
 UNKNOWN_SOURCE = "The message that says it is not known, or not kept any more."
 
@@ -29,7 +30,7 @@ def describe_fact(
         yield UNKNOWN_SOURCE
     else:
         yield f"said {format_minute(said.at / 1000)} in {said.chat_key} by the {said.role}:"
-        yield f"  {list_excerpts(said.text)[0]}"
+        yield f"  {textwrap.shorten(said.text, EXCERPT, placeholder='…')}"
         if said.turn_id is not None:
             yield f"  orchestrator trace {format_turn_name(said.turn_id)}"
     if len(versions) > 1:

@@ -20,7 +20,7 @@ from orchestrator.cli.options import (
     load_settings,
     parse_chat,
 )
-from orchestrator.cli.output import format_minute, make_printable, write_line
+from orchestrator.cli.output import format_minute, make_printable, print_text, write_line
 from orchestrator.cli.tables import (
     Columns,
     describe_record,
@@ -31,13 +31,18 @@ from orchestrator.cli.tables import (
 from orchestrator.control.protocol import RowId
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.memory import fact_dates, memories
-from orchestrator.extensions.memory.commands import fact_report
+from orchestrator.extensions.memory.commands import fact_report, trial_report
 from orchestrator.extensions.memory.memories import FactEdit, KnownFact, ProfileField
 from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
+from orchestrator.extensions.memory.search_trial import TOKENS
 from orchestrator.journal.memory import facts
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
 
+NOTHING_SAID = (
+    "nothing that people said here is older than a day; ask something:"
+    ' orchestrator memory try "when did I ...?"'
+)
 FOUND = 20  # facts that a search shows of each memory
 Agent = Annotated[str | None, typer.Option(help="Show only this agent.")]
 Chat = Annotated[str | None, typer.Option(help="Only of this chat, such as telegram:123.")]
@@ -181,6 +186,37 @@ def export(
     except OSError as error:
         raise OrchestratorError(f"cannot write {output}: {error.strerror}") from error
     typer.echo(f"{len(rows)} entries are in {output}")
+
+
+@app.command("try")
+def try_search(
+    questions: Annotated[
+        list[str] | None, typer.Argument(metavar="QUESTION", help="What to look for.")
+    ] = None,
+    *,
+    agent: Agent = None,
+    chat: Chat = None,
+    tokens: Annotated[
+        int, typer.Option(help="Size of what an agent reads of a search.", min=100, max=8000)
+    ] = TOKENS,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Try the search in what was said, without a model, and show what it finds and why.
+
+    Without questions it asks ten: messages of people older than a day, each without the rarer half
+    of its telling words. Whether the message itself is found is the result.
+    """
+    settings, scope = load_settings(home), _parse_scope(chat)
+    results, zone = trial_report.run_trial(settings, questions or (), agent, scope, tokens)
+    _require_known_agent(settings, agent, found=bool(results))
+    if as_json:
+        print_json(trial_report.describe_as_json(results, tokens))
+    elif not results:
+        typer.echo(NOTHING_SAID)
+    else:
+        for line in trial_report.describe_trial(results, tokens, zone):
+            print_text(line)
 
 
 def _parse_scope(chat: str | None) -> str | None:

@@ -35,6 +35,7 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER fact_said AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION fact_said();
+
 -- The search in earlier conversations ------------------------------------------------------------
 
 CREATE TABLE search_scope(

@@ -7,9 +7,11 @@ import pytest
 from fakes.control_server import ask, command, serving
 from fakes.journal import job, open_turn, opened, reading_in
 from fakes.memory import store_fact
+from fakes.said import store_conversations
 
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
+from orchestrator.extensions.memory import message_index
 from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
 from orchestrator.journal.memory import facts, profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -151,6 +153,56 @@ async def test_running_daemon_makes_the_change(
     async with serving(home, {method: Ack()}) as server:
         assert (await ask(home, "memory", *words)).exit_code == 0
         assert server.params(method) == [params]
+
+
+@pytest.fixture
+def talkative(tmp_path: Path) -> Path:
+    """A home whose agent was told a dozen things."""
+    file = {"agents": [{"agentId": "work", "llmProvider": "demo", "timezone": "UTC"}]}
+    (tmp_path / "agents.json").write_text(json.dumps(file))
+    with opened(tmp_path) as db:
+        store_conversations(db, "telegram:7")
+        with job(db):
+            while message_index.index_new_messages(db):
+                pass
+    return tmp_path
+
+
+def test_search_is_tried_with_ten_questions_of_ones_own(talkative: Path) -> None:
+    """Each with what was expected, the best messages, and why they are."""
+    shown = command(talkative, "memory", "try").stdout
+    assert "10. " in shown
+    assert "expected: 2026-05-" in shown
+    assert "words with weight and messages: " in shown
+    assert "; matched: " in shown
+    assert shown.splitlines()[-1].startswith(
+        "10 of 10 found within 1,500 tokens, 10 of them first, "
+    )
+    told = json.loads(command(talkative, "memory", "try", "--json").stdout)["results"]
+    assert [result["rank"] for result in told] == [1] * 10
+    assert told[0]["found"][0]["parts"].keys() == {"words", "beside", "sitting", "who", "date"}
+
+
+def test_search_is_tried_with_given_questions(talkative: Path) -> None:
+    """Of the only agent; of several, one is named."""
+    asked = ("memory", "try", "When does the ferry to Naxos leave?", "zeppelin")
+    shown = command(talkative, *asked).stdout
+    assert "* 2026-05-09 00:00 m" in shown
+    assert shown.splitlines()[-1].startswith("2 searches of 1,500 tokens at most, ")
+    with opened(talkative) as db:
+        store_conversations(db, "telegram:7", ["Hello there."], "home")
+    refused = command(talkative, *asked)
+    assert refused.exit_code == ExitCode.FAILED
+    assert refused.stderr == "name the agent with --agent, one of home, work\n"
+    assert command(talkative, *asked, "--agent", "work").exit_code == 0
+    assert command(talkative, *asked, "--agent", "wrk").exit_code != 0
+    assert command(talkative, "memory", "try", "--tokens", "1").exit_code == 2
+
+
+def test_trial_of_a_new_home_says_what_to_ask(talkative: Path) -> None:
+    """There is nothing to make questions of."""
+    empty = command(talkative, "memory", "try", "--chat", "telegram:99").stdout
+    assert empty.startswith("nothing that people said here is older than a day; ask something")
 
 
 @pytest.mark.parametrize(
