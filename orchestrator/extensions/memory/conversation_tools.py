@@ -4,7 +4,11 @@ import re
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from orchestrator.extensions.memory import conversation_windows, message_search
+from orchestrator.extensions.memory import (
+    conversation_windows,
+    message_search,
+    message_vectors,
+)
 from orchestrator.extensions.memory.message_indexer import index_before_search
 from orchestrator.extensions.memory.message_ranking import rank_messages
 from orchestrator.extensions.memory.message_search import MessageFilter
@@ -52,11 +56,13 @@ async def search_conversations(context: ToolContext, arguments: JsonObject) -> s
     tokens = int(read_number_argument(arguments, "tokens", usual, 100, MAX_TOKENS))
     zone = ZoneInfo(context.timezone)
     wanted = _read_filter(arguments, zone)
-    question = read_question(read_text_argument(arguments, "query"))
+    query = read_text_argument(arguments, "query")
+    question = read_question(query)
     store, memory = context.store, context.memory
     complete = await index_before_search(store)
     found = await store.read(message_search.look_up, memory, question)
-    ranked = await context.off_loop(rank_messages, found.postings, found.total, {})
+    near = await _find_near_places(context, query)
+    ranked = await context.off_loop(rank_messages, found.postings, found.total, near)
 
     def show(db: Database) -> conversation_windows.Shown:
         rows = message_search.read_messages(db, memory, question, ranked, limit, wanted, zone)
@@ -89,6 +95,22 @@ async def read_conversation(context: ToolContext, arguments: JsonObject) -> str:
     if shown is None:
         raise ToolFailure(f"there is no message {handle!r}; take one from search_conversations")
     return mark_quoted_text(shown.text, shown.origins)
+
+
+async def _find_near_places(context: ToolContext, query: str) -> dict[int, float]:
+    """Return the places of the messages nearest in meaning, with scores; none without vectors."""
+    store, memory = context.store, context.memory
+    if not await store.read(message_vectors.has_vectors, memory.agent_id):
+        return {}
+    meaning = await context.meaning(query)
+    if meaning is None:
+        return {}
+
+    def rank_places(db: Database) -> dict[int, float]:
+        near = message_vectors.rank_nearest_messages(db, memory, meaning)
+        return message_search.load_places(db, near)
+
+    return await store.read(rank_places)
 
 
 def _read_filter(arguments: JsonObject, zone: ZoneInfo) -> MessageFilter:

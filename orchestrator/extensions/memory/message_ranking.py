@@ -12,7 +12,7 @@ from typing import NamedTuple
 SATURATION = 1.2  # of BM25, the usual constant: how little more the second occurrence adds
 LENGTH_SHARE = 0.75  # of BM25, the usual constant: how much a long message counts less
 BESIDE, SITTING = 0.3, 0.3  # weights of the scores beside a message and of its sitting
-MEANING = 1.0  # weight of a second source's scores; that of the words is 1
+MEANING = 0.7  # weight of the scores of a second source; that of the words is 1
 LENGTHS = [2 ** (length / 2) * 0.75 for length in range(32)]  # characters, by class
 
 

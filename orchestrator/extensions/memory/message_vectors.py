@@ -76,7 +76,7 @@ def _list_messages(
     db: Database, agent_id: str, where: str, values: tuple[object, ...], order: str, limit: int
 ) -> list[SpokenText]:
     rows = db.execute(
-        "SELECT said.id, role, text, ifnull(body ->> 'sender', '') FROM said"
+        "SELECT said.id, role, text, ifnull(body ->> 'sender_name', '') FROM said"
         " JOIN message ON message.id = said.id JOIN session ON session.id = said.session_id"
         f" WHERE {where} AND agent_id = ? ORDER BY said.id {order} LIMIT ?",
         (*values, agent_id, limit),
@@ -117,7 +117,7 @@ def delete_stale_vectors(db: Database, agent_id: str, meaning: Embedding) -> int
 
 
 def rank_nearest_messages(
-    db: Database, scope: MemoryScope, meaning: Embedding, limit: int
+    db: Database, scope: MemoryScope, meaning: Embedding, limit: int = MAX_COMPARED
 ) -> dict[int, float]:
     """Return the messages of a scope that are nearest to an embedding, best first, with scores.
 
@@ -151,6 +151,12 @@ def rank_nearest_messages(
     spread = best - worst or 1.0
     ranked = sorted(found, key=lambda number: (-found[number], -number))[:limit]
     return {number: (found[number] - worst) / spread for number in ranked}
+
+
+def has_vectors(db: Database, agent_id: str) -> bool:
+    """Return whether a message of an agent has a vector."""
+    sql = "SELECT 1 FROM message_vector WHERE agent_id = ? LIMIT 1"
+    return db.execute(sql, (agent_id,)).get is not None
 
 
 def count_coverage(db: Database, agent_id: str, model: str) -> Coverage:

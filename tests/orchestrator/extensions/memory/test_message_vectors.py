@@ -30,7 +30,7 @@ SAID = (
 def say(db: Database, *texts: str, agent_id: str = "work", scope: str = "") -> None:
     """Messages of a user in a chat, with a call of a tool between them."""
     call = ToolCall(id="1", name="look", arguments={})
-    messages: list[Message] = [UserMessage(content=text, sender="Ann") for text in texts]
+    messages: list[Message] = [UserMessage(content=text, sender_name="Ann") for text in texts]
     messages[1:1] = [
         AssistantMessage(tool_calls=(call,)),
         ToolResult(call_id="1", name="look", content="dog"),
