@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.extension import Extension
+from orchestrator.extension import DaemonView, Extension, Part
 
 if TYPE_CHECKING:
     from orchestrator.tools.builtin.host_tool import HostTool
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SchedulesExtension(Extension):
-    """Lets agents schedule tasks, and runs the turns of tasks."""
+    """Lets agents schedule tasks, and runs them when they are due."""
 
     name = "schedules"
 
@@ -28,3 +28,8 @@ class SchedulesExtension(Extension):
         from orchestrator.extensions.schedules.task_turn import TaskRecipe
 
         return {"proactive": TaskRecipe}
+
+    def build_part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.schedules.schedules_part import SchedulesPart
+
+        return SchedulesPart(daemon)
