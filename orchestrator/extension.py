@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from orchestrator.findings import JailKind
     from orchestrator.home_paths import Paths
     from orchestrator.inbound.intake import JournalIntake
-    from orchestrator.inbound.skill_tasks import SkillSet
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.db.store import Store
     from orchestrator.journal.engine import Engine
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from orchestrator.outbound.delivery import Delivery
     from orchestrator.processes.child_process import ChildProcess
     from orchestrator.prompts.prompt_set import PromptSet
+    from orchestrator.prompts.skill_set import SkillSet
     from orchestrator.settings import Settings
     from orchestrator.spending.metered_calls import MeteredCalls
     from orchestrator.toolcalls.approvals import ApprovalQueue

@@ -63,7 +63,6 @@ class Daemon:
             machine.watch,
             moved,
             machine.off_loop,
-            machine.clock,
         )
 
     async def run(self) -> None:
