@@ -6,7 +6,6 @@ a broken file is replaced by the last good copy, so that a bad edit cannot stop 
 Where: is an edit of agents.json applied live?
 """
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -38,7 +37,6 @@ from orchestrator.processes.supervisor import Supervisor
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.skill_checks import check_skill_files
 from orchestrator.settings import Settings
-from orchestrator.timezones import find_host_timezone
 from orchestrator.tools.remote_tools import RemoteTools
 from orchestrator.tools.tool_server import prepare_tool_servers
 from orchestrator.wakeup import Wakeup, call_when_cancelled
@@ -65,19 +63,16 @@ class Configuration(LoopBound):
         watch: FileWatch = awatch,
         moved: Callable[[], Awaitable[Mapping[str, Mapping[str, str]]]] = _list_no_moves,
         off_loop: OffLoop = run_off_loop,
-        clock: Callable[[], int] = lambda: round(time.time() * 1000),
     ) -> None:
         """Name the file; ``moved`` returns the first ids of moved chats, keyed by new id.
 
         ``environ`` is the daemon's environment; the file of keys sets what was not set in it.
-        ``clock`` returns milliseconds since the epoch.
         """
         self._settings = settings
         self._off_loop = off_loop
         self._environ = environ
         self._own = {name: value for name, value in environ.items() if value}
         self._keys = Keys()
-        self._clock = clock
         self._local = local
         self._watch_paths = watch
         self._moved = moved
@@ -331,10 +326,9 @@ class Configuration(LoopBound):
         on_skill()
 
     async def _read_skills(self) -> None:
-        before, zone = self._in_skills, find_host_timezone(self._environ)
-        arguments = self._settings, self.file, zone, self._clock()
+        before = self._in_skills
         try:
-            found = await self._off_loop(check_skill_files, *arguments)
+            found = await self._off_loop(check_skill_files, self._settings, self.file)
         except TimeoutError as error:
             found = (Problem.build_unusable(self._settings.paths.skills, str(error)),)
         found = found if self._active is None else self._active.locate_problems(found)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from orchestrator.home_paths import Paths
     from orchestrator.inbound.commands import ChatCommandEntry
     from orchestrator.inbound.intake import JournalIntake
-    from orchestrator.inbound.skill_tasks import SkillSet
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.db.store import Store
     from orchestrator.journal.engine import Engine
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from orchestrator.outbound.delivery import Delivery
     from orchestrator.processes.child_process import ChildProcess
     from orchestrator.prompts.prompt_set import PromptSet
+    from orchestrator.prompts.skill_set import SkillSet
     from orchestrator.settings import Settings
     from orchestrator.spending.metered_calls import MeteredCalls
     from orchestrator.toolcalls.approvals import ApprovalQueue
@@ -198,6 +198,16 @@ class Part:
 
     def adopt_configuration(self, old: "AgentsFile", new: "AgentsFile") -> None:
         """Adopt a changed agents.json, already current; compare the fields that you use."""
+
+    def look_again(self) -> None:
+        """Look at the journal again: a call, a command or a turn of a task may have changed it."""
+
+    def reread_skills(self) -> None:
+        """Read the skills again before they are used: a SKILL.md has changed."""
+
+    def list_faults(self) -> Iterable[str]:
+        """Return why the part does not work; a daemon with a fault is not ready."""
+        return ()
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:
         """Return functions to call with the agent's id after each committed reply, at once."""

@@ -14,11 +14,11 @@ from fakes.command_line import check_command
 from fakes.manual import PAGES, REFERENCES, ROOT, Example
 
 from orchestrator.agentsfile.loading import parse_agents_file
+from orchestrator.extensions.schedules.normalize import normalize_fields
+from orchestrator.extensions.schedules.skill_tasks import build_task_fields
+from orchestrator.extensions.schedules.task_building import build_task_spec
 from orchestrator.extensions.selftest.crash import invariants
-from orchestrator.inbound.skill_tasks import build_task_fields
 from orchestrator.journal.inspect import invariants as journal_invariants
-from orchestrator.schedules.normalize import normalize_fields
-from orchestrator.schedules.specs import build_task_spec
 from thinker.formats import plain_yaml, skill_file
 from thinker.formats.prompts import definition_files
 from thinker.protocol.messages import RESULT_LIMIT, JsonObject, SideEffect

@@ -1,4 +1,4 @@
-"""The channel host: a jailed process for one chat system and its third-party library.
+"""The interface between a channel folder and the process that runs it.
 
 Each channel folder is a chat system: `channel.json` describes it (see
 `orchestrator.agentsfile.channel_kinds`), and a module ``<folder>_channel`` has its

@@ -1,7 +1,6 @@
 """Examine the configuration as the daemon does, and collect every problem."""
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.prompts.skill_checks import check_skill_files
 from orchestrator.settings import Settings
-from orchestrator.timezones import find_host_timezone
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,10 @@ def examine_config(
     except AgentsFileError as error:
         problems = (*error.problems, *check_exposure(path, (), others), *keys.problems)
         return ExaminedConfig(None, problems, environ)
-    zone, now = find_host_timezone(environ), round(time.time() * 1000)
     problems = (
         *loaded.problems,
         *loaded.locate_problems(load_library(settings, loaded.file).problems),
-        *loaded.locate_problems(check_skill_files(settings, loaded.file, zone, now)),
+        *loaded.locate_problems(check_skill_files(settings, loaded.file)),
         *check_exposure(path, loaded.secrets, others),
         *keys.problems,
     )

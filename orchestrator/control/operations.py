@@ -14,7 +14,6 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control.protocol import ReloadReport
-from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.db.store import Store
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.processes.child_process import ChildProcess
@@ -33,8 +32,8 @@ class DaemonOperations:
     """Operations on the daemon as a whole.
 
     ``clock`` returns milliseconds since the epoch, ``others`` the children besides workers, such as
-    the page, and ``notes`` the hints of other parts. After a change, ``configured`` is called with
-    the previous and the current agents.json.
+    the page, ``faults`` why parts do not work, and ``notes`` the hints of parts. After a change,
+    ``configured`` is called with the previous and the current agents.json.
     """
 
     store: Store
@@ -44,11 +43,11 @@ class DaemonOperations:
     servers: RemoteTools
     adapters: Mapping[str, Adapter]
     dispatcher: Dispatcher
-    scheduler: Scheduler
     guard: SpendingGuard
     flood: FloodControl
     notifier: Notifier
     others: Callable[[], Mapping[str, ChildProcess | None]]
+    faults: Callable[[], Iterable[str]]
     notes: Callable[[], Iterable[str]]
     configured: Callable[[AgentsFile, AgentsFile], None]
     clock: Callable[[], int]
@@ -76,7 +75,6 @@ class DaemonOperations:
                 await self.configuration.apply_to_processes(self.supervisor, self.servers)
                 log.info("config_applied", agents=sorted(self.supervisor.slots))
                 self.dispatcher.wake()
-                self.scheduler.reread_skills()
                 self.guard.retry_refused_keys()
                 self.configured(before, self.configuration.file)
             self.notifier.send_state("READY=1")

@@ -63,18 +63,18 @@ async def check_health(
     now: float,
     *,
     admitting: bool,
-    scheduler: str | None = None,
+    faults: Iterable[str] = (),
     holds: Iterable[Hold] = (),
     proof_age: float = 0.0,
 ) -> protocol.HealthReport:
     """Return whether messages are received, stored (tested with a write) and answered.
 
-    ``now`` is in seconds since the epoch; ``scheduler`` is the scheduler's problem, if any.
+    ``now`` is in seconds since the epoch; ``faults`` are those of parts.
     ``holds`` are the chats to which platforms currently forbid sending. A write at most
     ``proof_age`` seconds old is not repeated.
     """
     reasons = [] if admitting else ["the daemon is stopping"]
-    reasons += [] if scheduler is None else [scheduler]
+    reasons += faults
     deaf = [adapter for adapter in list_used_adapters(adapters) if not _is_receiving(adapter, now)]
     reasons += [_describe_silence(adapter.status) for adapter in deaf]
     try:

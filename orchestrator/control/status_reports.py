@@ -147,7 +147,7 @@ async def _judge_health(daemon: DaemonOperations, proof_age: float) -> HealthRep
         daemon.adapters.values(),
         daemon.clock() / 1000,
         admitting=daemon.dispatcher.opener.admitting,
-        scheduler=daemon.scheduler.find_problem(),
+        faults=daemon.faults(),
         holds=daemon.flood.list_holds(anyio.current_time()),
         proof_age=proof_age,
     )

@@ -70,6 +70,12 @@ class GuardedPart(Part):
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
         self._ask("adopt_configuration", bool, old, new)
 
+    def look_again(self) -> None:
+        self._ask("look_again", bool)
+
+    def reread_skills(self) -> None:
+        self._ask("reread_skills", bool)
+
     def list_reply_listeners(self) -> Iterable[Listener]:
         return [partial(self._tell, one) for one in self._ask("list_reply_listeners", tuple)]
 

@@ -63,7 +63,6 @@ class Daemon:
             machine.watch,
             moved,
             machine.off_loop,
-            machine.clock,
         )
 
     async def run(self) -> None:
@@ -129,7 +128,7 @@ class Daemon:
         tasks.start_soon(
             self._configuration.watch_files,
             view.operations.apply_edit,
-            work.scheduler.reread_skills,
+            self._reread_skills,
         )
         for name in view.adapters:
             tasks.start_soon(processes.delivery.run, name)
@@ -149,6 +148,10 @@ class Daemon:
             failpoints.failpoint("ready")
             await view.stopping.wait()
             channels.cancel_scope.cancel()
+
+    def _reread_skills(self) -> None:
+        for part in self._view.parts:
+            part.reread_skills()
 
     async def _reload(self) -> None:
         await self._view.operations.reload_configuration()

@@ -6,7 +6,6 @@ from functools import partial
 
 from orchestrator.daemon.processes import Processes
 from orchestrator.extension import DaemonView
-from orchestrator.inbound.scheduler import Scheduler
 from orchestrator.journal.turns import turns
 from orchestrator.toolcalls.approvals import ApprovalQueue
 from orchestrator.toolcalls.executor import ToolExecutor
@@ -27,7 +26,6 @@ class Turns:
 
     approvals: ApprovalQueue
     embeddings: EmbeddingIndex
-    scheduler: Scheduler
     services: TurnServices
     dispatcher: Dispatcher
     turn_ended: Wakeup
@@ -37,7 +35,7 @@ class Turns:
     @property
     def runners(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
         """The tasks that run as long as the daemon."""
-        return self.dispatcher.run, self.scheduler.run, self.embeddings.run
+        return self.dispatcher.run, self.embeddings.run
 
     def close(self) -> None:
         """Let turns stop at their next step."""
@@ -56,22 +54,16 @@ def make_turns(view: DaemonView, processes: Processes, epoch: int) -> Turns:
         dispatcher.wake()
         delivery.wake()
 
+    def wake_parts() -> None:
+        for part in view.parts:
+            part.look_again()
+
     def wake_after_change() -> None:
         wake_queues()
-        scheduler.wake()
+        wake_parts()
 
     approvals = ApprovalQueue(store, clock, lambda: random_bytes(4).hex())
     embeddings = EmbeddingIndex(processes.calls, machine.monotonic)
-    scheduler = Scheduler(
-        store=store,
-        agents=view.get_agents_file,
-        settings=view.settings,
-        environ=view.environ,
-        on_change=wake_queues,
-        clock=clock,
-        monotonic=machine.monotonic,
-        off_loop=machine.off_loop,
-    )
     tools = ToolExecutor(
         store=store,
         servers=processes.servers,
@@ -107,7 +99,7 @@ def make_turns(view: DaemonView, processes: Processes, epoch: int) -> Turns:
             clock=clock,
         ),
         suspension=TurnSuspension(store, supervisor, delivery, approvals, guard, turn_ended, clock),
-        task_ended=scheduler.wake,
+        task_ended=wake_parts,
         off_loop=machine.off_loop,
     )
     opener = TurnOpener(inputs, epoch, partial(turns.make_turn_id, random=random_bytes))
@@ -115,7 +107,6 @@ def make_turns(view: DaemonView, processes: Processes, epoch: int) -> Turns:
     return Turns(
         approvals=approvals,
         embeddings=embeddings,
-        scheduler=scheduler,
         services=services,
         dispatcher=dispatcher,
         turn_ended=turn_ended,

@@ -11,7 +11,7 @@ from fakes.memory import WORK
 from fakes.time_limit import time_limit
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.inbound.scheduler import Scheduler
+from orchestrator.extensions.schedules.scheduler import Scheduler
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import TaskSpec

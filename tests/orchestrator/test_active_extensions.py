@@ -10,10 +10,10 @@ from fakes.installed_extensions import install_extensions
 from orchestrator.active_extensions import list_file_problems
 from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.extension import Extension
-from orchestrator.inbound.skill_tasks import SkillSet
 from orchestrator.prompts.library import PromptLibrary
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.prompts.skill_checks import check_skill_files
+from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.settings import Settings
 
 
@@ -63,7 +63,7 @@ def test_problems_of_prompts_and_of_skills_are_asked_for(
     library.read_files(file)
     prompts = [one.message for one in library.current_set.problems]
     assert prompts == [f"{len(library.current_set.definitions)} prompts"]
-    skills = [one.message for one in check_skill_files(settings, file, "UTC", 0)]
+    skills = [one.message for one in check_skill_files(settings, file)]
     assert len(skills) == 1
     assert skills[0].endswith(" skills")
 

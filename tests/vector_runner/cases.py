@@ -4,6 +4,7 @@ import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -96,3 +97,8 @@ def _with_fixtures(given: Any, fixtures: Mapping[str, Any]) -> Any:
         key: fixtures.get(f"{value} {key}", value) if isinstance(value, str) else value
         for key, value in given.items()
     }
+
+
+def ms(text: str) -> int:
+    """Return the milliseconds of an instant."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

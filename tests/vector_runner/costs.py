@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from vector_runner.cases import Area
-from vector_runner.schedules import ms
+from vector_runner.cases import Area, ms
 
 from orchestrator.agentsfile import CostControls
 from orchestrator.spending import budgets

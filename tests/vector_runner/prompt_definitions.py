@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 from structlog.testing import capture_logs
 from vector_runner.cases import Area
 
+from orchestrator.extensions.subagents import first_message as subprompt
 from thinker import history
 from thinker.agent import Agent
-from thinker.formats.prompts import subprompt
 from thinker.formats.prompts.definition import DEFAULT_RECENT_IMAGES, PromptDefinition
 from thinker.formats.prompts.problem import CircularIncludeError, UnknownPromptError
 from thinker.formats.prompts.registry import AgentKind, Registry

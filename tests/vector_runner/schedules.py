@@ -1,23 +1,19 @@
 """The areas of schedules."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from vector_runner.cases import Area, Case
+from vector_runner.cases import Area, Case, ms
 
+from orchestrator.extensions.schedules.normalize import normalize_fields
 from orchestrator.schedules import times
 from orchestrator.schedules.describe import describe_schedule
-from orchestrator.schedules.normalize import LISTS, normalize_fields
 from orchestrator.schedules.specs import TaskSpec
+from orchestrator.schedules.task_fields import LISTS
 
 NORMALISED_AT = "2026-02-14T15:00:00Z"  # what the vectors call now
 REFERENCE_AGENT = "thinker"
-
-
-def ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def _validity(given: str) -> dict[str, Any]:

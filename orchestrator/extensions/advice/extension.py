@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from orchestrator.agentsfile import AgentsFile, Problem
     from orchestrator.agentsfile.draft import Draft
     from orchestrator.control.protocol import StatusReport
-    from orchestrator.inbound.skill_tasks import SkillSet
     from orchestrator.prompts.prompt_set import PromptSet
+    from orchestrator.prompts.skill_set import SkillSet
     from orchestrator.settings import Settings
 
 

@@ -11,8 +11,8 @@ from orchestrator.extensions.advice.unread_files import (
     check_persona_names,
     check_prompt_names,
 )
-from orchestrator.inbound.skill_tasks import SkillSet
 from orchestrator.prompts.prompt_set import PromptSet
+from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.settings import Settings
 
 

@@ -7,15 +7,14 @@ from pathlib import Path
 from orchestrator.agentsfile import AgentsFile, Problem
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.extensions.advice.unread_files import check_skill_names
-from orchestrator.inbound.skill_tasks import (
+from orchestrator.prompts.prompt_tools import KnownTools
+from orchestrator.prompts.skill_set import (
     TRIGGER,
     SkillSet,
     build_skill_problem,
     list_own_folders,
 )
-from orchestrator.prompts.prompt_tools import KnownTools
-from orchestrator.schedules import normalize
-from orchestrator.schedules.specs import MISFIRE
+from orchestrator.schedules import task_fields
 from orchestrator.settings import Settings
 from thinker.formats.regular_file import FileError, Folder, read_identity
 from thinker.formats.skill_file import FILE_NAME, KNOWN_METADATA, TRIGGER_FIELDS, SkillFile
@@ -23,8 +22,9 @@ from thinker.formats.skill_file import FILE_NAME, KNOWN_METADATA, TRIGGER_FIELDS
 FILE = "agents.json"
 MAX_SHOWN = 5  # skills of a collection that a message names
 IN_TRIGGER = frozenset(
-    {*normalize.ALIASES, *normalize.NESTED, *normalize.FLAGS, *normalize.LISTS, *MISFIRE}
-    | {"notify_channel", "notify_chat_id", "notify_interval_minutes", "type", "check"}
+    {*task_fields.ALIASES, *task_fields.NESTED, *task_fields.FLAGS, *task_fields.LISTS}
+    | {*task_fields.MISFIRE, "notify_channel", "notify_chat_id", "notify_interval_minutes"}
+    | {"type", "check"}
 )
 
 
@@ -94,7 +94,7 @@ def _suggest_field_fix(parent: str, name: str) -> str | None:
         return '; indent it below "trigger_config", and that below "metadata"'
     if not parent:
         return '; indent it below "metadata"'
-    if name in normalize.NESTED or name in normalize.ALIASES:
+    if name in task_fields.NESTED or name in task_fields.ALIASES:
         return '; indent it below "trigger_config"'
     near = suggest_name(name, KNOWN_METADATA, "")
     return near if near != "; " else None

@@ -18,8 +18,6 @@ REPORTS = {
     },
     "Agents": {
         "agents": "List, pause or resume agents.",
-        "tasks": "List, run, enable or disable scheduled tasks.",
-        "skills": "List the skills that agents see, and their problems.",
         "usage": "Show how many tokens the agents used, and what they cost.",
     },
     "Messages": {

@@ -1,1 +1,1 @@
-"""Scheduled tasks: the tools of agents, and the turn that runs one (`task_turn`)."""
+"""Scheduled tasks: agents' tools, what fires due ones, and the turn that runs one."""

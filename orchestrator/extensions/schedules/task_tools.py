@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.schedules.normalize import normalize_fields
+from orchestrator.extensions.schedules.task_building import build_task_spec, postpone_task
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import format_local_time
-from orchestrator.schedules.normalize import ALIASES, TRIGGERS, normalize_fields
-from orchestrator.schedules.specs import MISFIRE, Notify, TaskSpec, build_task_spec, postpone_task
+from orchestrator.schedules.specs import Notify, TaskSpec
+from orchestrator.schedules.task_fields import ALIASES, MISFIRE, TRIGGERS
 from orchestrator.schedules.times import MINUTE
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,

@@ -10,6 +10,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from orchestrator.extensions.subagents.first_message import (
+    append_attachments,
+    format_argument,
+    format_first_message,
+)
 from orchestrator.extensions.subagents.spawn_subagent import require_capacity
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import subagents
@@ -23,11 +28,6 @@ from orchestrator.tools.builtin.host_tool import (
     build_tool_spec,
     find_subagent_result,
     read_text_argument,
-)
-from thinker.formats.prompts.subprompt import (
-    append_attachments,
-    format_argument,
-    format_first_message,
 )
 from thinker.formats.prompts.tooluse import (
     NOTIFY_PARENT,

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from orchestrator.extensions.subagents.first_message import NO_INPUTS, format_opening_message
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import handoffs, inbox, internal_messages, steps, turns
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.steps import Call
 from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from thinker.formats.prompts.subprompt import NO_INPUTS, format_opening_message
 from thinker.formats.prompts.tooluse import HandoffUse
 from thinker.protocol.messages import JsonObject, SideEffect, ToolSpec
 

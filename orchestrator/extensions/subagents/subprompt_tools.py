@@ -4,14 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from orchestrator.extensions.subagents.spawn_subagent import require_capacity
-from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import sessions, subagents
-from orchestrator.journal.turns.steps import Call
-from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
-from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
-from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.subprompt import (
+from orchestrator.extensions.subagents.first_message import (
     NO_INPUTS,
     SubpromptCall,
     apply_defaults,
@@ -20,6 +13,13 @@ from thinker.formats.prompts.subprompt import (
     format_run_failure,
     format_run_result,
 )
+from orchestrator.extensions.subagents.spawn_subagent import require_capacity
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import sessions, subagents
+from orchestrator.journal.turns.steps import Call
+from orchestrator.journal.turns.subagents import SubagentRun, SubagentSpec
+from orchestrator.tools.builtin.host_tool import DelegatingTool, ToolContext, ToolFailure
+from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.tooluse import SubpromptUse
 
 

@@ -18,6 +18,7 @@ from orchestrator.agentsfile.missing_extensions import TABLE
 from orchestrator.cli import EXAMPLES
 from orchestrator.cli.commands import list_commands
 from orchestrator.home_paths import find_bundled_path
+from orchestrator.journal.memory import playbooks
 from orchestrator.tools.host_tools import list_own_tools
 from thinker.protocol.log_sentences import SENTENCES
 from thinker.protocol.messages import SideEffect
@@ -97,3 +98,9 @@ def test_bundled_specialist_only_looks_and_names_no_tool_twice(tmp_path: Path) -
     acting = {"write_file", "edit_file", "take_file", "run_command"}
     assert {*names} < executor <= {*tools, *looking, *acting}
     assert problems(found) == []
+
+
+def test_tools_that_defaults_require_are_built_in() -> None:
+    """So that a fresh installation is not full of warnings."""
+    required = {tool for item in playbooks.load_default_playbooks() for tool in item.required_tools}
+    assert {tool for tool in required if "*" not in tool} <= list_own_tools().keys()

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from fakes.agents_file import validate_file
-from fakes.scheduler import NOON
 
 from orchestrator.prompts.skill_checks import check_skill_files
 from orchestrator.settings import Settings
@@ -13,7 +12,7 @@ def told(home: Path, **fields: object) -> list[str]:
     """The problems of the skills in a home with one agent."""
     agent = {"agentId": "work", "llmProvider": "demo"}
     file = validate_file({"agents": [agent], **fields})
-    return [str(p) for p in check_skill_files(Settings(home=home), file, "UTC", NOON)]
+    return [str(p) for p in check_skill_files(Settings(home=home), file)]
 
 
 def write(folder: Path, fields: str, name: str = "tea") -> Path:

@@ -3,7 +3,7 @@
 from zoneinfo import ZoneInfo
 
 import pytest
-from vector_runner.schedules import ms
+from vector_runner.cases import ms
 
 from orchestrator.agentsfile import Budget, CostControls, Price, find_price
 from orchestrator.agentsfile.known_models import NOTHING

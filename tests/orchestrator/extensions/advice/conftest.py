@@ -14,14 +14,14 @@ class ServersExtension(Extension):
     name = "mcp_client"
 
 
-class BackgroundExtension(Extension):
-    """Says that something works in the background, as `upkeep` does."""
+class LearningExtension(Extension):
+    """Says that something summarizes and learns, as `memory` does."""
 
-    name = "upkeep"
+    name = "memory"
 
 
 @pytest.fixture(autouse=True)
 def invented_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Advice, a chat platform, and the names of extensions that fields of the file need."""
-    own = (AdviceExtension(), CarrierExtension(), ServersExtension(), BackgroundExtension())
+    own = (AdviceExtension(), CarrierExtension(), ServersExtension(), LearningExtension())
     install_extensions(monkeypatch, own=own)

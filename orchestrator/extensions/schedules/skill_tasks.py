@@ -7,63 +7,26 @@ Where: does the schedule of a skill become a task?
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+import os
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from pathlib import Path
 
 import orjson
 from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
-from orchestrator.agentsfile.problems import format_path, suggest_name
-from orchestrator.config_problem import Severity
-from orchestrator.schedules.normalize import normalize_fields
-from orchestrator.schedules.specs import Notify, TaskSpec, build_task_spec
+from orchestrator.agentsfile.problems import suggest_name
+from orchestrator.extensions.schedules.normalize import normalize_fields
+from orchestrator.extensions.schedules.task_building import build_task_spec
+from orchestrator.prompts.prompt_set import PromptSet
+from orchestrator.prompts.skill_set import TRIGGER, SkillSet, build_skill_problem, may_use_skill
+from orchestrator.schedules.specs import Notify, TaskSpec
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
-from thinker.formats.regular_file import FileError, Folder
-from thinker.formats.skill_file import (
-    FILE_NAME,
-    SkillFile,
-    SkillProblem,
-    find_field_line,
-    scan_skills,
-)
+from orchestrator.timezones import find_host_timezone
+from thinker.formats.skill_file import SkillFile
 from thinker.protocol.messages import JsonObject
-
-TRIGGER = ("metadata", "trigger_config")
-
-
-@dataclass(frozen=True)
-class SkillSet:
-    """The skills that all agents share, and those of single agents, keyed by agent id."""
-
-    shared: Mapping[str, SkillFile]
-    own: Mapping[str, Mapping[str, SkillFile]]
-    problems: tuple[SkillProblem, ...]
-
-    @classmethod
-    def read_skills(cls, settings: Settings, agents: AgentsFile) -> "SkillSet":
-        """Read the skills of the enabled agents."""
-        shared, problems = scan_skills(settings.paths.list_skill_directories("")[:-1])
-        own: dict[str, Mapping[str, SkillFile]] = {name: {} for name in agents.list_enabled_ids()}
-        for agent_id, folder in list_own_folders(settings, agents).items():
-            found, wrong = scan_skills((folder,))
-            own[agent_id] = _index_by_name(found)
-            problems += wrong
-        return cls(_index_by_name(shared), own, problems)
-
-    def list_for_agent(self, agent: AgentDefinition) -> dict[str, SkillFile]:
-        """Return the skills that an enabled agent may use, keyed by name."""
-        skills = {**self.shared, **self.own[agent.agent_id]}
-        return {name: skill for name, skill in skills.items() if _may_use(agent, skill)}
-
-    def iter_skills(self) -> Iterator[SkillFile]:
-        yield from self.shared.values()
-        for skills in self.own.values():
-            yield from skills.values()
 
 
 @dataclass
@@ -87,7 +50,7 @@ class SkillTasks:
         self.by_agent = {agent.agent_id: {} for agent in usable}
         for agent in usable:
             for skill in skills.own[agent.agent_id].values():
-                if skill.trigger_config is not None and _may_use(agent, skill):
+                if skill.trigger_config is not None and may_use_skill(agent, skill):
                     self._add_task(skill, agent)
         for skill in skills.shared.values():
             if skill.trigger_config is None:
@@ -95,7 +58,7 @@ class SkillTasks:
             able = [
                 agent
                 for agent in usable
-                if _may_use(agent, skill) and skill.name not in skills.own[agent.agent_id]
+                if may_use_skill(agent, skill) and skill.name not in skills.own[agent.agent_id]
             ]
             runner = self._choose_agent(skill, able)
             if runner is not None and self._add_task(skill, runner) and len(able) > 1:
@@ -106,7 +69,9 @@ class SkillTasks:
     ) -> AgentDefinition | None:
         """Return the agent that runs a shared skill; None if there is none."""
         if skill.agent is None:
-            if not any(_may_use(agent, skill) for agent in self.agents.agents if agent.enabled):
+            if not any(
+                may_use_skill(agent, skill) for agent in self.agents.agents if agent.enabled
+            ):
                 message = 'has a schedule, but no agent may use it; see their "skills"'
                 self._add_problem(skill, TRIGGER, message, warning=True)
             return able[0] if able else None
@@ -152,34 +117,6 @@ class SkillTasks:
         self.problems.append(build_skill_problem(skill, place, message, warning=warning))
 
 
-def list_own_folders(settings: Settings, agents: AgentsFile) -> dict[str, Path]:
-    """List the folders of enabled agents' own skills."""
-    folder, usable = settings.paths.personas, agents.list_enabled_ids()
-    with suppress(FileError):  # reported by the scans
-        usable &= set(Folder(folder).list_names())
-    return {agent_id: folder / agent_id / "skills" for agent_id in sorted(usable)}
-
-
-def build_skill_problem(
-    skill: SkillFile, place: Sequence[str | int], message: str, *, warning: bool = False
-) -> Problem:
-    """Return a problem of a loaded skill's field at ``place``."""
-    file = str(skill.path or f"{skill.name}/{FILE_NAME}")
-    severity: Severity = "warning" if warning else "error"
-    text = f"skill '{skill.name}': {message}"
-    return Problem(
-        severity, file, find_field_line(skill, place), None, text, path=format_path(place)
-    )
-
-
-def _index_by_name(skills: tuple[SkillFile, ...]) -> dict[str, SkillFile]:
-    return {skill.name: skill for skill in skills}
-
-
-def _may_use(agent: AgentDefinition, skill: SkillFile) -> bool:
-    return any(fnmatchcase(skill.name, glob) for glob in agent.skills)
-
-
 def _find_notify_chat(definition: AgentDefinition) -> Notify | None:
     """Return the chat for outcomes of tasks, from the agent's cost controls."""
     controls = definition.cost_controls
@@ -200,3 +137,15 @@ def build_task_fields(skill: SkillFile) -> JsonObject:
         "execution_plan": list(skill.execution_plan),
         **({"required_tools": tools} if tools else {}),
     }
+
+
+def check_schedules(
+    settings: Settings, agents: AgentsFile, found: PromptSet | SkillSet
+) -> Sequence[Problem]:
+    """Return what is wrong with the schedules of skills, as this process would plan them now."""
+    if not isinstance(found, SkillSet):
+        return ()
+    zone, now = find_host_timezone(os.environ), time.time_ns() // 1_000_000
+    planned = SkillTasks(agents, now, zone, fast=settings.fast_tasks)
+    planned.plan_tasks(found)
+    return planned.problems

@@ -14,9 +14,10 @@ from orchestrator.cli.options import AsJson, Home, load_environment, load_settin
 from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import print_json
 from orchestrator.errors import JournalError, OrchestratorError, UnknownNameError
-from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
+from orchestrator.extensions.schedules.skill_tasks import SkillTasks
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal.turns import sessions
+from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.schedules.describe import describe_trigger, format_local_time
 from orchestrator.schedules.specs import TaskSpec, ToolStep
 from orchestrator.schedules.times import find_first_due, find_next_due

@@ -1,6 +1,5 @@
 """``orchestrator tasks``: scheduled tasks and their runs."""
 
-import time
 from contextlib import suppress
 from typing import Annotated
 
@@ -19,7 +18,7 @@ from orchestrator.cli.tables import (
     print_records,
 )
 from orchestrator.control.protocol import TASK_DISABLE, TASK_ENABLE, TASK_RUN, RowId
-from orchestrator.extensions.reports.commands.task_preview import preview
+from orchestrator.extensions.schedules.commands.task_preview import preview
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal.schedule import task_runs, tasks
@@ -29,7 +28,6 @@ from orchestrator.prompts.skill_checks import check_skill_files
 from orchestrator.schedules.describe import describe_trigger, format_local_time
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
-from orchestrator.timezones import find_host_timezone
 from thinker.protocol.names import format_turn_name
 
 Limit = Annotated[int, typer.Option("--limit", help="Number of runs to show.", min=1, max=1000)]
@@ -127,10 +125,10 @@ app.command()(preview)
 
 def _tell_broken_skills(settings: Settings) -> None:
     """Report how many skills are broken: their schedules are missing from the list."""
-    environ, now = load_environment(settings), round(time.time() * 1000)
+    environ = load_environment(settings)
     with suppress(AgentsFileError):
         file = load_agents_file(settings.find_agents_file(), environ).file
-        problems = check_skill_files(settings, file, find_host_timezone(environ), now)
+        problems = check_skill_files(settings, file)
         errors = sum(problem.severity == "error" for problem in problems)
         if errors:
             print_text(f"{format_count(errors, 'error')} in skills; see: orchestrator check")

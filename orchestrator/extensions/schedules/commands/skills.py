@@ -23,11 +23,12 @@ from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.config_problem import Problem
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import JournalError
-from orchestrator.extensions.reports import stored_skills
-from orchestrator.extensions.reports.stored_skills import StoredSkill
-from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
+from orchestrator.extensions.schedules import stored_skills
+from orchestrator.extensions.schedules.skill_tasks import SkillTasks
+from orchestrator.extensions.schedules.stored_skills import StoredSkill
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.prompts.skill_checks import check_skill_files
+from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.schedules.describe import describe_trigger
 from orchestrator.settings import Settings
 from orchestrator.timezones import find_host_timezone
@@ -95,7 +96,7 @@ def _build_skills_report(settings: Settings, agent: str | None) -> SkillsReport:
     stored = _list_stored_skills(settings, file, found, agent)
     return SkillsReport(
         skills=tuple(sorted((*files, *stored), key=lambda skill: skill.name)),
-        problems=tuple(check_skill_files(settings, file, zone, now)),
+        problems=tuple(check_skill_files(settings, file)),
     )
 
 

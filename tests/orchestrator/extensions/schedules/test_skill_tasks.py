@@ -7,7 +7,8 @@ from fakes.agents_file import validate_file
 from fakes.scheduler import NOON
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
+from orchestrator.extensions.schedules.skill_tasks import SkillTasks
+from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.settings import Settings
 
 DAILY = "trigger_config: {schedule: '0 8 * * *'}"

@@ -7,7 +7,7 @@ from fakes.memory import WORK
 from fakes.scheduler import MINUTE, NOON, Bench, agents, running
 from fakes.time_limit import time_limit
 
-from orchestrator.inbound.scheduler import PERIOD
+from orchestrator.extensions.schedules.scheduler import PERIOD
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import TaskSpec

@@ -5,26 +5,11 @@ from datetime import UTC, datetime, timedelta
 import orjson
 from pydantic import JsonValue
 
+from orchestrator.schedules.task_fields import ALIASES, FLAGS, LISTS, NESTED, NUMBERS, TRIGGERS
 from thinker.formats.word_lists import is_blank, parse_words
 from thinker.protocol.messages import JsonObject
 
-ALIASES = {
-    "cronExpression": "schedule",
-    "cron_expression": "schedule",
-    "cron": "schedule",
-    "intervalMinutes": "interval_minutes",
-}
-NESTED = frozenset(  # fields that belong in trigger_config
-    {"schedule", "timezone", "interval_minutes", "at", "in_minutes", "in_hours"}
-)
-TRIGGERS = frozenset({"schedule", "interval_minutes", "at"})
-LISTS = frozenset({"required_tools", "keywords"})
-NUMBERS = frozenset(
-    {"max_steps", "interval_minutes", "notify_interval_minutes"}
-    | {"misfire_limit", "misfire_window_minutes"}
-)
 PLAN = "execution_plan"
-FLAGS = frozenset({"notify_on_completion", "enabled", "no_tools"})
 BOOLEANS = {"true": True, "false": False}
 OPTIONAL = NESTED | NUMBERS | FLAGS | {"effort"}  # weak models write a blank value for none
 

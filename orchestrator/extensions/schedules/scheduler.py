@@ -17,11 +17,12 @@ import structlog
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
+from orchestrator.extensions.schedules.skill_tasks import SkillTasks
 from orchestrator.files import OffLoop, run_off_loop
-from orchestrator.inbound.skill_tasks import SkillSet, SkillTasks
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.loop_bound import LoopBound
+from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
 from orchestrator.timezones import find_host_timezone

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.subprompt import (
+from orchestrator.extensions.subagents.first_message import (
     FAILED,
     NO_INPUTS,
     NOTHING,
@@ -16,6 +15,7 @@ from thinker.formats.prompts.subprompt import (
     format_run_result,
     parse_opening,
 )
+from thinker.formats.prompts.definition import PromptDefinition
 from thinker.formats.prompts.tooluse import SubpromptUse
 from thinker.protocol.messages import JsonObject
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from orchestrator.inbound.skill_tasks import build_task_fields
-from orchestrator.schedules.normalize import normalize_fields
-from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep, build_task_spec
+from orchestrator.extensions.schedules.normalize import normalize_fields
+from orchestrator.extensions.schedules.skill_tasks import build_task_fields
+from orchestrator.extensions.schedules.task_building import build_task_spec
+from orchestrator.schedules.specs import Notify, TaskSpec, ToolStep
 from orchestrator.schedules.times import Cron, Interval, Once, ScheduleError
 from thinker.formats.skill_file import parse_skill
 from thinker.protocol.messages import JsonObject

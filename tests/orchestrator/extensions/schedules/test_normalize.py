@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.schedules.normalize import normalize_fields
-from orchestrator.schedules.specs import build_task_spec
+from orchestrator.extensions.schedules.normalize import normalize_fields
+from orchestrator.extensions.schedules.task_building import build_task_spec
 from thinker.protocol.messages import JsonObject
 
 NOW = 1_770_897_600_000
