@@ -29,7 +29,7 @@ SAID = (
 )
 
 
-class SaidMessage(NamedTuple):
+class ProbedMessage(NamedTuple):
     """A message of a person, with the agent and the scope of its conversation; ``at`` in ms."""
 
     id: int
@@ -44,7 +44,7 @@ class Probe(NamedTuple):
     """A question, and the message that it is made of, if it is."""
 
     question: str
-    expected: SaidMessage | None = None
+    expected: ProbedMessage | None = None
 
 
 def pick_probes(
@@ -55,7 +55,7 @@ def pick_probes(
     Messages with rare words come first, then those that ask or name numbers such as dates.
     """
     rows = db.execute(SAID, (now - DAY, agent_id, scope, MAX_READ))
-    said = [message for row in rows if len((message := SaidMessage(*row)).text) <= MAX_LENGTH]
+    said = [message for row in rows if len((message := ProbedMessage(*row)).text) <= MAX_LENGTH]
     words = {message.id: _list_telling_words(message.text) for message in said}
     common = Counter(word for found in words.values() for word in {*found})
     ranked = sorted(
@@ -63,7 +63,7 @@ def pick_probes(
         key=lambda message: -_rate_message(message.text, words[message.id], common, len(said)),
     )
     sittings: set[tuple[int, int]] = set()
-    picked: list[SaidMessage] = []
+    picked: list[ProbedMessage] = []
     for message in ranked:
         sitting = message.session_id, message.at // SITTING
         if sitting not in sittings and len(picked) < count:

@@ -52,7 +52,7 @@ class ExplainedMessage(NamedTuple):
     lines: tuple[str, ...]
 
 
-class TrialResult(NamedTuple):
+class ProbeResult(NamedTuple):
     """What a question found: ``rank`` of the expected message from 1, and whether it was shown.
 
     ``rank`` is None if it is not among the first 100; ``shown`` and ``expected`` are None if no
@@ -74,7 +74,7 @@ class TrialResult(NamedTuple):
 
 def run_probe(
     db: Database, memory: MemoryScope, probe: Probe, zone: ZoneInfo, tokens: int = TOKENS
-) -> TrialResult:
+) -> ProbeResult:
     """Search as the tool of agents does, and explain the best messages."""
     started = time.perf_counter()
     question = read_question(probe.question)
@@ -85,7 +85,7 @@ def run_probe(
     milliseconds = (time.perf_counter() - started) * 1000
     wanted = probe.expected
     ids = [message.id for message in found]
-    return TrialResult(
+    return ProbeResult(
         question=probe.question,
         expected=None if wanted is None else f"m{wanted.id}",
         expected_text=None if wanted is None else wanted.text,

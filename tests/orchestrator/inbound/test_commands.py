@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fakes.agents_file import validate_file
 from fakes.commands import NoQueues, command_desk, no_notice
-from fakes.installed_extensions import install_extensions
 from fakes.journal import CLASSES, connection_in, next_turn, planned, step, store_in, update
 
+from orchestrator import installed
 from orchestrator.channel_api import InboundMessage, ReplyPart
 from orchestrator.extension import Extension
 from orchestrator.inbound.commands import COMMANDS, ChatCommand, ChatCommandEntry, build_menus
@@ -337,7 +337,9 @@ async def test_command_of_an_extension_is_one_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It needs its role, and is offered where those who have it look."""
-    install_extensions(monkeypatch, own=(Bells(),))
+    found = installed.find_installed()
+    changed = found._replace(own={**found.own, "bells": Bells()})
+    monkeypatch.setattr(installed, "find_installed", lambda: changed)
     async with chat_in(tmp_path) as chat:
         assert await chat.says("/ring twice") == "Rung twice."
         assert "/ring - TIMES: ring the bell" in await chat.says("/help")

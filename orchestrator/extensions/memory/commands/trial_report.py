@@ -13,7 +13,7 @@ from orchestrator.cli.tables import describe_record
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.memory import probes
 from orchestrator.extensions.memory.probes import Probe
-from orchestrator.extensions.memory.search_trial import TrialResult, run_probe
+from orchestrator.extensions.memory.search_trial import ProbeResult, run_probe
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.opening import open_for_reading
@@ -33,7 +33,7 @@ def run_trial(
     agent_id: str | None,
     scope: str | None,
     tokens: int,
-) -> tuple[list[TrialResult], ZoneInfo]:
+) -> tuple[list[ProbeResult], ZoneInfo]:
     """Ask the questions, or else ten made of what people said, each as its agent would search.
 
     Returns the results, and the time zone of their dates.
@@ -69,7 +69,7 @@ def _choose_agent(db: Database, agent_id: str | None) -> str:
     raise OrchestratorError("nothing was said yet" + (f" to {agent_id!r}" if agent_id else ""))
 
 
-def describe_trial(results: Sequence[TrialResult], tokens: int, zone: ZoneInfo) -> Iterator[str]:
+def describe_trial(results: Sequence[ProbeResult], tokens: int, zone: ZoneInfo) -> Iterator[str]:
     """Yield lines about each question, then how many found what they should."""
     for number, result in enumerate(results, 1):
         yield f"{number}. {result.question}  [{_describe_outcome(result)}]"
@@ -90,7 +90,7 @@ def describe_trial(results: Sequence[TrialResult], tokens: int, zone: ZoneInfo) 
     yield summarize_trial(results, tokens)
 
 
-def summarize_trial(results: Sequence[TrialResult], tokens: int) -> str:
+def summarize_trial(results: Sequence[ProbeResult], tokens: int) -> str:
     """Return how many expected messages an agent would have read."""
     expected = [result for result in results if result.shown is not None]
     middle = f"{median([result.milliseconds for result in results] or [0]):.0f} ms a search"
@@ -102,7 +102,7 @@ def summarize_trial(results: Sequence[TrialResult], tokens: int) -> str:
     return f"{found}, {first} of them first, {middle}"
 
 
-def _describe_outcome(result: TrialResult) -> str:
+def _describe_outcome(result: ProbeResult) -> str:
     took = f"{result.tokens:,} tokens, {result.milliseconds:.0f} ms"
     if result.shown is None:
         return took
@@ -112,7 +112,7 @@ def _describe_outcome(result: TrialResult) -> str:
     return f"{where}{'' if result.shown else ', not shown'}; {took}"
 
 
-def describe_as_json(results: Sequence[TrialResult], tokens: int) -> dict[str, object]:
+def describe_as_json(results: Sequence[ProbeResult], tokens: int) -> dict[str, object]:
     """Return the results for programs; times in milliseconds."""
     return {
         "summary": summarize_trial(results, tokens),

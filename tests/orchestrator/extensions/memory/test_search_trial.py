@@ -11,7 +11,7 @@ from fakes.said import DAY, FIRST, store_conversations
 
 from orchestrator.extensions.memory import message_index, probes, search_trial
 from orchestrator.extensions.memory.probes import Probe
-from orchestrator.extensions.memory.search_trial import TrialResult
+from orchestrator.extensions.memory.search_trial import ProbeResult
 from orchestrator.journal.db.database import Database
 
 CHAT, ZONE = own_of("telegram:7"), ZoneInfo("Europe/Berlin")
@@ -29,7 +29,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield connection
 
 
-def ask(db: Database, question: str) -> TrialResult:
+def ask(db: Database, question: str) -> ProbeResult:
     """Ask a question in the chat."""
     return search_trial.run_probe(db, CHAT, Probe(question), ZONE)
 
