@@ -65,8 +65,8 @@ async def search_conversations(context: ToolContext, arguments: JsonObject) -> s
     ranked = await context.off_loop(rank_messages, found.postings, found.total, near)
 
     def show(db: Database) -> conversation_windows.Shown:
-        rows = message_search.read_messages(db, memory, question, ranked, limit, wanted, zone)
-        return conversation_windows.show_found(db, rows, question.telling, tokens, zone)
+        rows = message_search.read_messages(db, memory, question, ranked, wanted, zone)
+        return conversation_windows.show_found(db, rows, question.telling, limit, tokens, zone)
 
     shown = await store.read(show)
     text = shown.text or "No messages match."

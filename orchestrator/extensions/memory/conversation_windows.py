@@ -31,22 +31,30 @@ def show_found(
     db: Database,
     found: Iterable[FoundMessage],
     words: Iterable[str],
+    limit: int,
     tokens: int,
     zone: ZoneInfo,
 ) -> Shown:
     """Return the windows around the best of found messages, in order of time.
 
-    The text has at most so many ``tokens``. A found message is marked by ``*``; one before it is
-    shown, and one or two after it. ``words`` of the query decide which part of a long message is
-    shown.
+    The text has at most so many ``tokens`` and ``limit`` windows. A found message is marked by
+    ``*``; one before it is shown, and one or two after it. ``words`` of the query decide which part
+    of a long message is shown.
     """
     room = TOKEN * tokens - len(MORE) - 1
     stems = frozenset(word[:STEM] for word in words)
     lines: dict[int, str] = {}
     shown: dict[int, FoundMessage] = {}
     cut = False
-    for rank, hit in enumerate(found):
-        after = 2 if rank < BEST else 1
+    windows = 0
+    for hit in found:
+        if hit.id not in shown:
+            windows += 1
+        elif windows >= limit:
+            continue
+        if windows > limit:
+            break
+        after = 2 if windows <= BEST else 1
         first, last = _list_beside(db, hit, "<", 1), _list_beside(db, hit, ">", after)
         for window in ((*first, hit, *last), (hit,)):
             new = {

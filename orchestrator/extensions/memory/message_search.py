@@ -107,7 +107,7 @@ def search_messages(
     question = read_question(query)
     found = look_up(db, memory, question)
     ranked = rank_messages(found.postings, found.total, load_places(db, near or {}))
-    return list(read_messages(db, memory, question, ranked, limit, wanted, zone))
+    return [*islice(read_messages(db, memory, question, ranked, wanted, zone), limit)]
 
 
 def look_up(db: Database, memory: MemoryScope, question: Question) -> FoundPlaces:
@@ -121,7 +121,7 @@ def look_up(db: Database, memory: MemoryScope, question: Question) -> FoundPlace
     index = get_dialect(db)
 
     def list_places(*terms: str) -> list[int]:
-        return index.list_places(db, [scopes, terms], MAX_PLACES)
+        return index.list_places(db, [scopes, terms], MAX_PLACES) if terms else []
 
     found = {term: list_places(term) for term in question.telling}
     common = [term for term, places in found.items() if len(places) == MAX_PLACES]
@@ -168,7 +168,6 @@ def read_messages(
     memory: MemoryScope,
     question: Question,
     ranked: Sequence[tuple[int, float]],
-    limit: int,
     wanted: MessageFilter = EVERY_MESSAGE,
     zone: ZoneInfo | None = None,
 ) -> Iterator[FoundMessage]:
@@ -176,17 +175,6 @@ def read_messages(
 
     Who said a message, and when, counts here; times of a question are of ``zone``, by default UTC.
     """
-    rows = _read_ranked(db, memory, question, ranked, zone)
-    return islice(filter(wanted.admits, rows), limit)
-
-
-def _read_ranked(
-    db: Database,
-    memory: MemoryScope,
-    question: Question,
-    ranked: Sequence[tuple[int, float]],
-    zone: ZoneInfo | None,
-) -> Iterator[FoundMessage]:
     for start in range(0, len(ranked), BATCH):
         scores = dict(ranked[start : start + BATCH])
         rows = [
@@ -194,7 +182,7 @@ def _read_ranked(
             for place, message in _read_batch(db, memory, scores)
         ]
         rows.sort(key=lambda row: (-row[0], -row[1].id))
-        yield from (message for _, message in rows)
+        yield from (message for _, message in rows if wanted.admits(message))
 
 
 def _read_batch(

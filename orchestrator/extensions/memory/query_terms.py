@@ -14,6 +14,7 @@ from orchestrator.journal.memory.stop_words import drop_stop_words
 from thinker.formats.word_lists import parse_words
 
 SHORTEST_STEM = 4  # letters
+LETTERS = range(2, 40)  # of a word that has other forms
 ENDING = 3  # letters that an ending has at most
 MONTHS = (  # as `split_terms` has them
     "january jan januar janvier enero gennaio janeiro januari ocak styczen stycznia января январь",
@@ -78,14 +79,18 @@ def read_question(query: str) -> Question:
 def list_forms(term: str) -> list[str]:
     """Return other words that a term may stand for; a beginning of words ends with ``*``.
 
-    They are its own beginnings (Musik in Musikschule) and words with another ending (Häuser).
+    They are its own parts (Musik and Schule in Musikschule) and words with another ending (Häuser).
     """
     if SPACELESS.match(term):
         return [f"{term}*"]
     size = len(term)
+    if term.isdigit() or size not in LETTERS:
+        return []
     shortest = 2 if size <= SHORTEST_STEM + 1 else SHORTEST_STEM - 1
-    words = [] if term.isdigit() else [term[:end] for end in range(shortest, size)]
-    return [*words, f"{term[: max(SHORTEST_STEM, size - ENDING)]}*"]
+    parts = [term[:end] for end in range(shortest, size)]
+    parts += [term[start:] for start in range(SHORTEST_STEM - 1, size - SHORTEST_STEM)]
+    stem = term[: max(SHORTEST_STEM, size - ENDING) if size > SHORTEST_STEM else size - 1]
+    return [*parts, f"{term}*", *([f"{stem}*"] if len(stem) >= SHORTEST_STEM - 1 else [])]
 
 
 def _read_time(terms: Sequence[str]) -> NamedTime:

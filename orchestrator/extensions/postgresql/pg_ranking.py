@@ -46,8 +46,9 @@ EVERY_WORD = """said.id IN (WITH wanted AS (
     SELECT string_agg(quote_literal(coalesce((ts_lexize('stems', term))[1], term)), ' & ') AS query
     FROM unnest(string_to_array(?, ' ')) AS term),
 matching AS MATERIALIZED (SELECT message_id FROM message_place, wanted
-  WHERE words @@ CAST(query AS tsquery)) SELECT message_id FROM matching)
-  ORDER BY said.id DESC LIMIT ?"""
+  WHERE words @@ CAST(query AS tsquery)) SELECT message_id FROM matching UNION ALL
+  SELECT id FROM said WHERE id > (SELECT coalesce(max(message_id), 0) FROM message_place)
+  AND strpos(lower(text), ?) > 0) ORDER BY said.id DESC LIMIT ?"""
 STEMS = """SELECT term, coalesce((ts_lexize('stems', term))[1], term)
   FROM unnest(string_to_array(?, ' ')) AS term"""
 PLACES = """WITH matching AS MATERIALIZED (SELECT place FROM message_place
@@ -81,8 +82,7 @@ class PostgresqlDialect:
     def build_every_word_condition(
         self, terms: Sequence[str], text: str, limit: int
     ) -> tuple[str, tuple[object, ...]]:
-        del text
-        return EVERY_WORD, (SEPARATOR.join(terms), limit)
+        return EVERY_WORD, (SEPARATOR.join(terms), text.lower(), limit)
 
     def place_message(self, db: Database, message_id: int, place: int, terms: str) -> None:
         db.execute(PLACED, (message_id, place, terms))
