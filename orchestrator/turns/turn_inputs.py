@@ -98,15 +98,9 @@ def gather_inputs(
     if embedding is not None:
         fact_vectors.delete_stale_vectors(db, turn.agent_id, embedding)
     memory = turn_access.build_memory_scope(facts.rules.agents, db, turn.agent_id, turn.scope)
+    size = fact_cards.SMALL_CARD_TOKENS if definition.profile else fact_cards.CARD_TOKENS
     known = load_prompt_memory(
-        db,
-        memory,
-        text,
-        definition.skills,
-        turn.started_at,
-        embedding,
-        turn.session_id,
-        fact_cards.SMALL_CARD_TOKENS if definition.profile else fact_cards.CARD_TOKENS,
+        db, memory, text, definition.skills, turn.started_at, embedding, turn.session_id, size
     )
     address = stored.messages[0].build_address()
     # A subagent remembers by itself, and works in the folder of the agent that it copies.
