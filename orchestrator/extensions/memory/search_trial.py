@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -80,8 +81,9 @@ def run_probe(
     question = read_question(probe.question)
     places = message_search.look_up(db, memory, question)
     ranked = message_ranking.rank_messages(places.postings, places.total, {})
-    found = list(message_search.read_messages(db, memory, question, ranked, MAX_RANKED, zone=zone))
-    text = show_found(db, found, question.telling, tokens, zone).text
+    rows = message_search.read_messages(db, memory, question, ranked, zone=zone)
+    found = list(islice(rows, MAX_RANKED))
+    text = show_found(db, found, question.telling, MAX_RANKED, tokens, zone).text
     milliseconds = (time.perf_counter() - started) * 1000
     wanted = probe.expected
     ids = [message.id for message in found]
@@ -136,5 +138,7 @@ def _explain_messages(
             matched=tuple(word for word in question.telling if word[:STEM] in said),
             score=round(score, 2),
             parts=ScoreParts(*(round(part, 2) for part in parts)),
-            lines=tuple(show_found(db, [message], question.telling, WINDOW, zone).text.split("\n")),
+            lines=tuple(
+                show_found(db, [message], question.telling, 1, WINDOW, zone).text.split("\n")
+            ),
         )
