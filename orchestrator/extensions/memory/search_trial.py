@@ -132,6 +132,7 @@ def _explain_messages(
         score = message_search.weigh_message(question, base, message, zone)
         parts = (own, beside, sitting, score - base - date, date)
         said = {term[:STEM] for term in split_terms(message.text)}
+        window = show_found(db, [message], question.telling, 1, WINDOW, zone).text
         yield ExplainedMessage(
             handle=f"m{message.id}",
             at=message.at,
