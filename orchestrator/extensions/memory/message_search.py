@@ -20,7 +20,7 @@ from orchestrator.extensions.memory import message_index
 from orchestrator.extensions.memory.message_ranking import Postings, rank_messages
 from orchestrator.extensions.memory.query_terms import (
     FIRST_PERSON,
-    Question,
+    SearchQuestion,
     list_forms,
     read_question,
 )
@@ -110,7 +110,7 @@ def search_messages(
     return [*islice(read_messages(db, memory, question, ranked, wanted, zone), limit)]
 
 
-def look_up(db: Database, memory: MemoryScope, question: Question) -> FoundPlaces:
+def look_up(db: Database, memory: MemoryScope, question: SearchQuestion) -> FoundPlaces:
     """Return where the terms of a question are.
 
     A term of very many messages is looked up only in those that have one of the other terms.
@@ -139,7 +139,7 @@ def look_up(db: Database, memory: MemoryScope, question: Question) -> FoundPlace
 
 
 def _look_up_circumstances(
-    question: Question, list_places: Callable[..., list[int]]
+    question: SearchQuestion, list_places: Callable[..., list[int]]
 ) -> list[Postings]:
     """Return the messages of the people, or else of the months, that a question names."""
     time = question.time
@@ -166,7 +166,7 @@ def load_places(db: Database, scores: Mapping[int, float]) -> dict[int, float]:
 def read_messages(
     db: Database,
     memory: MemoryScope,
-    question: Question,
+    question: SearchQuestion,
     ranked: Sequence[tuple[int, float]],
     wanted: MessageFilter = EVERY_MESSAGE,
     zone: ZoneInfo | None = None,
@@ -203,7 +203,7 @@ def _read_batch(
 
 
 def weigh_message(
-    question: Question, score: float, message: FoundMessage, zone: ZoneInfo | None
+    question: SearchQuestion, score: float, message: FoundMessage, zone: ZoneInfo | None
 ) -> float:
     """Return a message's score with what its sender and its date add to that of its words."""
     first_person = message.role == "user" and not message.sender

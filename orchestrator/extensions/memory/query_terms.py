@@ -59,7 +59,7 @@ class NamedTime(NamedTuple):
         )
 
 
-class Question(NamedTuple):
+class SearchQuestion(NamedTuple):
     """The terms of a query; ``words`` are all of them, ``telling`` those without stop words."""
 
     words: frozenset[str]
@@ -67,13 +67,13 @@ class Question(NamedTuple):
     time: NamedTime
 
 
-def read_question(query: str) -> Question:
+def read_question(query: str) -> SearchQuestion:
     """Return what a query asks for; without terms if it has no words."""
     terms = take_first_terms(split_terms(query), MAX_TERMS)
     runs = SPACELESS.findall(query.casefold())
     ends = {run[-1] for run in runs if len(run) > 1} - {run for run in runs if len(run) == 1}
     terms = [term for term in terms if term not in ends]
-    return Question(frozenset(terms), list(drop_stop_words(terms, query)), _read_time(terms))
+    return SearchQuestion(frozenset(terms), list(drop_stop_words(terms, query)), _read_time(terms))
 
 
 def list_forms(term: str) -> list[str]:

@@ -10,7 +10,7 @@ from orchestrator.extensions.memory import message_ranking, message_search
 from orchestrator.extensions.memory.conversation_windows import STEM, show_found
 from orchestrator.extensions.memory.message_search import FoundMessage, FoundPlaces
 from orchestrator.extensions.memory.probes import Probe
-from orchestrator.extensions.memory.query_terms import Question, read_question
+from orchestrator.extensions.memory.query_terms import SearchQuestion, read_question
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.fulltext import split_terms
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -102,7 +102,7 @@ def run_probe(
     )
 
 
-def _weigh_words(db: Database, memory: MemoryScope, question: Question) -> Iterator[WordWeight]:
+def _weigh_words(db: Database, memory: MemoryScope, question: SearchQuestion) -> Iterator[WordWeight]:
     for word in question.telling:
         alone = message_search.look_up(db, memory, read_question(word))
         rows = max((posting.rows for posting in alone.postings), default=0)
@@ -113,7 +113,7 @@ def _weigh_words(db: Database, memory: MemoryScope, question: Question) -> Itera
 
 def _explain_messages(
     db: Database,
-    question: Question,
+    question: SearchQuestion,
     places: FoundPlaces,
     found: Sequence[FoundMessage],
     zone: ZoneInfo,
@@ -139,7 +139,6 @@ def _explain_messages(
             matched=tuple(word for word in question.telling if word[:STEM] in said),
             score=round(score, 2),
             parts=ScoreParts(*(round(part, 2) for part in parts)),
-            lines=tuple(
-                show_found(db, [message], question.telling, 1, WINDOW, zone).text.split("\n")
-            ),
+            lines=tuple(window.split("
+")),
         )
