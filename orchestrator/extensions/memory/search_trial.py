@@ -102,7 +102,9 @@ def run_probe(
     )
 
 
-def _weigh_words(db: Database, memory: MemoryScope, question: SearchQuestion) -> Iterator[WordWeight]:
+def _weigh_words(
+    db: Database, memory: MemoryScope, question: SearchQuestion
+) -> Iterator[WordWeight]:
     for word in question.telling:
         alone = message_search.look_up(db, memory, read_question(word))
         rows = max((posting.rows for posting in alone.postings), default=0)
@@ -139,6 +141,5 @@ def _explain_messages(
             matched=tuple(word for word in question.telling if word[:STEM] in said),
             score=round(score, 2),
             parts=ScoreParts(*(round(part, 2) for part in parts)),
-            lines=tuple(window.split("
-")),
+            lines=tuple(window.split("\n")),
         )
