@@ -99,13 +99,12 @@ def _load_memories(
 ) -> tuple[Memory, ...]:
     """Return the facts that fit a text best and are not on the card, then the card; newest first.
 
-    If some fit, those that are newer than the card follow, as they may outdate them. If there are
+    Facts that are newer than the card come along, as they may outdate the others. If there are
     several facts, all have a time to compare.
     """
     on_card, limit = card.known, MAX_FACTS + SPARE
     ids = facts.rank_facts(db, scope, text, limit, until, meaning, on_card, replaced=True)
-    news = card.newer if ids or on_card else []
-    found = facts.load_facts(db, scope, [*news[:NEWS], *ids, *news[NEWS:]])
+    found = facts.load_facts(db, scope, [*card.newer[:NEWS], *ids, *card.newer[NEWS:]])
     newest = {
         fact.id: fact
         for one in found
