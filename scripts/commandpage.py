@@ -10,6 +10,8 @@ from markdowntable import table
 from orchestrator.cli.commands import GROUPS, import_app
 from orchestrator.inbound.commands import list_chat_commands, list_help_lines
 
+JSON = ["--json"]
+
 
 def commands() -> Iterator[str]:
     """Every command and subcommand."""
@@ -18,7 +20,7 @@ def commands() -> Iterator[str]:
     yield (
         "Every command of `orchestrator`, as `orchestrator COMMAND --help` shows it; those of a"
         " chat are at the end. See also [exit-codes](exit-codes.md). Commands that use a home take"
-        " `--home` `PATH` (default: ORCHESTRATOR_HOME or ~/.orchestrator)."
+        " `--home` `PATH` (default: ORCHESTRATOR_HOME or ~/.orchestrator); `[--json]` prints JSON."
     )
     yield ""
     for title in GROUPS:
@@ -57,12 +59,12 @@ def describe_command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 
     if not below:
         yield f"`{usage(path, command)}`"
         yield ""
-    rows = [
-        (spelling(option), preset(option), option.help or "")
+    lines = [
+        f"- {spelling(option)}: {option.help or ''}{preset(option)}"
         for option in command.params
-        if option.name != "home"  # told once, above
+        if option.name != "home" and option.opts != JSON  # told once, above
     ]
-    yield from table(("option", "default", "meaning"), rows)
+    yield from [*lines, ""] if lines else ()
     for name, child in below.items():
         yield f"### {path} {name}"
         yield ""
@@ -76,6 +78,7 @@ def usage(path: str, command: Any) -> str:  # noqa: ANN401 - typer's click
         if not option.opts[0].startswith("-"):
             name = argument(option) + ("…" if option.nargs == -1 else "")
             words.append(name if option.required else f"[{name}]")
+    words += ["[--json]"] * any(option.opts == JSON for option in command.params)
     return " ".join(words)
 
 
@@ -88,13 +91,12 @@ def spelling(option: Any) -> str:  # noqa: ANN401 - typer's click
     """How an option is written."""
     if not option.opts[0].startswith("-"):
         return f"`{argument(option)}`"
-    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    return names if option.is_flag else f"{names} `VALUE`"
+    names = (*option.opts, *option.secondary_opts)
+    return ", ".join(f"`{name}`" if option.is_flag else f"`{name} VALUE`" for name in names)
 
 
 def preset(option: Any) -> str:  # noqa: ANN401 - typer's click
-    """Return what counts when it is left out."""
-    if option.required:
-        return "required"
-    silent = option.default in (None, False, (), [])
-    return "" if silent else f"`{getattr(option.default, 'value', option.default)}`"
+    """Return what counts when it is left out, behind the meaning."""
+    if option.required or option.default in (None, False, (), []):
+        return ""
+    return f" Default: `{getattr(option.default, 'value', option.default)}`."

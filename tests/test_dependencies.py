@@ -74,7 +74,7 @@ def test_everything_but_the_extras_imports_what_everybody_has() -> None:
     assert lacking == set()
 
 
-@pytest.mark.parametrize("extra", sorted({*EXTRAS} - {"search", "cluster", "all", "local"}))
+@pytest.mark.parametrize("extra", sorted({*EXTRAS} - {"search", "cluster", "all", "local", "meaning"}))
 def test_extension_imports_what_its_extra_brings(extra: str) -> None:
     """Beside what everybody has; the extra has the extension's name."""
     there = modules((*PROJECT["dependencies"], *EXTRAS[extra]))
@@ -97,5 +97,5 @@ def test_channel_names_the_libraries_of_its_extra(name: str) -> None:
 def test_all_has_every_extra() -> None:
     """It is what the tests install."""
     (everything,) = EXTRAS["all"]
-    assert Requirement(everything).extras == {*EXTRAS} - {"all", "cluster", "local"}
+    assert Requirement(everything).extras == {*EXTRAS} - {"all", "cluster", "local", "meaning"}
     assert bring(EXTRAS["cluster"][0]) == bring(f"{PROJECT['name']}[postgresql]")

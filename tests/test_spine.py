@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MAX_FILES, MAX_LINES = 15, 3000
-SAME_WORD = {"documents", "memory"}  # files of a message, and what a turn remembers
+# What the core keeps for them, or routes, is called so, too.
+SAME_WORD = {"documents", "memory", "schedules", "skills", "subagents"}
 
 
 def list_spine() -> list[Path]:

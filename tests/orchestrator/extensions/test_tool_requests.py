@@ -26,6 +26,7 @@ ARGUMENTS: Mapping[str, JsonObject] = {  # of calls that need some
     "update_fact": {"id": 1},
     "delete_fact": {"id": 1},
     "search_conversations": {"query": "boat"},
+    "read_conversation": {"around": "m1"},
     "update_profile": {"path": "persona.name", "value": "Max"},
     "read_skill": {"name": "boats"},
     "store_skill": {"name": "boats", "description": "d", "instructions": "i"},
@@ -57,6 +58,7 @@ AT_ONCE = (
     ("update_fact", "That is wrong, I live in Bonn now. Please correct it."),
     ("delete_fact", "Forget that I have a boat."),
     ("search_conversations", "What did we talk about last week? We discussed boats."),
+    ("read_conversation", "Read on in that conversation: what was said before it?"),
     ("get_profile", "Show me my profile."),
     ("update_profile", "From now on your name is Max, and call me boss."),
     ("list_skills", "Which skills do you have?"),
@@ -79,6 +81,7 @@ FOUND = (
     ("update_fact", "Нет, я теперь живу в Бонне."),
     ("delete_fact", "忘记我有一条船。"),
     ("search_conversations", "Worüber haben wir letzte Woche gesprochen?"),
+    ("read_conversation", "Was stand in dem Gespräch davor?"),
     ("get_profile", "你有我的哪些联系方式？"),  # noqa: RUF001 - as people write
     ("update_profile", "Du heißt ab jetzt Max."),
     ("list_skills", "Что ты умеешь?"),
