@@ -74,7 +74,9 @@ def test_everything_but_the_extras_imports_what_everybody_has() -> None:
     assert lacking == set()
 
 
-@pytest.mark.parametrize("extra", sorted({*EXTRAS} - {"search", "cluster", "all", "local", "meaning"}))
+@pytest.mark.parametrize(
+    "extra", sorted({*EXTRAS} - {"search", "cluster", "all", "local", "meaning"})
+)
 def test_extension_imports_what_its_extra_brings(extra: str) -> None:
     """Beside what everybody has; the extra has the extension's name."""
     there = modules((*PROJECT["dependencies"], *EXTRAS[extra]))

@@ -36,3 +36,11 @@ def one_agent(model: HeldModel, servers: JsonObject, **fields: Any) -> JsonObjec
         "channels": {"telegram": {"access": "open"}},
         "mcpServers": servers,
     }
+
+
+def operated(config: JsonObject, chat: str) -> JsonObject:
+    """The same, with a Telegram chat that is bound by its id, and so an operator's."""
+    agents: Any = config["agents"]
+    own = {"channel": "telegram", "chatId": chat, "agentId": agents[0]["agentId"]}
+    bindings: Any = config["bindings"]
+    return {**config, "bindings": [own, *bindings]}

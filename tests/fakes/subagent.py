@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes.bot_api import FakeBotApi
-from fakes.calling_model import CallingModel, one_agent
+from fakes.calling_model import CallingModel, one_agent, operated
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.journal import reading_in
 
@@ -23,8 +23,8 @@ DONE = f"result: work-model: {TASK}"
 
 
 def config(model: CallingModel, **fields: Any) -> JsonObject:
-    """One agent, no MCP server."""
-    return one_agent(model, {}, **fields)
+    """One agent, no MCP server, and a chat of its operator."""
+    return operated(one_agent(model, {}, **fields), str(CHAT))
 
 
 @asynccontextmanager

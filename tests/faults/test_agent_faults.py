@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fakes.bot_api import FakeBotApi
-from fakes.calling_model import CallingModel, one_agent
+from fakes.calling_model import CallingModel, one_agent, operated
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.mcp_config import effects, entry
 
@@ -31,7 +31,7 @@ async def test_approval_clicked_eight_times_at_once_runs_the_call_once(tmp_path:
     """One click counts; a second call with other arguments asks anew (F61)."""
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
         servers = {"wild": entry(tmp_path, "wild")}
-        config = one_agent(model, {**servers}, approvals=["wild_counter"])
+        config = operated(one_agent(model, {**servers}, approvals=["wild_counter"]), "1")
         async with running_daemon(tmp_path, config, bot) as daemon:
             for number, step in enumerate(("one", "two")):
                 bot.send_user_message(1, f'!wild_counter {{"step": "{step}"}}')

@@ -84,7 +84,7 @@ class Expected:
             f"## Current Date & Time\n{now}",
             CHAT,
             f"## Previous Conversation Context\n{self.summary}" if self.summary else "",
-            MEMORY if "trains" in text and knows else "",
+            MEMORY if knows else "",
         )
         return "\n\n".join(layer for layer in layers if layer)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fakes.bot_api import FakeBotApi
-from fakes.calling_model import CallingModel, one_agent
+from fakes.calling_model import CallingModel, one_agent, operated
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.fences import quoted
 from fakes.held_model import system
@@ -33,7 +33,7 @@ async def test_call_that_could_carry_data_out_waits_and_runs_when_approved(tmp_p
     """The note is fenced, and the question survives a restart and names what was read."""
     servers: JsonObject = {"wild": entry(tmp_path, "wild")}
     async with FakeBotApi(TOKEN) as bot, CallingModel() as model:
-        config = one_agent(model, servers, allowedTools=TWO)
+        config = operated(one_agent(model, servers, allowedTools=TWO), "1")
         model.script += [
             Reply(tool_calls=(("wild_echo", NOTE),)),
             Reply(tool_calls=(("wild_counter", {"step": "PRIVATE-7741"}),)),

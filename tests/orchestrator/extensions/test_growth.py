@@ -24,8 +24,7 @@ NEVER_OVER = (
     "chat_move",
     ":old ||",
     "SET scope",
-    "FROM said JOIN message ON message.id = said.id JOIN session ON session.id = said.session_id"
-    " WHERE true",
+    "JOIN session ON session.id = said.session_id WHERE true",
 )
 
 
