@@ -77,7 +77,7 @@ def test_stored_skill_is_listed_unless_a_file_replaces_it_or_the_agent_may_not(h
     with opened(home) as db, job(db):
         for agent, name in (("work", "talk"), ("work", "tea"), ("work", "other"), ("gone", "talk")):
             memory = MemoryScope(agent, "telegram:5", joined=False, shared=False)
-            playbooks.add_playbook(db, memory, replace(STORED, name=name), 0)
+            playbooks.insert_playbook(db, memory, replace(STORED, name=name), 0)
     report = json.loads(command(home, "skills", "list", "--json").stdout)
     found = {skill["name"]: skill for skill in report["skills"]}
     assert sorted(found) == ["mine", "talk", "tea"]
