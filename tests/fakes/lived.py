@@ -22,6 +22,7 @@ from orchestrator.extensions.memory import (
 )
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
+from orchestrator.extensions.schedules import task_firing
 from orchestrator.extensions.skills import playbook_changes
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
@@ -267,10 +268,10 @@ class Life:
             notify=Notify(channel="telegram", chat_id=self.chat),
         )
         task = tasks.add_task(self.db, self.memory, spec, 8)
-        assert task_runs.fire_task(self.db, task.id, 9)
+        assert task_firing.fire_task(self.db, task.id, 9)
         tasks.disable_task(self.db, task.id, 9)
         self._end(self._admitted(f"{task_runs.QUEUE}{self.agent}/{task.id}", "task", "task"))
-        task_runs.settle_ended_runs(self.db, 10)
+        task_firing.settle_ended_runs(self.db, 10)
 
     def _dead(self) -> None:
         turn = self._turn("3")
