@@ -272,9 +272,9 @@ MUTANTS = (
     Mutant(
         "a run is known by when it was fired",
         "fired (17)",
-        "journal/schedule/task_runs.py",
-        "            _start(db, task, verdict.at, now)\n",
-        "            _start(db, task, now, now)\n",
+        "extensions/schedules/task_firing.py",
+        "            task_runs.start_run(db, task, verdict.at, now)\n",
+        "            task_runs.start_run(db, task, now, now)\n",
         ("supervisor@fire_task:after#1",),
         ONE_TASK,
     ),

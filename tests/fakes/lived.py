@@ -7,22 +7,26 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 from fakes.journal import call, job
-from fakes.memory import said_at, store_fact
+from fakes.statements import said_at, store_fact
 
 from orchestrator.channel_api import Attachment, InboundMessage
 from orchestrator.extensions.http_api import api_conversations, new_requests, stored_requests
 from orchestrator.extensions.http_api.new_requests import NewRequest
 from orchestrator.extensions.memory import (
     due_sessions,
+    embedded_facts,
     fact_changes,
     message_index,
     message_vectors,
+    profile_changes,
 )
 from orchestrator.extensions.memory.due_sessions import CompactionInput, MessageRange
 from orchestrator.extensions.memory.memory_requests import ExtractedFact, ExtractedNote
+from orchestrator.extensions.schedules import task_firing
+from orchestrator.extensions.skills import playbook_changes
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_cards, fact_vectors, playbooks, profile
+from orchestrator.journal.memory import fact_cards, playbooks
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.schedule import task_runs, tasks
@@ -194,9 +198,13 @@ class Life:
         seen = MemoryScope(self.agent, turn.scope, joined=True, shared=True)
         assert fact_cards.load_card(self.db, seen, turn.session_id, 6, 600).known
         vector = b"\0\0\x80\x3f" * 8
-        lacking = fact_vectors.list_facts_without_vector(self.db, self.agent, 1)
-        fact_vectors.store_vectors(self.db, self.agent, "m", [(*fact, vector) for fact in lacking])
-        profile.update_profile(self.db, self.memory, f"pets.{self.mark}", self.mark, source, 6)
+        lacking = embedded_facts.list_facts_without_vector(self.db, self.agent, 1)
+        embedded_facts.store_vectors(
+            self.db, self.agent, "m", [(*fact, vector) for fact in lacking]
+        )
+        profile_changes.update_profile(
+            self.db, self.memory, f"pets.{self.mark}", self.mark, source, 6
+        )
         playbooks.seed_playbooks(self.db, self.agent, 6)
         playbook = StoredPlaybook(
             id=0,
@@ -210,7 +218,7 @@ class Life:
             source=source,
             created_at=6,
         )
-        playbooks.add_playbook(self.db, self.memory, playbook, 6)
+        playbook_changes.add_playbook(self.db, self.memory, playbook, 6)
 
     def _subagent(self, turn: Turn) -> None:
         commit = StepCommit(
@@ -260,10 +268,10 @@ class Life:
             notify=Notify(channel="telegram", chat_id=self.chat),
         )
         task = tasks.add_task(self.db, self.memory, spec, 8)
-        assert task_runs.fire_task(self.db, task.id, 9)
+        assert task_firing.fire_task(self.db, task.id, 9)
         tasks.disable_task(self.db, task.id, 9)
         self._end(self._admitted(f"{task_runs.QUEUE}{self.agent}/{task.id}", "task", "task"))
-        task_runs.settle_ended_runs(self.db, 10)
+        task_firing.settle_ended_runs(self.db, 10)
 
     def _dead(self) -> None:
         turn = self._turn("3")

@@ -1,11 +1,14 @@
 """Memories of agents, as turns have them."""
 
-from orchestrator.extensions.memory import fact_changes
-from orchestrator.extensions.memory.fact_changes import Statement, StoredFact
-from orchestrator.extensions.memory.memory_requests import SaidMessage
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import orjson
+
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from thinker.protocol.messages import Message, Origin
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.vectors import WIDTH, compute_signs
 
 WORK, HOME = map(MemoryScope.for_whole_agent, ("work", "home"))  # of agents whose chats share one
 
@@ -21,25 +24,55 @@ def own_of(chat: str, *, shared: bool = False) -> MemoryScope:
     return MemoryScope("work", chat, joined=False, shared=shared)
 
 
-def said_at(at: int, *messages: Message) -> tuple[SaidMessage, ...]:
-    """Messages of one time (milliseconds), numbered from 1."""
-    return tuple(
-        SaidMessage(id=number, at=at, message=message) for number, message in enumerate(messages, 1)
+def insert_fact(
+    db: Database, scope: MemoryScope, fact: str, now: int = 1, **columns: object
+) -> int:
+    """Insert an open fact with values of other columns, and return its id."""
+    row = {
+        "agent_id": scope.agent_id,
+        "scope": scope.own_scope,
+        "fact": fact,
+        "category": "background",
+        "source": "test",
+        "created_at": now,
+        "updated_at": now,
+        **columns,
+    }
+    names, places = ", ".join(row), ", ".join("?" * len(row))
+    sql = f"INSERT INTO fact({names}) VALUES({places}) RETURNING id"
+    return int(db.execute(sql, tuple(row.values())).get)
+
+
+def close_fact(db: Database, fact_id: int, by: str, now: int, at: int | None = None) -> None:
+    """Close a fact, from ``at`` on (default: now)."""
+    db.execute(
+        "UPDATE fact SET valid_to = ?, ended_by = ?, updated_at = ? WHERE id = ?",
+        (now if at is None else at, by, now, fact_id),
     )
 
 
-def store_fact(
+def insert_vector(db: Database, agent_id: str, fact_id: int, model: str, vector: bytes) -> None:
+    """Insert the vector of a fact, which had none."""
+    db.execute(
+        "INSERT INTO fact_vector(fact_id, agent_id, model, dimensions, signs, vector)"
+        " VALUES(?,?,?,?,?,?)",
+        (fact_id, agent_id, model, len(vector) // WIDTH, compute_signs(vector), vector),
+    )
+
+
+def insert_profile(
     db: Database,
     scope: MemoryScope,
-    fact: str,
-    category: str = "background",
-    source: str = "test",
-    now: int = 1,
-    origin: Origin = "user",
-    valid_from: int | None = None,
-) -> StoredFact:
-    """Store a fact that was not forgotten."""
-    statement = Statement(fact, category, source, origin=origin, valid_from=valid_from)
-    stored = fact_changes.store_statement(db, scope, statement, now)
-    assert stored is not None
-    return stored
+    fields: JsonObject,
+    origins: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Insert a memory's first profile, with the origins of others' paths."""
+    db.execute(
+        "INSERT INTO profile(agent_id, scope, body, updated_at, origins) VALUES(?,?,?,1,?)",
+        (
+            scope.agent_id,
+            scope.own_scope,
+            orjson.dumps(fields).decode(),
+            orjson.dumps(dict(origins)).decode(),
+        ),
+    )

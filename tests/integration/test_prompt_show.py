@@ -17,9 +17,9 @@ from fakes.daemon import TOKEN, running_daemon
 from fakes.held_model import agent
 from fakes.journal import connection_in, reading_in
 from fakes.mcp_config import entry
-from fakes.memory import store_fact
 from fakes.model_api import ModelApi, Received, Reply
 from fakes.seed_prompt import ZONE, write_skill
+from fakes.statements import store_fact
 
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import JsonObject

@@ -13,6 +13,7 @@ from fakes.held_model import said, system, two_agents
 from fakes.journal import reading_in
 from fakes.memory import own_of
 
+from orchestrator.extensions.memory import fact_reads
 from orchestrator.extensions.reports.usage_totals import list_totals
 from orchestrator.journal.memory import facts
 from thinker.protocol.messages import JsonObject
@@ -99,7 +100,7 @@ async def test_quiet_conversation_is_looked_through_once_across_a_restart(tmp_pa
     stretches = [said(r.body).count("User: I like tea") for r in model.digested()]
     assert sum(stretches) == 1
     with reading_in(tmp_path) as db:
-        kept = facts.list_newest_facts(db, own_of("telegram:123"), None, facts.FOREVER, 9)
+        kept = fact_reads.list_newest_facts(db, own_of("telegram:123"), None, facts.FOREVER, 9)
         assert len(kept) == 1
         assert kept[0].source.startswith("extraction ")
 

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 
+import orjson
+
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.erasure import learned_texts
 from orchestrator.journal.db import audit
@@ -304,7 +306,22 @@ def _unlearn_profile_values(db: Database) -> None:
     for agent_id, scope, path, after in rows.fetchall():
         if after is not None:
             memory = MemoryScope(str(agent_id), str(scope), joined=False, shared=False)
-            profile.remove_unchanged_field(db, memory, str(path), str(after))
+            _remove_unchanged_field(db, memory, str(path), str(after))
+
+
+def _remove_unchanged_field(db: Database, memory: MemoryScope, path: str, value: str) -> None:
+    """Remove the field at a path without history, if its value (JSON) is unchanged."""
+    fields, keys = profile.load_profile(db, memory), profile.parse_path(path)
+    held = profile.get_value(fields, keys)
+    if held is None or orjson.dumps(held).decode() != value:
+        return
+    place = profile.get_value(fields, keys[:-1])
+    if isinstance(place, dict):
+        del place[str(keys[-1])]
+    elif isinstance(place, list):
+        del place[int(keys[-1])]
+    sql = "UPDATE profile SET body = ? WHERE agent_id = ? AND scope = ?"
+    db.execute(sql, (orjson.dumps(fields).decode(), memory.agent_id, memory.own_scope))
 
 
 def _erase_names(db: Database, names: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from orchestrator import turn_access
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.memory import fact_changes, memories
+from orchestrator.extensions.memory import fact_changes, fact_reads, memories
 from orchestrator.extensions.memory.fact_lines import format_fact_line
 from orchestrator.inbound import commands
 from orchestrator.inbound.commands import ChatCommand
@@ -78,7 +78,7 @@ def _find_view(db: Database, command: ChatCommand, agent_id: str) -> _View:
 
 
 def _list_facts(db: Database, view: _View, number: int) -> str:
-    newest = partial(facts.list_newest_facts, db, view.scope)
+    newest = partial(fact_reads.list_newest_facts, db, view.scope)
     said = newest(None, facts.FOREVER, MAX_LISTED, view.now)
     notes = newest(facts.NOTE, facts.FOREVER, NOTES, view.now)
     shown = [format_fact_line(fact, view.timezone) for fact in said]
@@ -116,7 +116,7 @@ def _fit_notes(lines: Sequence[str]) -> list[str]:
 
 
 def _search_facts(db: Database, view: _View, words: str) -> str:
-    found = facts.search_facts(db, view.scope, words, FOUND, view.now)
+    found = fact_reads.search_facts(db, view.scope, words, FOUND, view.now)
     lines = [format_fact_line(fact, view.timezone) for fact in found]
     return "\n".join(next(_split_pages(lines), [NOTHING_FOUND]))
 

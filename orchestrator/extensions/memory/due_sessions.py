@@ -7,7 +7,7 @@ facts) and the position that it covers are stored in one transaction.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from orchestrator.extensions.memory import learned_changes
+from orchestrator.extensions.memory import fact_reads, learned_changes
 from orchestrator.extensions.memory.fact_changes import EXTRACTION
 from orchestrator.extensions.memory.learned_changes import LearnedChanges, LearnedFrom
 from orchestrator.extensions.memory.memory_requests import (
@@ -185,7 +185,7 @@ def find_unextracted_range(
         return None
     memory, origin = scoped(db, agent_id, scope), _find_least_trusted_origin(messages)
     known = _list_known_facts(db, memory, said, origin)
-    notes = facts.list_newest_facts(db, memory, facts.NOTE, facts.FOREVER, NOTES)
+    notes = fact_reads.list_newest_facts(db, memory, facts.NOTE, facts.FOREVER, NOTES)
     names = tuple(turn for turn, _ in turns)
     return MessageRange(
         session_id,
@@ -258,8 +258,8 @@ def _list_known_facts(
     shown beside what the user said, since the answer may change that.
     """
     text = "\n".join(one.message.content for one in said)
-    best = facts.search_facts(db, memory, text, KNOWN)
-    newest = facts.list_newest_facts(db, memory, None, facts.FOREVER, KNOWN)
+    best = fact_reads.search_facts(db, memory, text, KNOWN)
+    newest = fact_reads.list_newest_facts(db, memory, None, facts.FOREVER, KNOWN)
     shown = [fact for fact in (*best, *newest) if fact.category != facts.NOTE]
     known = {fact.id: fact for fact in shown if _may_show(fact, origin)}
     known = dict([*known.items()][:KNOWN])

@@ -12,12 +12,11 @@ import structlog
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import JournalError
-from orchestrator.extensions.memory import message_vectors
+from orchestrator.extensions.memory import embedded_facts, message_vectors
 from orchestrator.extensions.memory.local_servers import LocalServers
 from orchestrator.extensions.memory.message_vectors import Coverage, SpokenText
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.memory import fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import JournalAddress
@@ -57,7 +56,7 @@ class EmbeddingJobs:
         """Embed some facts; return whether the model answers, as far as is known."""
         agent_id, store = agent.agent_id, self.store
         facts = await store.transact(
-            fact_vectors.list_facts_without_vector, agent_id, MAX_EMBEDDED_TEXTS
+            embedded_facts.list_facts_without_vector, agent_id, MAX_EMBEDDED_TEXTS
         )
         if not facts:
             return True
@@ -66,7 +65,7 @@ class EmbeddingJobs:
         if answer is None:
             return False
         found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
-        await store.transact(fact_vectors.store_vectors, agent_id, answer.model, found)
+        await store.transact(embedded_facts.store_vectors, agent_id, answer.model, found)
         log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
         return True
 
@@ -127,7 +126,7 @@ class EmbeddingJobs:
 
 def lacks_vectors(db: Database, agent: AgentDefinition) -> bool:
     """Return whether a fact or a new message of the agent has no vector."""
-    if fact_vectors.list_facts_without_vector(db, agent.agent_id, 1):
+    if embedded_facts.list_facts_without_vector(db, agent.agent_id, 1):
         return True
     return _embeds_messages(agent) and bool(
         message_vectors.list_new_messages(db, *_name_vectors(agent), 1)

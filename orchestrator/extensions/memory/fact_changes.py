@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
-from orchestrator.extensions.memory import forgotten_facts
+from orchestrator.extensions.memory import fact_keywords, fact_reads, forgotten_facts
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import facts, fulltext
+from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import FACTS, Fact
 from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
 from orchestrator.journal.memory.secret_filter import detect_secret_kind
@@ -329,13 +329,14 @@ def _list_similar_facts(
     if slot:
         alike = f"{where} AND subject = ? AND slot = ? AND slot <> '' ORDER BY id DESC LIMIT ?"
         found = FACTS.select(db, alike, *values, *place, MAX_SIMILAR)
-    about = fulltext.extract_keywords(statement.fact)
+    about = fact_keywords.extract_keywords(statement.fact)
     found += [
         other
-        for other in facts.search_facts(db, scope, statement.fact, MAX_SIMILAR, now)
+        for other in fact_reads.search_facts(db, scope, statement.fact, MAX_SIMILAR, now)
         if other.category != facts.NOTE
         and not (slot and other.slot and place != (other.subject, other.slot))
-        and fulltext.measure_overlap(about, fulltext.extract_keywords(other.fact)) >= SIMILAR
+        and fact_keywords.measure_overlap(about, fact_keywords.extract_keywords(other.fact))
+        >= SIMILAR
     ]
     return tuple({fact.id: fact for fact in found}.values())[:MAX_SIMILAR]
 

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Protocol
 
+from orchestrator.extensions.memory import fact_keywords
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.facts import Fact
@@ -22,7 +23,7 @@ UNHEARD = frozenset(("a", "an", "the", "user", "users"))  # words that make no o
 # English words beside the value of a slot; "no" and "not" change it.
 UNVALUED = re.compile(
     r"(?!nor?$|not$)(?:based|called|currently|employed|has|is|live[ds]?|living|moved|name[ds]?|now"
-    rf"|reached|resides?|since|work(?:s|ed|ing)?|{fulltext.STOP_WORDS.pattern})"
+    rf"|reached|resides?|since|work(?:s|ed|ing)?|{fact_keywords.STOP_WORDS.pattern})"
 )
 STEM = 4  # characters that a word and a word of the slot have in common: "allergy", "allergic"
 PLURAL = 4  # characters of the shortest word whose "s" may be that of the plural

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import UnknownNameError
-from orchestrator.extensions.memory import fact_changes
+from orchestrator.extensions.memory import fact_changes, fact_reads
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.inspect.message_hits import HITS, MessageHit
 from orchestrator.journal.memory import facts
@@ -132,7 +132,7 @@ def search_stored_facts(
     found = [
         fact.id
         for agent, chat in memories
-        for fact in facts.search_facts(
+        for fact in fact_reads.search_facts(
             db, MemoryScope(str(agent), str(chat), joined=False, shared=False), text, limit
         )
     ]

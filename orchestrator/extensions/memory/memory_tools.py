@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.memory import fact_changes, fact_dates, learned_changes
+from orchestrator.extensions.memory import fact_changes, fact_dates, fact_reads, learned_changes
 from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
@@ -70,7 +70,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = read_text_argument(arguments, "query"), context.memory
     meaning = await context.meaning(query)
     found = await context.store.transact(
-        facts.search_facts, memory, query, DEFAULT_FOUND, context.now, meaning
+        fact_reads.search_facts, memory, query, DEFAULT_FOUND, context.now, meaning
     )
     return _mark_fact_text(
         "\n".join(_format_fact(fact, context) for fact in found) or "No memories match.", found
@@ -91,7 +91,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
 def list_facts(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     limit = int(read_number_argument(arguments, "limit", DEFAULT_PAGE, 1, MAX_PAGE))
     before = int(read_number_argument(arguments, "before_id", facts.FOREVER, 1, facts.FOREVER))
-    found = facts.list_newest_facts(
+    found = fact_reads.list_newest_facts(
         db, context.memory, _read_category(arguments), before, limit + 1, context.now
     )
     older = learned_changes.find_older_facts(db, context.memory, found)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from orchestrator.extensions.memory import fact_keywords
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fulltext
 
@@ -92,7 +93,7 @@ def _list_telling_words(text: str) -> list[str]:
     """Return the words that tell what a message is about, in order, without commands."""
     if text.lstrip().startswith("/"):
         return []
-    telling = fulltext.extract_keywords(text)
+    telling = fact_keywords.extract_keywords(text)
     return [word for word in dict.fromkeys(_split_words(text)) if word in telling]
 
 

@@ -3,6 +3,7 @@
 import orjson
 from pydantic import JsonValue
 
+from orchestrator.extensions.memory import profile_changes
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.profile import ProfileError
@@ -22,7 +23,9 @@ CHANGES = 20  # newest changes that the history shows
 def _touches_prompt(arguments: JsonObject) -> bool:
     """Return whether a call of update_profile changes what later turns follow."""
     try:
-        return arguments.get("value") is None or profile.touches_prompt(str(arguments.get("path")))
+        return arguments.get("value") is None or profile_changes.touches_prompt(
+            str(arguments.get("path"))
+        )
     except ProfileError:
         return False  # the call fails anyway
 
@@ -48,7 +51,7 @@ def get_profile(db: Database, context: ToolContext, arguments: JsonObject) -> st
     shown = "Nothing is there." if found is None else _format_json(found)
     if arguments.get("history") is not True:
         return mark_quoted_text(shown, origins)
-    changes = profile.list_profile_changes(db, context.memory, CHANGES)
+    changes = profile_changes.list_profile_changes(db, context.memory, CHANGES)
     writers = {item.source.removeprefix("turn ") for item in changes}
     origins += [taint.load_taint(db, turn).origin for turn in writers]
     lines = (f"- {item.path}: {item.before} -> {item.after} ({item.source})" for item in changes)
@@ -67,7 +70,7 @@ def get_profile(db: Database, context: ToolContext, arguments: JsonObject) -> st
 def update_profile(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     path, value = read_text_argument(arguments, "path"), arguments.get("value")
     try:
-        changed = profile.update_profile(
+        changed = profile_changes.update_profile(
             db, context.memory, path, value, context.source, context.now, context.origin
         )
     except ProfileError as error:

@@ -17,10 +17,11 @@ import structlog
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
+from orchestrator.extensions.schedules import task_firing
 from orchestrator.extensions.schedules.skill_tasks import SkillTasks
 from orchestrator.files import OffLoop, run_off_loop
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
-from orchestrator.journal.schedule import task_runs, tasks
+from orchestrator.journal.schedule import tasks
 from orchestrator.loop_bound import LoopBound
 from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.schedules.times import ScheduleError
@@ -90,7 +91,7 @@ class Scheduler(LoopBound):
         now = self.clock()
         drift = now - self.monotonic() * 1000
         if drift < self._drift - SET_BACK or math.isinf(self._drift):
-            await self.store.transact(task_runs.realign_tasks, now)
+            await self.store.transact(task_firing.realign_tasks, now)
         self._drift = drift
         if self._skills_changed:
             self._skills_changed = False
@@ -99,19 +100,19 @@ class Scheduler(LoopBound):
             except JournalError:
                 self._skills_changed = True
                 raise
-        changed = await self.store.transact(task_runs.settle_ended_runs, now)
-        for task_id in await self.store.transact(task_runs.list_due_tasks, now):
+        changed = await self.store.transact(task_firing.settle_ended_runs, now)
+        for task_id in await self.store.transact(task_firing.list_due_tasks, now):
             changed |= await self._fire_task(task_id, now)
         if changed:
             self.on_change()
-        upcoming = await self.store.transact(task_runs.find_next_due_time)
+        upcoming = await self.store.transact(task_firing.find_next_due_time)
         if upcoming is None:
             return PERIOD
         return min(PERIOD, max(0.0, (upcoming - self.clock()) / 1000))
 
     async def _fire_task(self, task_id: int, now: int) -> bool:
         try:
-            return await self.store.transact(task_runs.fire_task, task_id, now)
+            return await self.store.transact(task_firing.fire_task, task_id, now)
         except ScheduleError as error:  # this machine may have lost the task's time zone
             log.error("task_disabled", task=task_id, problem=str(error))
             await self.store.transact(tasks.end_task, task_id, "disabled", str(error))

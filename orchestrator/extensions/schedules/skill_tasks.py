@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import orjson
 from pydantic import JsonValue
 
+from orchestrator import keys_file
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, Problem
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.extensions.schedules.normalize import normalize_fields
@@ -142,10 +143,11 @@ def build_task_fields(skill: SkillFile) -> JsonObject:
 def check_schedules(
     settings: Settings, agents: AgentsFile, found: PromptSet | SkillSet
 ) -> Sequence[Problem]:
-    """Return what is wrong with the schedules of skills, as this process would plan them now."""
+    """Return what is wrong with the schedules of skills, as a daemon of this home reads them."""
     if not isinstance(found, SkillSet):
         return ()
-    zone, now = find_host_timezone(os.environ), time.time_ns() // 1_000_000
+    environ = keys_file.load_environment(settings.home, os.environ)
+    zone, now = find_host_timezone(environ), time.time_ns() // 1_000_000
     planned = SkillTasks(agents, now, zone, fast=settings.fast_tasks)
     planned.plan_tasks(found)
     return planned.problems

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import WorkerError
+from orchestrator.extensions.schedules import task_firing
 from orchestrator.extensions.schedules.news import has_news, is_quiet_answer
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.schedule import task_runs
 from orchestrator.journal.turns import steps
 from orchestrator.journal.turns.sessions import TurnTranscript
 from orchestrator.journal.turns.turns import Turn
@@ -51,7 +51,7 @@ class TaskRecipe(Recipe):
 
     @classmethod
     async def load_for_turn(cls, services: TurnServices, turn: Turn) -> Self:
-        run = await services.store.read(task_runs.load_task_of_turn, turn.id)
+        run = await services.store.read(task_firing.load_task_of_turn, turn.id)
         return cls(turn, services.delivery.formats, services.inputs.clock, services, run.spec)
 
     def build_definition(self) -> AgentDefinition:

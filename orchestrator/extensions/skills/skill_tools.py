@@ -18,10 +18,12 @@ from pydantic import (
     ValidationError,
 )
 
+from orchestrator.extensions.skills import playbook_changes
 from orchestrator.extensions.skills.bundled_files import list_bundled_files, read_bundled
+from orchestrator.extensions.skills.playbook_changes import PlaybookError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
+from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.tools.builtin.host_tool import (
     ToolContext,
     ToolFailure,
@@ -175,7 +177,7 @@ def store_skill(db: Database, context: ToolContext, arguments: JsonObject) -> st
     fields = {**new.model_dump(), "source": source, "origin": context.origin}
     playbook = StoredPlaybook(id=0, enabled=True, created_at=now, **fields)
     try:
-        playbooks.add_playbook(db, context.memory, playbook, context.now)
+        playbook_changes.add_playbook(db, context.memory, playbook, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Stored the skill {new.name}; it is used from the next message on."
@@ -195,7 +197,7 @@ def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> s
         old, **changed.model_dump(exclude_none=True), source=context.source, origin=context.origin
     )
     try:
-        playbooks.update_playbook(db, context.memory, new, context.now)
+        playbook_changes.update_playbook(db, context.memory, new, context.now)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Updated the skill {old.name}; the change applies from the next message on."
@@ -211,7 +213,7 @@ def update_skill(db: Database, context: ToolContext, arguments: JsonObject) -> s
 def delete_skill(db: Database, context: ToolContext, arguments: JsonObject) -> str:
     old = _require_stored_skill(db, context, read_text_argument(arguments, "name"))
     try:
-        playbooks.delete_playbook(db, context.memory, old.name)
+        playbook_changes.delete_playbook(db, context.memory, old.name)
     except PlaybookError as error:
         raise ToolFailure(str(error)) from error
     return f"Deleted the skill {old.name}."

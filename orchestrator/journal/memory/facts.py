@@ -63,40 +63,6 @@ def find_fact(
     return FACTS.find_first(db, f"{where} AND id = ?", *values, fact_id)
 
 
-def list_newest_facts(
-    db: Database,
-    scope: MemoryScope,
-    category: str | None,
-    before: int,
-    limit: int,
-    until: int = FOREVER,
-) -> list[Fact]:
-    """Return the open facts with ids below ``before``, newest first.
-
-    ``category`` None means all without notes. ``until`` is the time in milliseconds.
-    """
-    where, values = scope.build_open_condition(until)
-    where += f" AND id < ? AND ifnull(category = ?, category <> '{NOTE}') ORDER BY id DESC LIMIT ?"
-    return FACTS.select(db, where, *values, before, category, limit)
-
-
-def search_facts(
-    db: Database,
-    scope: MemoryScope,
-    text: str,
-    limit: int,
-    until: int = FOREVER,
-    meaning: Embedding | None = None,
-) -> list[Fact]:
-    """Return the open facts that match ``text`` best, best first; of equal ones the newest.
-
-    Facts are those known at ``until`` (milliseconds). ``meaning`` is the embedding of the
-    text; with it, facts with a near embedding match, too.
-    """
-    ids = rank_facts(db, scope, text, limit, until, meaning)
-    return load_facts(db, scope, ids)
-
-
 def rank_facts(
     db: Database,
     scope: MemoryScope,
@@ -108,9 +74,11 @@ def rank_facts(
     *,
     replaced: bool = False,
 ) -> list[int]:
-    """Return the ids of the facts that `search_facts` finds, without those that are ``shown``.
+    """Return the ids of the open facts that match ``text``, best first; of equal ones the newest.
 
-    With ``replaced``, also of such that others have replaced; see `find_current_fact`.
+    Facts are those known at ``until`` (milliseconds), without those that are ``shown``; with
+    ``replaced``, also such that others have replaced, see `find_current_fact`. ``meaning`` is the
+    embedding of the text; with it, facts with a near embedding match, too.
     """
     known = scope.build_open_condition(until, shown, replaced=replaced)
     pool = fulltext.POOL * limit

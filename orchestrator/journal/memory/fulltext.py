@@ -23,13 +23,6 @@ SPACELESS = re.compile(
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 WORD = re.compile(r"[^\W_]+")
 ARABIC_WORD = re.compile("^[\u0648\u0628\u0641\u0643]?\u0627\u0644(\\w{3,})")  # after its article
-# English words that most facts contain; the other words tell what a fact is about.
-STOP_WORDS = re.compile(
-    r"a|about|all|also|always|an|and|any|are|as|at|be|been|but|by|can|does|for|from|had|has"
-    r"|have|he|her|his|i|if|in|into|is|it|its|like|likes|me|my|no|not|of|on|or|our|s|she|so"
-    r"|some|that|the|their|them|there|they|this|to|user|users|very|was|we|were|what|when|which"
-    r"|who|will|with|would|you|your"
-)
 
 
 def search_index(
@@ -75,19 +68,6 @@ def extract_pairs(text: str) -> list[str]:
     runs = (found[0] for found in SPACELESS.finditer(text.lower()))
     parts = (run[i : i + PAIR] for run in runs for i in range(max(1, len(run) - PAIR + 1)))
     return take_first_terms(parts, MAX_PAIRS)
-
-
-def extract_keywords(text: str) -> frozenset[str]:
-    found = {
-        word for word in extract_words(SPACELESS.sub(" ", text)) if not STOP_WORDS.fullmatch(word)
-    }
-    return frozenset(found | set(extract_pairs(text)))
-
-
-def measure_overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of the smaller set that both have; 0 if one is empty."""
-    smaller = min(len(one), len(other))
-    return len(one & other) / smaller if smaller else 0.0
 
 
 def normalize_scores(scores: Scores) -> dict[int, float]:

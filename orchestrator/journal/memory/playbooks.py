@@ -16,19 +16,13 @@ from functools import lru_cache
 import orjson
 from pydantic import Json, TypeAdapter
 
-from orchestrator.errors import OrchestratorError
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from thinker.protocol.messages import LATE, UNTRUSTED, Frozen, JsonObject, Origin
 from thinker.protocol.methods import ListedSkill
 
-MAX_BYTES = 2 * 1024 * 1024  # of all entries of a chat, as each turn sends them to its worker
 SEED = "seed"  # the source of the bundled entries
-
-
-class PlaybookError(OrchestratorError):
-    """A playbook or skill cannot be stored."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,7 @@ def seed_playbooks(db: Database, agent_id: str, now: int) -> bool:
         db.execute("INSERT INTO playbook_seed VALUES(?,?)", (agent_id, playbook.name))
         memory = MemoryScope.for_whole_agent(agent_id)
         if find_playbook(db, memory, playbook.name) is None:
-            _insert_playbook(db, memory, playbook, now)
+            insert_playbook(db, memory, playbook, now)
     return bool(unseen)
 
 
@@ -125,54 +119,6 @@ def filter_by_name(
 
 def find_playbook(db: Database, memory: MemoryScope, name: str) -> StoredPlaybook | None:
     return next(reversed(_list_visible(db, memory, "AND name = ?", name)), None)
-
-
-def add_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
-    """Store a new playbook or skill.
-
-    Raises:
-        PlaybookError: the name is taken, or all together exceed `MAX_BYTES`.
-    """
-    if find_playbook(db, memory, playbook.name) is not None:
-        raise PlaybookError(f"{playbook.name!r} exists already; change it with update_skill")
-    _insert_playbook(db, memory, playbook, now)
-    _check_size(db, memory)
-
-
-def update_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
-    """Replace a playbook or skill by its id; an entry of other chats gets a private copy.
-
-    Raises:
-        PlaybookError: all together exceed `MAX_BYTES`.
-    """
-    if not _is_changeable(memory, playbook):
-        _insert_playbook(db, memory, playbook, now)
-        _check_size(db, memory)
-        return
-    db.execute(
-        "UPDATE playbook SET description = :description, instructions = :instructions,"
-        " keywords = :keywords, priority = :priority, required_tools = :required_tools,"
-        " enabled = :enabled, source = :source, origin = :origin, updated_at = :now"
-        " WHERE agent_id = :agent_id AND id = :id",
-        _build_row_values(memory, playbook, now),
-    )
-    _check_size(db, memory)
-
-
-def delete_playbook(db: Database, memory: MemoryScope, name: str) -> bool:
-    """Delete a playbook or skill; return False if the name is unknown.
-
-    Raises:
-        PlaybookError: the entry belongs to other chats as well.
-    """
-    playbook = find_playbook(db, memory, name)
-    if playbook is None:
-        return False
-    if not _is_changeable(memory, playbook):
-        raise PlaybookError(f"{name!r} belongs to every chat; switch it off here with update_skill")
-    sql = "DELETE FROM playbook WHERE agent_id = ? AND id = ?"
-    db.execute(sql, (memory.agent_id, playbook.id))
-    return True
 
 
 def build_worker_records(playbooks: Iterable[StoredPlaybook]) -> tuple[JsonObject, ...]:
@@ -232,7 +178,7 @@ def _list_visible(
     """Return the entries that a chat sees; its own come last."""
     where = f"agent_id = ? AND scope IN('{EVERY}', ?) {more} ORDER BY scope, id"
     found = PLAYBOOKS.select(db, where, memory.agent_id, memory.own_scope, *values)
-    seen = (item if _is_changeable(memory, item) else _find_bundled(item) for item in found)
+    seen = (item if is_changeable(memory, item) else _find_bundled(item) for item in found)
     return [item for item in seen if item is not None]
 
 
@@ -244,21 +190,24 @@ def _find_bundled(playbook: StoredPlaybook) -> StoredPlaybook | None:
     return default and replace(default, id=playbook.id, enabled=playbook.enabled)
 
 
-def _is_changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:
+def is_changeable(memory: MemoryScope, playbook: StoredPlaybook) -> bool:
+    """Return whether a change applies to the entry itself, and not to a copy of the chat."""
     return memory.all_chats or playbook.scope == memory.own_scope
 
 
-def _insert_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+def insert_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook, now: int) -> None:
+    """Insert a playbook or skill whose name is free in this memory."""
     db.execute(
         "INSERT INTO playbook(agent_id, scope, name, description, instructions, keywords, priority,"
         " required_tools, enabled, source, origin, created_at, updated_at) VALUES(:agent_id, :own,"
         " :name, :description, :instructions, :keywords, :priority, :required_tools, :enabled,"
         " :source, :origin, :now, :now)",
-        _build_row_values(memory, playbook, now),
+        build_row_values(memory, playbook, now),
     )
 
 
-def _build_row_values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -> dict[str, object]:
+def build_row_values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -> dict[str, object]:
+    """Return the values of a row by the names of its columns, ``own`` and ``now``."""
     return vars(playbook) | {
         "agent_id": memory.agent_id,
         "own": memory.own_scope,
@@ -266,17 +215,3 @@ def _build_row_values(memory: MemoryScope, playbook: StoredPlaybook, now: int) -
         "required_tools": orjson.dumps(playbook.required_tools).decode(),
         "now": now,
     }
-
-
-def _check_size(db: Database, memory: MemoryScope) -> None:
-    size = db.execute(
-        "SELECT sum(octet_length(description) + octet_length(instructions)"
-        " + octet_length(keywords) + octet_length(required_tools))"
-        f" FROM playbook WHERE agent_id = ? AND scope IN('{EVERY}', ?)",
-        (memory.agent_id, memory.own_scope),
-    ).get
-    if size > MAX_BYTES:
-        raise PlaybookError(
-            f"all skills together must have at most {MAX_BYTES // 1024} KiB;"
-            " delete or shorten one first"
-        )

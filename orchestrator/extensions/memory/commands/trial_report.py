@@ -8,6 +8,7 @@ from statistics import median
 from zoneinfo import ZoneInfo
 
 from orchestrator import turn_access
+from orchestrator.cli.known_agents import require_agent
 from orchestrator.cli.loaded_settings import load_agents, load_environment
 from orchestrator.cli.tables import describe_record
 from orchestrator.errors import OrchestratorError
@@ -40,12 +41,12 @@ def run_trial(
 
     Raises:
         AgentsFileError: agents.json, which says whose memory is whose, cannot be used.
-        OrchestratorError: questions were asked, and it is open of which agent.
+        OrchestratorError: questions were asked, and it is open of which agent, or there is no such.
     """
     file, environ = load_agents(settings), load_environment(settings)
     with open_for_reading(settings.journal) as db:
         if questions:
-            chosen = _choose_agent(db, agent_id)
+            chosen = _choose_agent(db, settings, agent_id)
             memory = MemoryScope(chosen, scope or "", joined=scope is None, shared=False)
             asked = [(memory, Probe(question)) for question in questions]
         else:
@@ -60,12 +61,14 @@ def run_trial(
         return [run_probe(db, memory, probe, zone, tokens) for memory, probe in asked], zone
 
 
-def _choose_agent(db: Database, agent_id: str | None) -> str:
+def _choose_agent(db: Database, settings: Settings, agent_id: str | None) -> str:
     found = [str(name) for (name,) in db.execute(TALKERS, (agent_id,))]
     if len(found) == 1:
         return found[0]
     if found:
         raise OrchestratorError(f"name the agent with --agent, one of {', '.join(found)}")
+    if agent_id is not None:
+        require_agent(settings, agent_id)
     raise OrchestratorError("nothing was said yet" + (f" to {agent_id!r}" if agent_id else ""))
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from fakes.journal import job, open_turn, opened, receive, update
 from fakes.lived import Life, embed_mark
-from fakes.memory import WORK, own_of, scoped, store_fact
+from fakes.memory import WORK, own_of, scoped
 from fakes.postgresql import POSTGRESQL
+from fakes.statements import store_fact
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.erasure import erasure
 from orchestrator.extensions.erasure.erasure import TABLES, Subject
-from orchestrator.extensions.memory import due_sessions, fact_changes
+from orchestrator.extensions.memory import due_sessions, fact_changes, profile_changes
 from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.extensions.memory.message_vectors import shorten_vector
 from orchestrator.journal.db import audit
@@ -202,7 +203,7 @@ def test_memory_of_a_forgotten_chat_goes_whoever_wrote_it(db: Database) -> None:
         for chat in ("telegram:8", "api:ann", "telegram:9"):
             memory = own_of(chat)
             store_fact(db, memory, f"Fact of {chat}", "background", "elsewhere", 1)
-            profile.update_profile(db, memory, "name", f"Name of {chat}", "elsewhere", 1)
+            profile_changes.update_profile(db, memory, "name", f"Name of {chat}", "elsewhere", 1)
             tasks.add_task(db, memory, spec, 1)
         erasure.forget(db, Subject(channel="telegram", chat="8"), 2)
         erasure.forget(db, Subject(channel="api", chat="ann"), 2)

@@ -8,7 +8,8 @@ import pytest
 from fakes.agents_file import validate_file
 from fakes.commands import command_desk
 from fakes.journal import connection_in, job, store_in, update
-from fakes.memory import WORK, own_of, store_fact
+from fakes.memory import WORK, own_of
+from fakes.statements import store_fact
 
 from orchestrator.channel_api import ChatRole
 from orchestrator.extensions.memory import fact_changes

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import job, next_turn, opened, receive, update
-from fakes.memory import WORK, own_of, scoped, store_fact
+from fakes.memory import WORK, own_of, scoped
+from fakes.statements import store_fact
 
-from orchestrator.extensions.memory import due_sessions
+from orchestrator.extensions.memory import due_sessions, fact_reads
 from orchestrator.extensions.memory.memory_requests import ExtractedFact
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
@@ -118,7 +119,7 @@ def test_each_stretch_is_looked_through_once(db: Database) -> None:
     rains = [fact("It rains."), fact("It rains.")]
     assert len(due_sessions.store_extracted_facts(db, stretch, rains, 7).new) == 1
     assert due_sessions.store_extracted_facts(db, stretch, [fact("It snows.")], 7).new == ()
-    (kept,) = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
+    (kept,) = fact_reads.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert (kept.fact, kept.source, kept.confidence) == ("It rains.", "extraction t0..t1", 0.8)
     assert due_sessions.find_unextracted_range(db, session, 10, scoped) is None
     assert due_sessions.list_idle_sessions(db, ALL, 99) == ([], None)
@@ -149,7 +150,7 @@ def test_secret_is_not_kept_and_a_known_fact_is_touched(db: Database) -> None:
     assert stretch is not None
     found = [fact("The password is hunter2!"), fact("It rains."), fact("It is late.")]
     assert len(due_sessions.store_extracted_facts(db, stretch, found, 7).new) == 1
-    kept = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
+    kept = fact_reads.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert [(item.fact, item.updated_at) for item in kept] == [("It is late.", 7), ("It rains.", 7)]
 
 
@@ -180,9 +181,9 @@ def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:
     assert stretch.known == ()
     both = [fact("It rains."), fact("It snows.")]
     assert len(due_sessions.store_extracted_facts(db, stretch, both, 7).new) == 2
-    (kept,) = facts.search_facts(db, own_of("telegram:1"), "snows", 1)
+    (kept,) = fact_reads.search_facts(db, own_of("telegram:1"), "snows", 1)
     assert kept.fact == "It snows."
-    assert facts.search_facts(db, own_of("telegram:2"), "snows", 1) == []
+    assert fact_reads.search_facts(db, own_of("telegram:2"), "snows", 1) == []
 
 
 def test_message_counts_from_when_it_came_and_has_the_name_of_its_author(db: Database) -> None:

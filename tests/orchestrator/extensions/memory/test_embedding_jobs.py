@@ -10,7 +10,8 @@ import pytest
 from fakes.background_work import NOON, USED, BackgroundBench, background
 from fakes.embeddings_api import vector
 from fakes.journal import address_of, job
-from fakes.memory import WORK, store_fact
+from fakes.memory import WORK
+from fakes.statements import store_fact
 
 from orchestrator.extensions.memory import embedding_jobs, message_vectors
 from orchestrator.extensions.memory.embedding_jobs import SLICE, EmbeddingJobs

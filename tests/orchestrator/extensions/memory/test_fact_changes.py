@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes.journal import opened
-from fakes.memory import WORK, own_of, store_fact
+from fakes.journal import job, opened
+from fakes.memory import WORK, own_of
+from fakes.statements import store_fact
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import UnknownNameError
-from orchestrator.extensions.memory import fact_changes
+from orchestrator.extensions.memory import fact_changes, fact_reads
 from orchestrator.extensions.memory.fact_changes import DAY, RefusedFactError, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.turns import inbox, sessions, turns
+from orchestrator.journal.turns import chat_moves, inbox, sessions, turns
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.turns import TurnAdmission
@@ -35,7 +36,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def known(db: Database, until: int = facts.FOREVER) -> list[str]:
     """The open facts, newest first."""
-    return [fact.fact for fact in facts.list_newest_facts(db, WORK, None, 99, 9, until)]
+    return [fact.fact for fact in fact_reads.list_newest_facts(db, WORK, None, 99, 9, until)]
 
 
 def forget(db: Database, number: int, now: int) -> None:
@@ -64,11 +65,11 @@ def test_resumed_turn_knows_what_it_has_changed_itself(db: Database) -> None:
     """Its prompt is built again as it was; but what was forgotten is in no prompt."""
     before = Statement("User lives in Rome", "contact", "turn t2", valid_from=2)
     fact_changes.replace_fact(db, WORK, 1, before, 9)
-    (old,) = facts.search_facts(db, WORK, "Where does the user live?", 9, 5)
+    (old,) = fact_reads.search_facts(db, WORK, "Where does the user live?", 9, 5)
     assert old.id == 1
-    assert facts.search_facts(db, WORK, "Paris", 9, 9) == []
+    assert fact_reads.search_facts(db, WORK, "Paris", 9, 9) == []
     forget(db, 2, 11)
-    assert facts.search_facts(db, WORK, "Rome", 9, 10) == []
+    assert fact_reads.search_facts(db, WORK, "Rome", 9, 10) == []
 
 
 def test_replacement_that_is_known_is_not_doubled(db: Database) -> None:
@@ -154,7 +155,7 @@ def test_forgotten_fact_is_shown_nowhere_and_deleted_a_day_later(db: Database) -
     store_fact(db, WORK, "User likes tea", now=6)
     forget(db, 2, 9)
     assert facts.find_fact(db, WORK, 2) is None
-    assert facts.search_facts(db, WORK, "Berlin Paris", 9) == []
+    assert fact_reads.search_facts(db, WORK, "Berlin Paris", 9) == []
     assert fact_changes.purge_forgotten(db, 9 + DAY - 1) == 0
     assert fact_changes.purge_forgotten(db, 9 + DAY) == 1
     assert db.execute("SELECT id FROM fact").fetchall() == [(3,)]
@@ -296,3 +297,36 @@ def test_fact_of_a_tool_knows_the_message_that_says_it(db: Database) -> None:
     (first,) = db.execute("SELECT min(id) FROM message WHERE turn_id = 't1'").fetchone()
     rows = db.execute("SELECT said_in FROM fact ORDER BY id").fetchall()
     assert rows == [(first,), (77,)]
+
+
+def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
+    """It says whether it was new."""
+    assert store_fact(db, WORK, "User likes tea").new
+    assert not store_fact(db, WORK, "User likes tea", "preference", now=9).new
+    rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
+    assert rows == [(1, 9)]
+
+
+def test_fact_of_the_greatest_length_is_stored_once(db: Database) -> None:
+    """In any script, and also where an index takes only short texts."""
+    fact = "".join(chr(0x4E00 + number * 7) for number in range(2000))
+    stored = store_fact(db, WORK, fact)
+    assert store_fact(db, WORK, fact, now=2) == stored._replace(new=False)
+
+
+def test_changes_of_a_moved_chat_can_be_listed_and_undone(db: Database) -> None:
+    """What was forgotten under both ids is restored once."""
+    first, later = own_of("telegram:-9"), own_of("telegram:-1009")
+    golf = 0
+    with job(db):
+        old = store_fact(db, later, "We are a supergroup")
+        for memory in (first, later):
+            golf = store_fact(db, memory, "We play golf", now=2).id
+            fact_changes.forget_fact(db, memory, golf, "user", 2, for_good=False)
+        statement = Statement("We are two", "x", "turn t2")
+        new = fact_changes.replace_fact(db, later, old.id, statement, 4)
+        assert chat_moves.move_chat(db, "telegram", "1", "-9", "-1009", 5)
+    history = [fact.id for fact in fact_changes.list_history(db, first, old.id)]
+    assert history == [new.id, old.id]
+    undone = fact_changes.undo_change(db, first, golf, 5)
+    assert (undone.fact, db.execute("SELECT count(*) FROM fact_gone").get) == ("We play golf", 1)

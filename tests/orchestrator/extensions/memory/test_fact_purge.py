@@ -6,7 +6,8 @@ import anyio
 import pytest
 from fakes.background_work import NOON, background
 from fakes.journal import job
-from fakes.memory import WORK, store_fact
+from fakes.memory import WORK
+from fakes.statements import store_fact
 
 from orchestrator.extensions.memory import fact_changes
 from orchestrator.extensions.memory.fact_changes import DAY

@@ -13,11 +13,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from fakes.journal import job, opened
-from fakes.memory import WORK, scoped, store_fact
+from fakes.memory import WORK, scoped
 from fakes.scripted import ScriptedModel, says
+from fakes.statements import store_fact
 from pydantic import JsonValue
 
-from orchestrator.extensions.memory import due_sessions, fact_changes
+from orchestrator.extensions.memory import due_sessions, fact_changes, fact_reads
 from orchestrator.extensions.memory.learned_changes import LearnedChanges, find_older_facts
 from orchestrator.extensions.memory.worker.facts import extract_facts
 from orchestrator.journal.db.database import Connection
@@ -109,7 +110,7 @@ class Learner:
 
     def open_facts(self) -> list[Fact]:
         """What is known, oldest first."""
-        return facts.list_newest_facts(self.db, WORK, None, facts.FOREVER, 99)[::-1]
+        return fact_reads.list_newest_facts(self.db, WORK, None, facts.FOREVER, 99)[::-1]
 
     def texts(self) -> list[str]:
         """Its sentences."""
@@ -256,7 +257,7 @@ async def test_what_others_wrote_changes_nothing_that_the_user_said(
     kept, *others = learner.open_facts()
     assert (kept.id, kept.fact, kept.valid_to) == (rome.id, rome.fact, None)
     assert [(one.origin, one.slot) for one in others] == [(origin, "")]
-    notes = facts.list_newest_facts(learner.db, WORK, facts.NOTE, facts.FOREVER, 9)
+    notes = fact_reads.list_newest_facts(learner.db, WORK, facts.NOTE, facts.FOREVER, 9)
     assert [note.origin for note in notes] == [origin]
 
 
@@ -286,7 +287,7 @@ async def test_fact_of_others_is_replaced_by_others_and_by_the_user(learner: Lea
 async def test_numbers_that_are_not_known_change_nothing(learner: Learner) -> None:
     """Nor those of notes, of facts that have ended, and of facts of other agents."""
     await learner.learn("Tea", only(found("The user likes tea."), notes=("Tea.",)))
-    (note,) = facts.list_newest_facts(learner.db, WORK, facts.NOTE, facts.FOREVER, 9)
+    (note,) = fact_reads.list_newest_facts(learner.db, WORK, facts.NOTE, facts.FOREVER, 9)
     (tea,) = learner.open_facts()
     ended = f"end {tea.id}"
     assert (await learner.learn("No tea", only(ended))).ended == (tea.id,)
@@ -328,7 +329,7 @@ async def test_notes_are_kept_with_their_day_and_not_repeated(learner: Learner) 
     learned = await learner.learn("Oslo", only(notes=notes))
     assert len(learned.notes) == 2
     assert learner.open_facts() == []
-    kept = facts.list_newest_facts(learner.db, WORK, facts.NOTE, facts.FOREVER, 9)[::-1]
+    kept = fact_reads.list_newest_facts(learner.db, WORK, facts.NOTE, facts.FOREVER, 9)[::-1]
     assert [(note.fact, note.valid_from) for note in kept] == [
         ("Planned Oslo.", datetime(2026, 4, 29, tzinfo=KIRITIMATI).timestamp() * 1000),
         ("Bought a tandem.", MAY),

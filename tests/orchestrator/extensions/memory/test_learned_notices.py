@@ -8,7 +8,8 @@ from types import MappingProxyType
 import pytest
 from fakes.agents_file import validate_file
 from fakes.journal import connection_in, job, next_turn, receive, store_in, update
-from fakes.memory import own_of, store_fact
+from fakes.memory import own_of
+from fakes.statements import store_fact
 
 from orchestrator.extensions.memory import learned_notices
 from orchestrator.extensions.memory.learned_notices import LearnedNotices, ToldFacts

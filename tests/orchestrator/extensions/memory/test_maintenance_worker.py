@@ -11,11 +11,17 @@ from fakes.agent_process import real_spec
 from fakes.agents_file import parsed
 from fakes.background_work import AGENT, NOON, USED, BackgroundBench, background, embedded
 from fakes.journal import job
-from fakes.memory import WORK, store_fact
+from fakes.memory import WORK
+from fakes.statements import store_fact
 from fakes.suspending_reads import interrupt_read
 from pydantic import JsonValue
 
-from orchestrator.extensions.memory import due_sessions, maintenance_worker
+from orchestrator.extensions.memory import (
+    due_sessions,
+    embedded_facts,
+    fact_reads,
+    maintenance_worker,
+)
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
 from orchestrator.extensions.memory.memory_requests import (
     FACTS_EXTRACT,
@@ -29,7 +35,7 @@ from orchestrator.extensions.memory.memory_requests import (
     NumberedFact,
 )
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_vectors, facts
+from orchestrator.journal.memory import facts
 from orchestrator.journal.turns import sessions
 from thinker.protocol.background import TEXTS_EMBED, WORK_CANCEL, EmbeddingRequest
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
@@ -188,7 +194,7 @@ async def test_facts_are_extracted_once_a_session_is_quiet(tmp_path: Path) -> No
         maintenance.wake()
         await bench.until(lambda: bench.spent() == [(f"extraction/{session}", "settled", 100)])
         assert [
-            fact for _, fact in fact_vectors.list_facts_without_vector(bench.db, "work", 9)
+            fact for _, fact in embedded_facts.list_facts_without_vector(bench.db, "work", 9)
         ] == [HIKING.fact]
         bench.now += 5 * MINUTE
         maintenance.wake()
@@ -225,7 +231,9 @@ async def test_facts_without_a_vector_are_embedded(tmp_path: Path) -> None:
         with job(bench.db):
             store_fact(bench.db, WORK, HIKING.fact, "preference", "test", NOON)
         maintenance.wake()
-        await bench.until(lambda: fact_vectors.list_facts_without_vector(bench.db, "work", 1) == [])
+        await bench.until(
+            lambda: embedded_facts.list_facts_without_vector(bench.db, "work", 1) == []
+        )
         (request,) = bench.requests
         assert request == (TEXTS_EMBED, EmbeddingRequest(texts=(HIKING.fact,)))
 
@@ -353,5 +361,5 @@ async def test_known_facts_are_in_the_request_and_notes_in_the_journal(tmp_path:
         ((_, request),) = bench.requests
         assert isinstance(request, ExtractionRequest)
         assert request.known == (NumberedFact(id=tea.id, fact="Ann likes tea.", since=5),)
-        (kept,) = facts.list_newest_facts(bench.db, WORK, facts.NOTE, facts.FOREVER, 9)
+        (kept,) = fact_reads.list_newest_facts(bench.db, WORK, facts.NOTE, facts.FOREVER, 9)
         assert (kept.fact, kept.valid_from) == (note.text, NOON)

@@ -9,6 +9,7 @@ from fakes.tool_call import run
 from orchestrator.extensions.memory import (
     fact_changes,
     fact_dates,
+    fact_reads,
     memory_tools,
     profile_tools,
 )
@@ -23,7 +24,7 @@ TODAY = "stored 12 February 2026"  # NOON
 def test_fact_is_marked_with_its_turn_and_confidence(db: Database, context: ToolContext) -> None:
     """So its origin can be shown later."""
     run(memory_tools.store_fact, db, context, fact="User likes tea", confidence=0.5)
-    (fact,) = facts.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
+    (fact,) = fact_reads.list_newest_facts(db, WORK, None, facts.FOREVER, 9)
     assert (fact.source, fact.confidence, fact.category) == ("turn t1", 0.5, "background")
     shown = run(memory_tools.list_facts, db, context)
     assert shown == f"- User likes tea (background, confidence 0.5, id 1, {TODAY})"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from fakes.agents_file import WORK, parsed
 from fakes.journal import booted, job, read_contents
-from fakes.memory import own_of, store_fact
+from fakes.memory import own_of
+from fakes.statements import store_fact
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.extensions.prompt_inspector.rehearsal import ImaginedMessage, rehearse_turn

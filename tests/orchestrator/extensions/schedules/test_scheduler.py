@@ -7,6 +7,7 @@ from fakes.memory import WORK
 from fakes.scheduler import MINUTE, NOON, Bench, agents, running
 from fakes.time_limit import time_limit
 
+from orchestrator.extensions.schedules import task_firing
 from orchestrator.extensions.schedules.scheduler import PERIOD
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
@@ -27,7 +28,7 @@ async def test_due_task_is_fired_and_its_runner_is_woken(tmp_path: Path) -> None
         with time_limit():
             await changed.wait()
         assert await bench.states(number) == ["due"]
-        assert await bench.store.transact(task_runs.find_next_due_time) == NOON + 5 * MINUTE
+        assert await bench.store.transact(task_firing.find_next_due_time) == NOON + 5 * MINUTE
 
 
 async def test_eight_hours_of_sleep_are_one_run_of_the_latest(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ async def test_clock_that_is_set_back_is_noticed(tmp_path: Path) -> None:
         await bench.until(lambda db: len(task_runs.list_task_runs(db, number, 10)) > 0)
         bench.now = NOON
         bench.scheduler.wake()
-        await bench.until(lambda db: task_runs.find_next_due_time(db) == NOON + 30 * MINUTE)
+        await bench.until(lambda db: task_firing.find_next_due_time(db) == NOON + 30 * MINUTE)
 
 
 async def test_tasks_follow_skill_files_of_the_agents_that_may_use_them(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from fakes.memory import WORK
 from fakes.note_tools import count_notes
 from fakes.turn_bench import START, TurnBench, echo, turn_bench
 
+from orchestrator.extensions.schedules import task_firing
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.processes.worker import WorkerHost
 from orchestrator.schedules.specs import TaskSpec
@@ -111,7 +112,7 @@ async def test_a_check_without_news_asks_no_model_and_tells_no_chat(tmp_path: Pa
         assert (worker.runs, bench.channel.sent) == ([], [])
         assert bench.db.execute("SELECT count(*) FROM model_call").get == 0
         assert bench.db.execute("SELECT count(*) FROM outbox").get == 0
-        await bench.store.transact(task_runs.settle_ended_runs, START)
+        await bench.store.transact(task_firing.settle_ended_runs, START)
         [run] = await bench.store.transact(task_runs.list_task_runs, number, 5)
         assert (run.state, run.note) == ("ran", None)
 
@@ -143,7 +144,7 @@ async def test_a_check_that_fails_is_a_failed_run(tmp_path: Path) -> None:
         number = await fire(bench, check={"tool": "erase_note", "parameters": {"note": "99"}})
         await bench.until_state("replied")
         assert worker.runs == []
-        await bench.store.transact(task_runs.settle_ended_runs, START)
+        await bench.store.transact(task_firing.settle_ended_runs, START)
         [run] = await bench.store.transact(task_runs.list_task_runs, number, 5)
         assert run.state == "failed"
 

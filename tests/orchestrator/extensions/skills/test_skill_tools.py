@@ -11,7 +11,7 @@ from fakes.memory import HOME, WORK
 from fakes.tool_call import tool_context
 from pydantic import JsonValue
 
-from orchestrator.extensions.skills import skill_tools
+from orchestrator.extensions.skills import playbook_changes, skill_tools
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
@@ -214,8 +214,8 @@ async def test_taken_name_and_too_much_text_are_refused(tmp_path: Path) -> None:
             await run(skill_tools.store_skill, context, TEA)
         found = await stored(context, "tea")
         assert found is not None
-        large = replace(found, name="tea-2", instructions="x" * (playbooks.MAX_BYTES - 500))
-        await context.store.transact(playbooks.add_playbook, WORK, large, 1)
+        large = replace(found, name="tea-2", instructions="x" * (playbook_changes.MAX_BYTES - 500))
+        await context.store.transact(playbook_changes.add_playbook, WORK, large, 1)
         with pytest.raises(ToolFailure, match="delete or shorten one first"):
             await run(
                 skill_tools.update_skill, context, {"name": "tea", "instructions": "x" * 1000}

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import job, opened
-from fakes.memory import WORK, own_of, store_fact
+from fakes.memory import WORK, close_fact, insert_fact, own_of
 
-from orchestrator.extensions.memory import fact_changes
-from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_cards, facts
 from orchestrator.journal.memory.fact_cards import CARD_TOKENS, SITTING, SMALL_CARD_TOKENS
-from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
 from orchestrator.journal.memory.prompt_memory import TOKENS, load_prompt_memory
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import Origin, UserMessage
@@ -50,7 +48,7 @@ def card(
 def learn(db: Database, *names: str, at: int = 1, origin: Origin = "user") -> None:
     """Store facts of these names."""
     for name in names:
-        store_fact(db, WORK, name, now=at, origin=origin)
+        insert_fact(db, WORK, name, at, origin=origin)
 
 
 def test_new_fact_is_on_the_card_of_the_next_sitting(db: Database) -> None:
@@ -79,7 +77,7 @@ def test_sixth_change_writes_the_card_anew(db: Database) -> None:
     learn(db, "one", "two")
     assert card(db, NOON) == ["two", "one"]
     say(db, NOON)
-    fact_changes.end_fact(db, WORK, 2, "user", NOON + 1)
+    close_fact(db, 2, "user", NOON + 1)
     learn(db, "a", "b", "c", "d", at=NOON + 2)
     assert card(db, NOON + 3) == ["one"]
     learn(db, "e", at=NOON + 4)
@@ -91,9 +89,10 @@ def test_fact_that_ends_or_is_forgotten_leaves_the_card_at_once(db: Database) ->
     learn(db, "one", "two", "three")
     assert card(db, NOON) == ["three", "two", "one"]
     say(db, NOON)
-    fact_changes.forget_fact(db, WORK, 1, "user", NOON + 1, for_good=True)
+    db.execute("DELETE FROM fact WHERE id = 1")
     assert card(db, NOON + 2) == ["three", "two"]
-    fact_changes.replace_fact(db, WORK, 2, Statement("2", "background", "t"), NOON + 3)
+    newer = insert_fact(db, WORK, "2", NOON + 3)
+    close_fact(db, 2, f"fact {newer}", NOON + 3)
     assert card(db, NOON + 4) == ["three"]
 
 
@@ -102,13 +101,13 @@ def test_resumed_turn_has_the_card_that_it_began_with(db: Database) -> None:
     learn(db, "one", "two")
     for until in (NOON, NOON + 9):  # the first begins the sitting, the second is in it
         assert card(db, until) == ["two", "one"]
-        fact_changes.end_fact(db, WORK, 1, "user", until + 1, at=1)
+        close_fact(db, 1, "user", until + 1, at=1)
         learn(db, *(f"{until} {number}" for number in range(9)), at=until + 1)
         assert card(db, until) == ["two", "one"]
-        fact_changes.undo_change(db, WORK, 1, until + 2)
+        db.execute("UPDATE fact SET valid_to = NULL, ended_by = NULL WHERE id = 1")
         say(db, NOON + 3)
         db.execute("DELETE FROM fact WHERE id > 2")
-    fact_changes.forget_fact(db, WORK, 1, "user", NOON + 20, for_good=False)
+    close_fact(db, 1, f"{FORGOTTEN} user", NOON + 20)
     assert card(db, NOON + 9) == ["two"]
 
 
@@ -117,13 +116,10 @@ def test_what_the_user_is_comes_before_what_was_stated_and_what_was_found(db: Da
     sizes = {"is": 3, "stated": 3, "found": 3}
     for at, name in enumerate(("is", "found", "stated")):
         for number in range(sizes[name]):
-            statement = Statement(
-                f"{name} {number} {'x' * 300}",
-                "background",
-                "extraction t1..t2" if name != "stated" else "turn t1",
-                slot=f"slot {number}" if name == "is" else "",
-            )
-            fact_changes.store_statement(db, WORK, statement, at)
+            source = "extraction t1..t2" if name != "stated" else "turn t1"
+            place = {"subject": "user", "slot": f"slot {number}"} if name == "is" else {}
+            text = f"{name} {number} {'x' * 300}"
+            insert_fact(db, WORK, text, at, source=source, **place)
     assert [fact[:7] for fact in card(db, NOON, tokens=500)] == [
         "stated ",
         "is 2 xx",
@@ -135,10 +131,9 @@ def test_what_the_user_is_comes_before_what_was_stated_and_what_was_found(db: Da
 def test_newest_of_a_slot_is_on_the_card(db: Database) -> None:
     """By when it began; what begins later does not hide what is true."""
     for fact, since in (("Paris", 50), ("Rome", 40), ("Bonn", NOON + 1)):
-        statement = Statement(fact, "contact", "turn t1", slot="home", valid_from=since)
-        fact_changes.store_statement(db, WORK, statement, 60)
-    other = Statement("Oslo", "contact", "turn t1", slot="home", subject="Ann")
-    fact_changes.store_statement(db, WORK, other, 60)
+        place = {"subject": "user", "slot": "home"}
+        insert_fact(db, WORK, fact, 60, valid_from=since, **place)
+    insert_fact(db, WORK, "Oslo", 60, subject="ann", slot="home")
     assert card(db, NOON) == ["Oslo", "Bonn", "Paris"]
     assert card(db, NOON + 1, None) == ["Oslo", "Bonn"]
 
@@ -158,8 +153,7 @@ def test_words_of_others_are_on_no_card(db: Database) -> None:
 def test_newest_ten_notes_are_on_the_card_and_leave_room(db: Database) -> None:
     """They are not facts that fit a message."""
     for number in range(12):
-        note = Statement(f"Spoke of {number}.", facts.NOTE, "extraction t1..t2")
-        fact_changes.store_statement(db, WORK, note, number)
+        insert_fact(db, WORK, f"Spoke of {number}.", number, category=facts.NOTE)
     assert card(db, NOON)[-1] == "Spoke of 2."
     assert len(card(db, NOON)) == 10
     fits = load_prompt_memory(db, WORK, "What was spoken of 1?", ("*",), NOON, session_id=1)
@@ -196,7 +190,7 @@ def test_fact_that_is_longer_than_its_room_is_left_out(db: Database) -> None:
 def test_each_chat_has_a_card_of_what_it_may_see(db: Database) -> None:
     """Chats that share a memory have sittings of their own."""
     learn(db, "of all")
-    store_fact(db, ANN, "of Ann")
+    insert_fact(db, ANN, "of Ann")
     joined = MemoryScope("work", "telegram:2", joined=True, shared=True)
     assert card(db, NOON, scope=ANN) == ["of Ann"]
     assert card(db, NOON, scope=joined) == ["of all"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import opened
-from fakes.memory import HOME, WORK, store_fact
+from fakes.memory import HOME, WORK, insert_fact
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,16 +24,15 @@ def db(tmp_path: Path) -> Iterator[Database]:
             "用户住在上海市浦东新区",
             "ユーザーはコーヒーが好きです",
         ):
-            store_fact(connection, WORK, fact, "background", "test", 1)
+            insert_fact(connection, WORK, fact)
         yield connection
 
 
 def found(db: Database, text: str, agent_id: str = "work", limit: int = 5) -> list[str]:
     """The facts that fit a text."""
-    return [
-        item.fact
-        for item in facts.search_facts(db, MemoryScope.for_whole_agent(agent_id), text, limit)
-    ]
+    scope = MemoryScope.for_whole_agent(agent_id)
+    ids = facts.rank_facts(db, scope, text, limit)
+    return [item.fact for item in facts.load_facts(db, scope, ids)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def test_no_text_breaks_the_search(db: Database, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         return
-    facts.search_facts(db, WORK, text, 5)
+    facts.rank_facts(db, WORK, text, 5)
 
 
 def test_long_text_looks_up_a_bounded_number_of_terms(db: Database) -> None:
@@ -71,17 +70,10 @@ def test_long_text_looks_up_a_bounded_number_of_terms(db: Database) -> None:
     assert found(db, "tea " * 10_000) == ["User likes green tea"]
 
 
-def test_fact_of_the_greatest_length_is_stored_once(db: Database) -> None:
-    """In any script, and also where an index takes only short texts."""
-    fact = "".join(chr(0x4E00 + number * 7) for number in range(2000))
-    stored = store_fact(db, WORK, fact, "background", "test", 1)
-    assert store_fact(db, WORK, fact, "background", "test", 2) == stored._replace(new=False)
-
-
 def test_best_fact_comes_first_and_the_number_is_bounded(db: Database) -> None:
     """Ranked by BM25."""
     for number in range(10):
-        store_fact(db, WORK, f"Tea cup number {number}", "background", "test", 1)
+        insert_fact(db, WORK, f"Tea cup number {number}")
     assert found(db, "green tea", limit=3)[0] == "User likes green tea"
     assert len(found(db, "green tea", limit=3)) == 3
 
@@ -89,7 +81,7 @@ def test_best_fact_comes_first_and_the_number_is_bounded(db: Database) -> None:
 def test_rare_word_counts_more_than_common_ones(db: Database) -> None:
     """A question has more words that most facts have than such that tell what it is about."""
     for number in range(30):
-        store_fact(db, WORK, f"This is what the user is like {number}", "background", "test", 1)
+        insert_fact(db, WORK, f"This is what the user is like {number}")
     assert found(db, "What is the tea that the user likes?")[0] == "User likes green tea"
 
 
@@ -104,23 +96,15 @@ def test_rare_word_counts_more_than_common_ones(db: Database) -> None:
 )
 def test_words_end_at_every_sign(db: Database, text: str, query: str) -> None:
     """In addresses and numbers; parts of words of other scripts are found as well."""
-    store_fact(db, WORK, text, "background", "test", 1)
+    insert_fact(db, WORK, text)
     assert found(db, query) == [text]
 
 
 def test_agents_do_not_see_each_others_facts(db: Database) -> None:
     """Nor does a fact of one hide that of another."""
     assert found(db, "tea", "home") == []
-    assert store_fact(db, HOME, "User likes green tea", "preference", "test", 1).new
+    insert_fact(db, HOME, "User likes green tea")
     assert found(db, "tea", "home") == ["User likes green tea"]
-
-
-def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
-    """It says whether it was new."""
-    assert not store_fact(db, WORK, "User likes green tea", "preference", "test", 9).new
-    assert found(db, "tea") == ["User likes green tea"]
-    rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
-    assert rows == [(1, 9)]
 
 
 def test_index_follows_changed_and_deleted_facts(db: Database) -> None:

@@ -12,7 +12,7 @@ from vector_runner.cases import Case, area, fixture
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.playbooks import PlaybookError, StoredPlaybook
+from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.turns import steps
 from thinker.formats.skill_file import NAME
@@ -98,8 +98,10 @@ def test_defaults_match_the_messages_of_the_reference(case: Case) -> None:
 def test_defaults_are_given_once(db: Database) -> None:
     """Edits, switches and deletions outlive every later turn."""
     edited = replace(stored(db, "email-triage"), instructions="Mine.", enabled=False)
-    playbooks.update_playbook(db, WORK, edited, 2)
-    assert playbooks.delete_playbook(db, WORK, "web-browsing")
+    db.execute(
+        "UPDATE playbook SET instructions = 'Mine.', enabled = 0 WHERE name = 'email-triage'"
+    )
+    db.execute("DELETE FROM playbook WHERE name = 'web-browsing'")
     playbooks.seed_playbooks(db, "work", 3)
     assert stored(db, "email-triage") == edited
     assert playbooks.find_playbook(db, WORK, "web-browsing") is None
@@ -108,7 +110,7 @@ def test_defaults_are_given_once(db: Database) -> None:
 
 def test_own_playbook_of_a_defaults_name_is_kept(db: Database) -> None:
     """The one that was there first wins."""
-    playbooks.add_playbook(db, HOME, replace(MINE, name="email-triage"), 1)
+    playbooks.insert_playbook(db, HOME, replace(MINE, name="email-triage"), 1)
     playbooks.seed_playbooks(db, "home", 2)
     found = playbooks.find_playbook(db, HOME, "email-triage")
     assert found is not None
@@ -117,35 +119,24 @@ def test_own_playbook_of_a_defaults_name_is_kept(db: Database) -> None:
 
 def test_agent_that_had_no_turn_yet_shows_what_it_will_have(db: Database) -> None:
     """`prompt show` reads the journal and writes nothing."""
-    playbooks.add_playbook(db, HOME, MINE, 1)
+    playbooks.insert_playbook(db, HOME, MINE, 1)
     stored = rows(db)
     assert names(db, "home") == names(db) | {"tea"}
     assert rows(db) == stored
 
 
 def test_playbook_is_read_as_it_was_stored(db: Database) -> None:
-    """Every field; agents have their own; a name is taken once."""
-    playbooks.add_playbook(db, WORK, MINE, 5)
+    """Every field; agents have their own."""
+    playbooks.insert_playbook(db, WORK, MINE, 5)
     assert replace(stored(db, "tea"), id=0) == MINE
     assert playbooks.find_playbook(db, HOME, "tea") is None
-    with pytest.raises(PlaybookError, match="exists already; change it with update_skill"):
-        playbooks.add_playbook(db, WORK, MINE, 6)
-    assert not playbooks.delete_playbook(db, HOME, "tea")
-
-
-def test_all_of_an_agents_together_are_bounded(db: Database) -> None:
-    """They go to the worker with every turn."""
-    large = "x" * (playbooks.MAX_BYTES // 2)
-    playbooks.add_playbook(db, WORK, replace(MINE, name="one", instructions=large), 1)
-    with pytest.raises(PlaybookError, match="2048 KiB"):
-        playbooks.add_playbook(db, WORK, replace(MINE, name="two", instructions=large), 1)
 
 
 def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: Database) -> None:
     """With keywords as a playbook, without as a listed skill."""
-    playbooks.add_playbook(db, WORK, MINE, 5)
-    playbooks.add_playbook(db, WORK, replace(MINE, name="cellar", keywords=()), 5)
-    playbooks.add_playbook(db, WORK, replace(MINE, name="tea-off", enabled=False), 5)
+    playbooks.insert_playbook(db, WORK, MINE, 5)
+    playbooks.insert_playbook(db, WORK, replace(MINE, name="cellar", keywords=()), 5)
+    playbooks.insert_playbook(db, WORK, replace(MINE, name="tea-off", enabled=False), 5)
     known = load_prompt_memory(db, WORK, "", ("tea*", "cellar"))
     assert known.playbooks == (
         {
@@ -162,7 +153,7 @@ def test_worker_is_sent_what_is_enabled_and_named_by_a_glob(db: Database) -> Non
 
 def test_resumed_turn_does_not_see_what_it_stored_itself(db: Database) -> None:
     """Its prompt must be the one that it began with."""
-    playbooks.add_playbook(db, WORK, MINE, 5)
+    playbooks.insert_playbook(db, WORK, MINE, 5)
     assert load_prompt_memory(db, WORK, "", ("tea",), until=4).playbooks == ()
 
 

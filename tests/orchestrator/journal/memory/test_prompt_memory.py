@@ -38,16 +38,15 @@ def given(db: Database, name: str, until: int = 9) -> object:
 
 def test_turn_is_given_playbooks_as_they_are_now(db: Database) -> None:
     """Made, changed, switched off and deleted ones."""
-    playbooks.add_playbook(db, WORK, TEA, 5)
+    playbooks.insert_playbook(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
-    stored = playbooks.find_playbook(db, WORK, "tea")
-    assert stored is not None
-    playbooks.update_playbook(db, WORK, replace(stored, instructions="Boil milk."), 6)
+    db.execute("UPDATE playbook SET instructions = 'Boil milk.' WHERE name = 'tea'")
     assert given(db, "tea") == "Boil milk."
-    playbooks.update_playbook(db, WORK, replace(stored, enabled=False), 6)
+    db.execute("UPDATE playbook SET enabled = 0 WHERE name = 'tea'")
     assert given(db, "tea") is None
-    playbooks.update_playbook(db, WORK, stored, 7)
-    playbooks.delete_playbook(db, WORK, "tea")
+    db.execute("UPDATE playbook SET enabled = 1 WHERE name = 'tea'")
+    assert given(db, "tea") == "Boil milk."
+    db.execute("DELETE FROM playbook WHERE name = 'tea'")
     assert given(db, "tea") is None
 
 
@@ -55,7 +54,7 @@ def test_change_that_was_taken_back_is_given_to_nobody(db: Database) -> None:
     """Also if a turn was given it meanwhile."""
     with job(db):
         db.execute("SAVEPOINT job")
-        playbooks.add_playbook(db, WORK, TEA, 5)
+        playbooks.insert_playbook(db, WORK, TEA, 5)
         assert given(db, "tea") == "Boil water."
         db.execute("ROLLBACK TO job")
         assert given(db, "tea") is None
@@ -63,7 +62,7 @@ def test_change_that_was_taken_back_is_given_to_nobody(db: Database) -> None:
 
 def test_playbook_made_since_a_turn_began_is_not_in_it(db: Database) -> None:
     """Whichever turn is looked at first."""
-    playbooks.add_playbook(db, WORK, TEA, 5)
+    playbooks.insert_playbook(db, WORK, TEA, 5)
     assert given(db, "tea", until=4) is None
     assert given(db, "tea", until=5) == "Boil water."
     assert given(db, "tea", until=4) is None
@@ -71,14 +70,14 @@ def test_playbook_made_since_a_turn_began_is_not_in_it(db: Database) -> None:
 
 def test_globs_of_skills_are_those_of_the_turn(db: Database) -> None:
     """They may change while the playbooks do not."""
-    playbooks.add_playbook(db, WORK, TEA, 5)
+    playbooks.insert_playbook(db, WORK, TEA, 5)
     assert given(db, "tea") == "Boil water."
     assert load_prompt_memory(db, WORK, "", ("coffee*",)).playbooks == ()
 
 
 def test_forgotten_agent_begins_anew(db: Database) -> None:
     """Nothing is left that says what it had."""
-    playbooks.add_playbook(db, WORK, TEA, 5)
+    playbooks.insert_playbook(db, WORK, TEA, 5)
     db.execute("DELETE FROM playbook WHERE agent_id = 'work'")
     db.execute("DELETE FROM playbook_seed WHERE agent_id = 'work'")
     assert playbooks.load_states(db, WORK) == {}

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import booted, job, next_turn, receive, update
-from fakes.memory import own_of, store_fact
+from fakes.memory import insert_fact, insert_profile, own_of
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.extensions.memory import fact_changes
-from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.memory import fact_cards, facts, profile
+from orchestrator.journal.memory import fact_cards, profile
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import chat_moves, handoffs, inbox, outbox, sessions, turns
 from orchestrator.journal.turns.outbox import OutboxPart
@@ -160,21 +158,13 @@ def test_memory_of_the_new_id_becomes_that_of_the_first(db: Database) -> None:
     first, later = own_of(f"telegram:{OLD}"), own_of(f"telegram:{NEW}")
     with job(db):
         for memory in (first, later):
-            profile.update_profile(db, memory, "name", memory.chat, "turn t1", 1)
-            store_fact(db, memory, "We play chess", "background", "turn t1", 1)
-        store_fact(db, later, "We are a supergroup", "background", "turn t1", 1)
-        (ended,) = db.execute("SELECT max(id) FROM fact").fetchone()
-        for memory in (first, later):  # forgotten under both ids, and a card under both
-            fact = store_fact(db, memory, "We play golf", now=2)
-            fact_changes.forget_fact(db, memory, fact.id, "user", 2, for_good=False)
+            insert_profile(db, memory, {"name": memory.chat})
+            insert_fact(db, memory, "We play chess")
             fact_cards.load_card(db, memory, 1, 3, 600)
-        fact_changes.replace_fact(db, later, ended, Statement("We are two", "x", "turn t2"), 4)
+        insert_fact(db, later, "We are two")
     assert move(db)
-    known = facts.list_newest_facts(db, first, None, facts.FOREVER, 9)
-    assert [fact.id for fact in fact_changes.list_history(db, first, ended)] == [6, 3]
-    undone = fact_changes.undo_change(db, first, 5, 5)
-    assert (undone.fact, db.execute("SELECT count(*) FROM fact_gone").get) == ("We play golf", 1)
+    rows = db.execute("SELECT fact FROM fact WHERE scope = ? ORDER BY id", (first.chat,)).fetchall()
+    assert rows == [("We play chess",), ("We are two",)]
     rows = db.execute("SELECT scope FROM memory_card WHERE scope = ?", (first.chat,)).fetchall()
     assert len(rows) == 1
-    assert [fact.fact for fact in known] == ["We are two", "We play chess"]
     assert profile.load_profile(db, first) == {"name": first.chat}

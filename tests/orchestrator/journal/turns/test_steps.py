@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 from fakes.journal import CLASSES, call, job, open_turn, opened, planned, step
-from fakes.memory import WORK, store_fact
+from fakes.memory import WORK, insert_fact
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError
@@ -115,7 +115,7 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: Database) -
     (note,) = planned(db, "t1", "note")
 
     def effect(db: Database) -> ToolResult:
-        store_fact(db, WORK, "likes tea", "preference", "tool", 2)
+        insert_fact(db, WORK, "likes tea", 2)
         return result(note)
 
     def broken(db: Database) -> ToolResult:
@@ -124,14 +124,14 @@ def test_local_effect_is_committed_with_its_result_or_not_at_all(db: Database) -
 
     with pytest.raises(RuntimeError), job(db):
         steps.finish_local(db, note, broken, 1, 2)
-    assert (states(db), facts.search_facts(db, WORK, "tea", 5)) == (
+    assert (states(db), facts.rank_facts(db, WORK, "tea", 5)) == (
         {"note": "planned"},
         [],
     )
     with job(db):
         steps.finish_local(db, note, effect, 1, 2)
     assert states(db) == {"note": "done"}
-    assert len(facts.search_facts(db, WORK, "tea", 5)) == 1
+    assert len(facts.rank_facts(db, WORK, "tea", 5)) == 1
     with pytest.raises(FencedError):
         steps.finish_local(db, note, effect, 1, 3)
 

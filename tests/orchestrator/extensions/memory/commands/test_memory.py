@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from fakes.control_server import ask, command, serving
 from fakes.journal import job, open_turn, opened, reading_in
-from fakes.memory import store_fact
 from fakes.said import store_conversations
+from fakes.statements import store_fact
 
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
-from orchestrator.extensions.memory import message_index
+from orchestrator.extensions.memory import message_index, profile_changes
 from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
-from orchestrator.journal.memory import facts, profile
+from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
@@ -29,8 +29,8 @@ def home(tmp_path: Path) -> Path:
     with opened(tmp_path) as db, job(db):
         store_fact(db, WHOLE, "The cat is called Minka", "background", TURN, 0)
         store_fact(db, CHAT, "Ann likes tea", "preference", "summary", 60_000, origin="web")
-        profile.update_profile(db, WHOLE, "persona.name", "Robin", TURN, 0)
-        profile.update_profile(db, WHOLE, "pets", ["Minka"], "config", 60_000)
+        profile_changes.update_profile(db, WHOLE, "persona.name", "Robin", TURN, 0)
+        profile_changes.update_profile(db, WHOLE, "pets", ["Minka"], "config", 60_000)
     return tmp_path
 
 

@@ -3,8 +3,8 @@
 from zoneinfo import ZoneInfo
 
 import pytest
-from fakes.memory import said_at
 from fakes.scripted import USAGE, ScriptedModel, says
+from fakes.statements import said_at
 
 from orchestrator.extensions.memory.memory_requests import (
     ExtractionRequest,

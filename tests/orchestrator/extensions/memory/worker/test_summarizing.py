@@ -4,9 +4,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from fakes.memory import said_at
 from fakes.scripted import NAME, USAGE, ScriptedModel, call, says
 from fakes.small_environment import ROOT
+from fakes.statements import said_at
 
 from orchestrator.extensions.memory.memory_requests import (
     CompactionRequest,

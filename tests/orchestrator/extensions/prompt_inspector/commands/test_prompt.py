@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from fakes.control_server import command
 from fakes.journal import connection_in, read_contents
-from fakes.memory import WORK, store_fact
+from fakes.memory import WORK
 from fakes.postgresql import sqlite_only
+from fakes.statements import store_fact
 from typer.testing import Result
 
 from orchestrator.channel_api import InboundMessage

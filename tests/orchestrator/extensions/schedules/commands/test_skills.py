@@ -63,6 +63,18 @@ def test_what_is_wrong_stands_below_with_file_and_line(home: Path) -> None:
     assert f"{home}/skills/torn/SKILL.md:" in shown
 
 
+def test_time_zone_of_the_keys_is_that_of_schedules(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for the daemon, whose environment has them."""
+    monkeypatch.delenv("USER_TIMEZONE", raising=False)
+    write(home / "skills", "toast", SCHEDULE.replace("    timezone: UTC\n", ""))
+    (home / "keys.env").write_text("USER_TIMEZONE=Mars/Base\n", "utf-8")
+    for words in (("skills", "list"), ("check",)):
+        shown = " ".join(command(home, *words).stdout.split())
+        assert "unknown time zone 'Mars/Base'" in shown
+
+
 def test_one_agent_can_be_chosen_and_an_unknown_one_is_refused(home: Path) -> None:
     """With the nearest name."""
     report = json.loads(command(home, "skills", "list", "--agent", "work", "--json").stdout)
@@ -77,7 +89,7 @@ def test_stored_skill_is_listed_unless_a_file_replaces_it_or_the_agent_may_not(h
     with opened(home) as db, job(db):
         for agent, name in (("work", "talk"), ("work", "tea"), ("work", "other"), ("gone", "talk")):
             memory = MemoryScope(agent, "telegram:5", joined=False, shared=False)
-            playbooks.add_playbook(db, memory, replace(STORED, name=name), 0)
+            playbooks.insert_playbook(db, memory, replace(STORED, name=name), 0)
     report = json.loads(command(home, "skills", "list", "--json").stdout)
     found = {skill["name"]: skill for skill in report["skills"]}
     assert sorted(found) == ["mine", "talk", "tea"]

@@ -12,6 +12,7 @@ from fakes.postgresql import sqlite_only
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
+from orchestrator.extensions.schedules import task_firing
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.schedules.specs import Notify, TaskSpec
 from thinker.protocol.peer import FAILED, RpcError
@@ -28,7 +29,7 @@ def home(tmp_path: Path) -> Path:
     """A home with task 1, of which one run waits and one was missed."""
     with opened(tmp_path) as db, job(db):
         tasks.add_task(db, WORK, SPEC, START)
-        task_runs.fire_task(db, 1, MORNING + 86_400_000)
+        task_firing.fire_task(db, 1, MORNING + 86_400_000)
     return tmp_path
 
 
