@@ -13,6 +13,7 @@ from fakes.time_limit import time_limit
 from orchestrator.extensions.memory import message_index, message_indexer, message_search
 from orchestrator.extensions.memory.message_indexer import REPLIES, MessageIndexer
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import has_earlier_index
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import UserMessage
@@ -54,6 +55,9 @@ async def test_messages_of_an_earlier_version_are_indexed_beside_new_ones(store:
     await message_indexer.index_new_messages(store)
     assert (await store.read(count))[0] == 1
     assert await message_indexer.index_before_search(store)
+    assert await store.read(message_index.is_filling) == await store.read(has_earlier_index)
+    while await store.transact(message_index.fill_index):
+        pass
     assert await is_complete(store)
     assert not await store.read(message_index.is_filling)
     found = await store.read(message_search.search_messages, WORK, "zeppelin", 5)
