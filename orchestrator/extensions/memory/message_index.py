@@ -24,11 +24,11 @@ from orchestrator.journal.memory.fulltext import split_terms, take_first_terms
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 
 SLICE = 32  # messages of one transaction, at most, which holds the journal for some milliseconds
-MAX_TERMS = 1500  # of them together, before the last one
+MAX_BYTES = 6000  # of them together, unless it is a single one
 SILENCE = 2 * 3_600_000  # milliseconds, after which a new sitting begins
 MAX_SITTING = 60  # messages; a place has room for 64
-MAX_INDEXED = 32_000  # bytes of a message whose words are found
-MAX_WORDS = 4000  # different ones
+MAX_INDEXED = 24_000  # bytes of a message whose words are found
+MAX_WORDS = 3000  # different ones
 MAX_CLASS = 31
 FILLING = "search_filling"
 SENDER = re.compile(r"([^\W\d_][\w.' -]{0,40}): ")  # of a line that another program passed on
@@ -144,8 +144,14 @@ def _index_messages(db: Database, rows: Iterable[Value]) -> _Indexed:
     newest = -1
     placed: list[tuple[int, int, str]] = []
     size = 0
+    full = False
     for row in rows:
         said = _Said(*row)
+        text, sender = _read_body(said.body)
+        start = text[:MAX_INDEXED].encode()[:MAX_INDEXED]
+        size += len(start)
+        if full := bool(placed) and size > MAX_BYTES:
+            break
         owner = said.agent_id, said.scope
         if owner not in numbers:
             numbers[owner] = _number_scope(db, *owner), _number_scope(db, said.agent_id, EVERY)
@@ -156,22 +162,18 @@ def _index_messages(db: Database, rows: Iterable[Value]) -> _Indexed:
         if not place or said.at - at > SILENCE or position == MAX_SITTING:
             newest += 1
             sitting, position = newest, 0
-        text, sender = _read_body(said.body)
         place = make_place(sitting, position, len(text))
         previous[said.session_id] = place, said.at
         day = datetime.fromtimestamp(said.at / 1000, UTC)
         scope, agent = numbers[owner]
         about = [f"_s{scope}", f"_a{agent}", make_month_term(day.year, day.month)]
         names = make_sender_terms(split_terms(sender))
-        start = text.encode()[:MAX_INDEXED].decode(errors="ignore")
-        terms = take_first_terms([*about, *names, *split_terms(start)], MAX_WORDS)
+        words = split_terms(start.decode(errors="ignore"))
+        terms = take_first_terms([*about, *names, *words], MAX_WORDS)
         placed.append((said.id, place, " ".join(terms)))
-        size += len(terms)
-        if size > MAX_TERMS:
-            break
     if placed:
         get_dialect(db).place_messages(db, placed)
-    return _Indexed(placed[-1][0] if placed else 0, len(placed) == SLICE or size > MAX_TERMS)
+    return _Indexed(placed[-1][0] if placed else 0, full or len(placed) == SLICE)
 
 
 def _read_body(body: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 from orchestrator.journal.db.database import Database
 
 Index: TypeAlias = Literal["words", "grams"]  # words by their stems, or any three characters
-MERGED = 8  # pages of the index that are merged at a time; the default takes 20 ms now and then
+MERGED = 12  # pages of the index that are merged at a time; the default takes 20 ms now and then
 EARLIER = "earlier_index"  # in `meta` while messages are in the index of an earlier version
 
 
