@@ -18,6 +18,8 @@ CREATE TABLE message_place(
 -- about: its chat, agent, month and sender.
 CREATE VIRTUAL TABLE said_words USING fts5(terms, content='', contentless_delete=1, detail=none,
   tokenize="porter ascii tokenchars '_'");
+-- What each slice of messages adds is merged with it, a little at a time.
+INSERT INTO said_words(said_words, rank) VALUES('automerge', 0);
 CREATE TRIGGER place_gone AFTER DELETE ON message_place BEGIN
   DELETE FROM said_words WHERE rowid = old.place;
 END;

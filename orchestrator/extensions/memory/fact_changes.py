@@ -200,11 +200,12 @@ def forget_fact(
     _require_right(fact, origin)
     versions = [fact, *_list_earlier(db, scope, fact_id)]
     texts = [version.fact for version in versions]
+    since = min(version.created_at for version in versions)  # when the first text was known
     forgotten_facts.mark_forgotten(db, _narrow_scope(db, scope, fact_id), versions, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
     if for_good:
         db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
-    shown_texts.blank_shown_texts(db, scope.agent_id, texts)
+    shown_texts.blank_shown_texts(db, scope.agent_id, texts, since=since)
     _record(db, by, "forgot a fact", fact_id, now)
     return fact
 

@@ -12,21 +12,23 @@ Where: is what was just said found?
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import orjson
 
 from orchestrator.journal.db.database import Database, Value
-from orchestrator.journal.db.dialect import get_dialect
-from orchestrator.journal.memory.fulltext import split_terms
+from orchestrator.journal.db.dialect import get_dialect, has_earlier_index
+from orchestrator.journal.memory.fulltext import split_terms, take_first_terms
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 
-SLICE = 32  # messages of one transaction: it holds the journal for some three milliseconds
+SLICE = 32  # messages of one transaction, at most, which holds the journal for some milliseconds
+MAX_BYTES = 6000  # of them together, unless it is a single one
 SILENCE = 2 * 3_600_000  # milliseconds, after which a new sitting begins
 MAX_SITTING = 60  # messages; a place has room for 64
-MAX_INDEXED = 100_000  # characters of a message whose words are found
+MAX_INDEXED = 24_000  # bytes of a message whose words are found
+MAX_WORDS = 3000  # different ones
 MAX_CLASS = 31
 FILLING = "search_filling"
 SENDER = re.compile(r"([^\W\d_][\w.' -]{0,40}): ")  # of a line that another program passed on
@@ -52,6 +54,13 @@ class _Said(NamedTuple):
     scope: str
 
 
+class _Indexed(NamedTuple):
+    """The last message that was indexed (0 without any), and whether more may follow."""
+
+    last: int
+    more: bool
+
+
 def make_place(sitting: int, position: int, length: int) -> int:
     """Return the place of a message of so many characters."""
     return sitting << 11 | position << 5 | min(MAX_CLASS, 2 * length.bit_length())
@@ -60,7 +69,7 @@ def make_place(sitting: int, position: int, length: int) -> int:
 def index_new_messages(db: Database) -> bool:
     """Index the oldest messages that came since the last call; return whether there may be more."""
     rows = db.execute(f"{SAID} WHERE said.id > ? ORDER BY said.id LIMIT ?", (_find_last(db), SLICE))
-    return _index_messages(db, rows.fetchall())
+    return _index_messages(db, rows).more
 
 
 def has_new_messages(db: Database) -> bool:
@@ -74,6 +83,11 @@ def is_filling(db: Database) -> bool:
     return _load_filling(db) is not None
 
 
+def has_unfound_messages(db: Database) -> bool:
+    """Return whether messages of an earlier version are in no index."""
+    return is_filling(db) and not has_earlier_index(db)
+
+
 def fill_index(db: Database) -> bool:
     """Index some messages of an earlier version; return whether there may be more of them."""
     found = _load_filling(db)
@@ -84,17 +98,19 @@ def fill_index(db: Database) -> bool:
         f"{SAID} WHERE said.session_id = ? AND said.id > ? AND said.id <= ?"
         " ORDER BY said.id LIMIT ?",
         (session, after, last, SLICE),
-    ).fetchall()
-    if _index_messages(db, rows):
-        after = int(rows[-1][0])
-    else:
-        session = db.execute("SELECT max(id) FROM session WHERE id < ?", (session,)).get
-        after = 0
-    if session is None:
-        db.execute("DELETE FROM meta WHERE k = ?", (FILLING,))
-        return False
+    )
+    indexed = _index_messages(db, rows)
+    after = indexed.last if indexed.more else 0
+    if not indexed.more:
+        before = "SELECT ifnull(max(id), 0) FROM session WHERE id < ?"
+        session = int(db.execute(before, (session,)).get)
     db.execute("UPDATE meta SET v = ? WHERE k = ?", (f"{last} {session} {after}", FILLING))
-    return True
+    if session:
+        return True
+    get_dialect(db).drop_earlier_index(db)
+    if not has_earlier_index(db):
+        db.execute("DELETE FROM meta WHERE k = ?", (FILLING,))
+    return False
 
 
 def list_scope_terms(db: Database, memory: MemoryScope) -> list[str]:
@@ -121,13 +137,21 @@ def find_sender(text: str, sender_name: str | None, sender: str | None) -> str:
     return sender_name or sender or (found[1] if found else "")
 
 
-def _index_messages(db: Database, rows: Sequence[Value]) -> bool:
-    """Index messages, in order; return whether there were as many as are indexed at once."""
+def _index_messages(db: Database, rows: Iterable[Value]) -> _Indexed:
+    """Index messages, in order, until there were as many as are indexed at once."""
     numbers: dict[tuple[str, str], tuple[int, int]] = {}
     previous: dict[int, tuple[int, int]] = {}  # by session: the last place and its time
     newest = -1
+    placed: list[tuple[int, int, str]] = []
+    size = 0
+    full = False
     for row in rows:
         said = _Said(*row)
+        text, sender = _read_body(said.body)
+        start = text[:MAX_INDEXED].encode()[:MAX_INDEXED]
+        size += len(start)
+        if full := bool(placed) and size > MAX_BYTES:
+            break
         owner = said.agent_id, said.scope
         if owner not in numbers:
             numbers[owner] = _number_scope(db, *owner), _number_scope(db, said.agent_id, EVERY)
@@ -138,16 +162,18 @@ def _index_messages(db: Database, rows: Sequence[Value]) -> bool:
         if not place or said.at - at > SILENCE or position == MAX_SITTING:
             newest += 1
             sitting, position = newest, 0
-        text, sender = _read_body(said.body)
         place = make_place(sitting, position, len(text))
         previous[said.session_id] = place, said.at
         day = datetime.fromtimestamp(said.at / 1000, UTC)
         scope, agent = numbers[owner]
         about = [f"_s{scope}", f"_a{agent}", make_month_term(day.year, day.month)]
         names = make_sender_terms(split_terms(sender))
-        terms = [*about, *names, *split_terms(text[:MAX_INDEXED])]
-        get_dialect(db).place_message(db, said.id, place, " ".join(dict.fromkeys(terms)))
-    return len(rows) == SLICE
+        words = split_terms(start.decode(errors="ignore"))
+        terms = take_first_terms([*about, *names, *words], MAX_WORDS)
+        placed.append((said.id, place, " ".join(terms)))
+    if placed:
+        get_dialect(db).place_messages(db, placed)
+    return _Indexed(placed[-1][0] if placed else 0, full or len(placed) == SLICE)
 
 
 def _read_body(body: str) -> tuple[str, str]:

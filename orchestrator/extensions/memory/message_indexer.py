@@ -42,9 +42,12 @@ class MessageIndexer(LoopBound):
 
 
 async def index_before_search(store: Store) -> bool:
-    """Index all messages in short transactions; return False if `PATIENCE` was too short for it."""
+    """Index messages in short transactions; return False if `PATIENCE` was too short for it.
+
+    While an earlier index answers for its messages, only newer ones are indexed.
+    """
     with anyio.move_on_after(PATIENCE):
-        while await store.read(message_index.is_filling):
+        while await store.read(message_index.has_unfound_messages):
             await store.transact(message_index.fill_index)
         await index_new_messages(store)
         return True

@@ -10,13 +10,14 @@ Where: which messages does a query find?
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import orjson
 
 from orchestrator.extensions.memory import message_index
+from orchestrator.extensions.memory.earlier_index import search_earlier_index
 from orchestrator.extensions.memory.message_ranking import Postings, rank_messages
 from orchestrator.extensions.memory.query_terms import (
     FIRST_PERSON,
@@ -174,7 +175,29 @@ def read_messages(
     """Yield the best of the ranked messages that a memory may read and that are wanted.
 
     Who said a message, and when, counts here; times of a question are of ``zone``, by default UTC.
+    While messages of an earlier version are not indexed, every other one is of these.
     """
+    earlier = _read_earlier(db, memory, question)
+    for pair in zip_longest(_read_placed(db, memory, question, ranked, zone), earlier):
+        yield from (one for one in pair if one is not None and wanted.admits(one))
+
+
+def _read_earlier(
+    db: Database, memory: MemoryScope, question: SearchQuestion
+) -> list[FoundMessage]:
+    """Return the best of the messages without a place, which only an earlier index has."""
+    ids = search_earlier_index(db, memory, question.query, BATCH)
+    found = {message.id: message for message in _load_messages(db, memory, ids)}
+    return [found[one] for one in ids if one in found]
+
+
+def _read_placed(
+    db: Database,
+    memory: MemoryScope,
+    question: SearchQuestion,
+    ranked: Sequence[tuple[int, float]],
+    zone: ZoneInfo | None,
+) -> Iterator[FoundMessage]:
     for start in range(0, len(ranked), BATCH):
         scores = dict(ranked[start : start + BATCH])
         rows = [
@@ -182,13 +205,12 @@ def read_messages(
             for place, message in _read_batch(db, memory, scores)
         ]
         rows.sort(key=lambda row: (-row[0], -row[1].id))
-        yield from (message for _, message in rows if wanted.admits(message))
+        yield from (message for _, message in rows)
 
 
 def _read_batch(
     db: Database, memory: MemoryScope, scores: Mapping[int, float]
 ) -> list[tuple[int, FoundMessage]]:
-    where, values = memory.build_row_condition("session")
     numbers = orjson.dumps([*scores]).decode()
     rows = db.execute(
         "SELECT message_id, place FROM message_place WHERE place IN"
@@ -196,10 +218,13 @@ def _read_batch(
         (numbers,),
     )
     places = {int(message): int(place) for message, place in rows}
+    return [(places[message.id], message) for message in _load_messages(db, memory, places)]
+
+
+def _load_messages(db: Database, memory: MemoryScope, ids: Iterable[int]) -> list[FoundMessage]:
+    where, values = memory.build_row_condition("session")
     among = "said.id IN (SELECT CAST(value AS INTEGER) FROM json_each(?))"
-    ids = orjson.dumps([*places]).decode()
-    found = FOUND.select(db, f"{among} AND {where}", ids, *values)
-    return [(places[message.id], message) for message in found]
+    return FOUND.select(db, f"{among} AND {where}", orjson.dumps([*ids]).decode(), *values)
 
 
 def weigh_message(

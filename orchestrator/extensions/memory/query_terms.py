@@ -65,6 +65,7 @@ class SearchQuestion(NamedTuple):
     words: frozenset[str]
     telling: list[str]
     time: NamedTime
+    query: str
 
 
 def read_question(query: str) -> SearchQuestion:
@@ -73,7 +74,8 @@ def read_question(query: str) -> SearchQuestion:
     runs = SPACELESS.findall(query.casefold())
     ends = {run[-1] for run in runs if len(run) > 1} - {run for run in runs if len(run) == 1}
     terms = [term for term in terms if term not in ends]
-    return SearchQuestion(frozenset(terms), list(drop_stop_words(terms, query)), _read_time(terms))
+    telling = list(drop_stop_words(terms, query))
+    return SearchQuestion(frozenset(terms), telling, _read_time(terms), query)
 
 
 def list_forms(term: str) -> list[str]:

@@ -17,6 +17,7 @@ from orchestrator.journal.memory.memory_scope import MemoryScope
 
 TOKENS = 1500  # of what an agent is shown by default
 MAX_RANKED = 100  # messages that the search returns
+NOWHERE = -1024  # the place of a message that only an earlier index has
 EXPLAINED = 3  # found messages whose score is explained
 WINDOW = 200  # tokens of one of them with the messages beside it
 
@@ -123,8 +124,8 @@ def _explain_messages(
     words, sittings, _ = message_ranking.score_words(places.postings, places.total)
     best, most = max(words.values(), default=1.0), max(sittings.values(), default=1.0)
     for message in found:
-        (place,) = message_search.load_places(db, {message.id: 1.0})
-        key = place >> 5
+        places_of = message_search.load_places(db, {message.id: 1.0})
+        key = next(iter(places_of), NOWHERE) >> 5
         near = words.get(key - 1, 0.0) + words.get(key + 1, 0.0)
         own = words.get(key, 0.0) / best
         beside = message_ranking.BESIDE * near / best

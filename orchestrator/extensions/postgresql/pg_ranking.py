@@ -6,25 +6,27 @@ The indexes are of `words_in` and `letters_in`, see ``postgresql.sql``.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.dialect import Index
+from orchestrator.journal.db.dialect import EARLIER, Index, has_earlier_index
 
 SEPARATOR = " "  # which no term contains
 # For each term its newest rows, so that rows with a common term do not crowd out rows with a rare
 # one. OFFSET, because the server would rather read all rows from the newest on than use the index.
 MATCHING = """WITH newest AS MATERIALIZED (SELECT DISTINCT id
   FROM unnest(string_to_array(?, ' ')) AS wanted CROSS JOIN LATERAL (
-    SELECT id FROM (SELECT id FROM fact WHERE {match} AND {where} OFFSET 0) AS matching
+    SELECT id FROM (SELECT id FROM {table} WHERE {match} AND {where} OFFSET 0) AS matching
     ORDER BY id DESC LIMIT {each}) AS newest_with_it),
-hit AS MATERIALIZED (SELECT id, {found} AS said FROM fact WHERE id IN (SELECT id FROM newest)),
+hit AS MATERIALIZED (SELECT id, {found} AS said FROM {table} WHERE id IN (SELECT id FROM newest)),
 """
 MATCH = {
-    "words": "words_in(fact) @@ phraseto_tsquery('words', wanted)",
-    "grams": r"""letters_in(fact) LIKE '%' || replace(wanted, '_', '\_') || '%'
-      AND octet_length(letters_in(fact)) <> length(letters_in(fact))""",
+    "words": "words_in({text}) @@ phraseto_tsquery('words', wanted)",
+    "grams": r"""letters_in({text}) LIKE '%' || replace(wanted, '_', '\_') || '%'
+      AND octet_length(letters_in({text})) <> length(letters_in({text}))""",
 }
-FOUND = {"words": "words_in(fact)", "grams": "letters_in(fact)"}
+FOUND = {"words": "words_in({text})", "grams": "letters_in({text})"}
+TEXTS = {"fact": "fact", "message": "said_in(body)"}  # that are indexed
 # The terms in each row, and how often each occurs.
 TERMS = {
     "words": """term_in_row AS (SELECT id, lexeme AS term, cardinality(positions) AS times,
@@ -48,44 +50,59 @@ EVERY_WORD = """said.id IN (WITH wanted AS (
 matching AS MATERIALIZED (SELECT message_id FROM message_place, wanted
   WHERE words @@ CAST(query AS tsquery)) SELECT message_id FROM matching UNION ALL
   SELECT id FROM said WHERE id > (SELECT coalesce(max(message_id), 0) FROM message_place)
-  AND strpos(lower(text), ?) > 0) ORDER BY said.id DESC LIMIT ?"""
+  AND strpos(lower(text), ?) > 0{earlier}) ORDER BY said.id DESC LIMIT ?"""
+EARLIER_MATCHES = """ UNION ALL SELECT id FROM (SELECT id FROM message, wanted
+  WHERE words_in(said_in(body)) @@ CAST(query AS tsquery) OFFSET 0) AS earlier"""
 STEMS = """SELECT term, coalesce((ts_lexize('stems', term))[1], term)
   FROM unnest(string_to_array(?, ' ')) AS term"""
 PLACES = """WITH matching AS MATERIALIZED (SELECT place FROM message_place
   WHERE words @@ CAST(? AS tsquery)) SELECT place FROM matching ORDER BY place DESC LIMIT ?"""
 PLACED = """INSERT INTO message_place SELECT ?, ?, array_to_tsvector(array_agg(DISTINCT
   coalesce((ts_lexize('stems', term))[1], term))) FROM unnest(string_to_array(?, ' ')) AS term"""
-MAX_RANKED_ROWS = 1000  # facts to rank: each one's words are counted again
+MAX_RANKED_ROWS = {"fact": 1000, "message": 300}  # rows to rank: each one's words are counted again
+# Dropping an index waits for who reads, such as a backup, and whoever comes later waits for that.
+READERS = """SELECT count(*) FROM pg_locks
+  WHERE relation = CAST('message' AS regclass) AND pid <> pg_backend_pid()
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
 class PostgresqlDialect:
     """PostgreSQL, which indexes each text immediately."""
 
-    def rank_facts(
+    def rank_rows(
         self,
         db: Database,
+        table: Literal["fact", "message"],
         index: Index,
         terms: Sequence[str],
         where: str,
         values: Sequence[object],
         limit: int,
     ) -> dict[int, float]:
+        text = TEXTS[table]
         statement = MATCHING.format(
-            match=MATCH[index],
-            found=FOUND[index],
+            table=table,
+            match=MATCH[index].format(text=text),
+            found=FOUND[index].format(text=text),
             where=where,
-            each=max(limit, MAX_RANKED_ROWS // len(terms)),
+            each=max(limit, MAX_RANKED_ROWS[table] // len(terms)),
         )
         wanted = SEPARATOR.join(terms)
         return dict(db.execute(statement + TERMS[index] + RANKED, (wanted, *values, wanted, limit)))
 
-    def build_every_word_condition(
-        self, terms: Sequence[str], text: str, limit: int
-    ) -> tuple[str, tuple[object, ...]]:
-        return EVERY_WORD, (SEPARATOR.join(terms), text.lower(), limit)
+    def drop_earlier_index(self, db: Database) -> None:
+        if not db.execute(READERS).get:
+            db.execute("DROP INDEX IF EXISTS message_words, message_grams")
+            db.execute("DELETE FROM meta WHERE k = ?", (EARLIER,))
 
-    def place_message(self, db: Database, message_id: int, place: int, terms: str) -> None:
-        db.execute(PLACED, (message_id, place, terms))
+    def build_every_word_condition(
+        self, db: Database, terms: Sequence[str], text: str, limit: int
+    ) -> tuple[str, tuple[object, ...]]:
+        where = EVERY_WORD.format(earlier=EARLIER_MATCHES if has_earlier_index(db) else "")
+        return where, (SEPARATOR.join(terms), text.lower(), limit)
+
+    def place_messages(self, db: Database, rows: Sequence[tuple[int, int, str]]) -> None:
+        db.executemany(PLACED, rows)
 
     def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
         query = _build_query(db, wanted)

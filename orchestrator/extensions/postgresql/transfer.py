@@ -12,6 +12,7 @@ from typing import NamedTuple
 from orchestrator.errors import JournalError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import EARLIER
 from orchestrator.journal.inspect import invariants
 
 ROWS = 500  # copied at a time
@@ -67,8 +68,8 @@ TABLES = (
     "transition",
 )
 # The index of messages is not copied: the daemon makes it anew, see `message_index`.
-UNINDEXED = """INSERT INTO meta SELECT 'search_filling', max(id) || ' ' || max(session_id) || ' 0'
-  FROM message WHERE true HAVING count(*) > 0
+UNINDEXED = """INSERT INTO meta SELECT 'search_filling', (SELECT max(id) FROM message) || ' ' ||
+  (SELECT max(id) FROM session) || ' 0' WHERE EXISTS(SELECT 1 FROM message)
   ON CONFLICT(k) DO UPDATE SET v = excluded.v"""
 BY_AGE = {"turn": "rowid", "web_session": "rowid"}  # tables whose rows have an order of their own
 
@@ -97,6 +98,7 @@ def copy_rows(source: Database, target: Database) -> CopyCounts:
     if audit.find_broken_entry(target) != audit.find_broken_entry(source):
         raise JournalError("the chain of the audit log differs in the copy")
     target.execute(UNINDEXED)
+    target.execute("DELETE FROM meta WHERE k = ?", (EARLIER,))
     return CopyCounts(sum(copied.values()), sum(bool(count) for count in copied.values()))
 
 

@@ -7,36 +7,42 @@ from typing import Literal, Protocol, TypeAlias
 from orchestrator.journal.db.database import Database
 
 Index: TypeAlias = Literal["words", "grams"]  # words by their stems, or any three characters
+MERGED = 12  # pages of the index that are merged at a time; the default takes 20 ms now and then
+EARLIER = "earlier_index"  # in `meta` while messages are in the index of an earlier version
 
 
 class Dialect(Protocol):
     """The statements that differ between databases."""
 
-    def rank_facts(
+    def rank_rows(
         self,
         db: Database,
+        table: Literal["fact", "message"],
         index: Index,
         terms: Sequence[str],
         where: str,
         values: Sequence[object],
         limit: int,
     ) -> dict[int, float]:
-        """Return the facts ``where`` one of the terms matches, with scores.
+        """Return the rows ``where`` one of the terms matches, with scores.
 
         Scores are BM25's; more is better. Terms are words, or (``grams``) characters that stand
-        anywhere in a text.
+        anywhere in a text. Messages are looked up in the index of an earlier version.
         """
 
+    def drop_earlier_index(self, db: Database) -> None:
+        """Remove the index of messages of an earlier version, if no other process uses it."""
+
     def build_every_word_condition(
-        self, terms: Sequence[str], text: str, limit: int
+        self, db: Database, terms: Sequence[str], text: str, limit: int
     ) -> tuple[str, tuple[object, ...]]:
         """Return a condition for the newest messages with all words of a text, and its values.
 
         It ends a query of the view ``said``.
         """
 
-    def place_message(self, db: Database, message_id: int, place: int, terms: str) -> None:
-        """Index a message under a place by its terms, which are separated by spaces."""
+    def place_messages(self, db: Database, rows: Sequence[tuple[int, int, str]]) -> None:
+        """Index messages: the id, the place, and the terms, which are separated by spaces."""
 
     def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
         """Return the places with a term of each group, the latest first.
@@ -57,42 +63,59 @@ def get_dialect(db: Database) -> Dialect:
     return dialect
 
 
+def has_earlier_index(db: Database) -> bool:
+    """Return whether messages may be only in the index of an earlier version."""
+    return db.execute("SELECT 1 FROM meta WHERE k = ?", (EARLIER,)).get is not None
+
+
 class SqliteDialect:
     """SQLite: FTS5 indexes that triggers fill; see ``sqlite.sql``."""
 
     indexes = ("said_words", "fact_words", "fact_grams")
+    earlier = ("message_words", "message_grams")
 
-    def rank_facts(
+    def rank_rows(
         self,
         db: Database,
+        table: Literal["fact", "message"],
         index: Index,
         terms: Sequence[str],
         where: str,
         values: Sequence[object],
         limit: int,
     ) -> dict[int, float]:
-        found = f"fact_{index}"
+        found = f"{table}_{index}"
         sql = (
-            f"SELECT id, -bm25({found}) FROM {found} JOIN fact ON id = {found}.rowid"
+            f"SELECT id, -bm25({found}) FROM {found} JOIN {table} ON id = {found}.rowid"
             f" WHERE {found} MATCH ? AND {where} ORDER BY bm25({found}), id DESC LIMIT ?"
         )
         return dict(db.execute(sql, (_join_terms(" OR ", terms), *values, limit)))
 
+    def drop_earlier_index(self, db: Database) -> None:
+        db.execute("DROP TRIGGER IF EXISTS message_gone")
+        for index in self.earlier:
+            db.execute(f"DROP TABLE IF EXISTS {index}")
+        db.execute("DELETE FROM meta WHERE k = ?", (EARLIER,))
+
     def build_every_word_condition(
-        self, terms: Sequence[str], text: str, limit: int
+        self, db: Database, terms: Sequence[str], text: str, limit: int
     ) -> tuple[str, tuple[object, ...]]:
         indexed = "SELECT rowid FROM said_words WHERE said_words MATCH ?1"
         last = "SELECT ifnull(max(message_id), 0) FROM message_place"
+        before = " UNION ALL SELECT rowid FROM message_words WHERE message_words MATCH ?1"
         where = (
-            f"said.id IN (SELECT message_id FROM message_place WHERE place IN ({indexed}) UNION ALL"
+            f"said.id IN (SELECT message_id FROM message_place WHERE place IN ({indexed})"
+            f"{before if has_earlier_index(db) else ''} UNION ALL"
             f" SELECT id FROM said WHERE id > ({last}) AND instr(lower(text), ?2) > 0)"
             " ORDER BY said.id DESC LIMIT ?3"
         )
         return where, (_join_terms(" AND ", terms), text.lower(), limit)
 
-    def place_message(self, db: Database, message_id: int, place: int, terms: str) -> None:
-        db.execute("INSERT INTO message_place VALUES(?,?)", (message_id, place))
-        db.execute("INSERT INTO said_words(rowid, terms) VALUES(?,?)", (place, terms))
+    def place_messages(self, db: Database, rows: Sequence[tuple[int, int, str]]) -> None:
+        db.executemany("INSERT INTO message_place VALUES(?,?)", [row[:2] for row in rows])
+        words = "INSERT INTO said_words(rowid, terms) VALUES(?,?)"
+        db.executemany(words, [row[1:] for row in rows])
+        db.execute("INSERT INTO said_words(said_words, rank) VALUES('merge', ?)", (MERGED,))
 
     def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
         sql = "SELECT rowid FROM said_words WHERE said_words MATCH ? ORDER BY rowid DESC LIMIT ?"
@@ -106,7 +129,7 @@ class SqliteDialect:
     def wipe_deleted_rows(self, db: Database) -> Iterator[None]:
         db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten in the file
         yield
-        for index in self.indexes:
+        for index in (*self.indexes, *(self.earlier if has_earlier_index(db) else ())):
             db.execute(f"INSERT INTO {index}({index}) VALUES('optimize')")
 
 

@@ -126,7 +126,7 @@ def _match_facts(
     db: Database, known: Condition, limit: int, index: Index, terms: list[str]
 ) -> fulltext.Scores:
     """Return the facts with one of the terms and their scores."""
-    return get_dialect(db).rank_facts(db, index, terms, known.sql, known.values, limit)
+    return get_dialect(db).rank_rows(db, "fact", index, terms, known.sql, known.values, limit)
 
 
 def _scan_facts(db: Database, known: Condition, limit: int, terms: list[str]) -> fulltext.Scores:

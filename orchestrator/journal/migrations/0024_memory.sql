@@ -43,14 +43,20 @@ CREATE TABLE message_place(
   place INTEGER NOT NULL UNIQUE) STRICT;
 CREATE VIRTUAL TABLE said_words USING fts5(terms, content='', contentless_delete=1, detail=none,
   tokenize="porter ascii tokenchars '_'");
+-- What each slice of messages adds is merged with it, a little at a time.
+INSERT INTO said_words(said_words, rank) VALUES('automerge', 0);
 CREATE TRIGGER place_gone AFTER DELETE ON message_place BEGIN
   DELETE FROM said_words WHERE rowid = old.place;
 END;
-DROP TRIGGER message_said;
-DROP TRIGGER message_gone;
-DROP TABLE message_words;
-DROP TABLE message_grams;
 -- The messages so far are indexed while the daemon runs, from the newest session on: the last
--- message, the session, and the last message that is indexed in it.
-INSERT INTO meta SELECT 'search_filling', max(id) || ' ' || max(session_id) || ' 0' FROM message
-  HAVING count(*) > 0;
+-- message, the session, and the last message that is indexed in it. Until then the earlier index
+-- answers, which takes in at most 63 messages here, and none later.
+INSERT INTO meta SELECT 'search_filling', ifnull((SELECT max(id) FROM message), 0) || ' ' ||
+  ifnull((SELECT max(id) FROM session), 0) || ' 0';
+INSERT INTO meta VALUES('earlier_index', 'message_words');
+DROP TRIGGER message_said;
+INSERT INTO message_grams(rowid, text) SELECT id, text FROM said
+  WHERE id > (SELECT ifnull(max(id), 0) FROM message_words_docsize)
+  AND octet_length(text) <> length(text);
+INSERT INTO message_words(rowid, text) SELECT id, text FROM said
+  WHERE id > (SELECT ifnull(max(id), 0) FROM message_words_docsize);

@@ -12,25 +12,28 @@ from functools import partial
 
 import orjson
 
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Database, find_first_row_since
 from orchestrator.journal.turns import prompt_records
 from thinker.protocol.visible_text import remove_misleading
 
 FORGOTTEN = "(forgotten)"
 EXCERPT = 500  # characters of a message that a search of conversations shows
 STEP = 250  # characters between the beginnings of two excerpts
+MARGIN = 86_400_000  # milliseconds, by which clocks may have been set back
 SHORT = 12  # characters; a shorter text is removed only where it is an entry of a list
 OF_AGENT = "(agent_id = :agent OR agent_id LIKE :agent || '-sub-%')"  # with its subagents
-OF_TURNS = f"turn_id IN(SELECT id FROM turn WHERE {OF_AGENT})"
+OF_TURNS = (
+    f"turn_id IN(SELECT id FROM turn WHERE {OF_AGENT} AND ifnull(ended_at, :since) >= :since)"
+)
 # The place of each text, the columns that name its row, and which rows are an agent's.
 PLACES = (
     ("step", "result", ("turn_id", "seq"), f"kind = 'tool' AND :tool IN('', name) AND {OF_TURNS}"),
     ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
-    ("session", "summary", ("id",), OF_AGENT),
-    ("outbox", "body", ("id",), "notice = 1"),  # such as lists of facts
+    ("session", "summary", ("id",), f"{OF_AGENT} AND ifnull(ended_at, :since) >= :since"),
+    ("outbox", "body", ("id",), "notice = 1 AND id >= :outbox"),  # such as lists of facts
 )
 MESSAGES = (
-    "SELECT id, body FROM message WHERE session_id IN(SELECT id FROM session"
+    "SELECT id, body FROM message WHERE id >= :message AND session_id IN(SELECT id FROM session"
     f" WHERE {OF_AGENT}) AND (instr(body, :tool) > 0 OR :tool = '')"
 )
 KNOWN = (
@@ -43,10 +46,13 @@ PARTS = (
 Blank = Callable[[str], str]
 
 
-def blank_shown_texts(db: Database, agent_id: str, texts: Collection[str], tool: str = "") -> None:
+def blank_shown_texts(
+    db: Database, agent_id: str, texts: Collection[str], tool: str = "", since: int = 0
+) -> None:
     """Replace texts wherever an agent's chats were shown them; with ``tool`` in its results alone.
 
-    What the agent still knows from elsewhere stays.
+    What the agent still knows from elsewhere stays. Nothing can have shown them before ``since``
+    (milliseconds); the whole of what was ever shown takes a second with 50,000 turns.
     """
     kept = {str(fact) for (fact,) in db.execute(KNOWN, {"agent": agent_id})}
     texts = set(texts) - kept
@@ -55,7 +61,12 @@ def blank_shown_texts(db: Database, agent_id: str, texts: Collection[str], tool:
         return
     found = re.compile("|".join(map(re.escape, written)))
     blank = partial(_blank_text, written, found)
-    named = {"agent": agent_id, "tool": tool}
+    since = max(0, since - MARGIN)
+    firsts = {
+        table: find_first_row_since(db, table, column, since) if since else 0
+        for table, column in (("message", "at"), ("outbox", "created_at"))
+    }
+    named = {"agent": agent_id, "tool": tool, "since": since, **firsts}
     for table, column, keys, rows in PLACES if not tool else PLACES[:1]:
         selected = f"SELECT {column}, {', '.join(keys)} FROM {table} WHERE {rows}"
         places = " AND ".join(f"{key} = ?" for key in keys)

@@ -9,6 +9,7 @@ from fakes.golden import FILES, LATER, restore, upgrade_program
 from fakes.journal import CLASSES, job, step
 
 from orchestrator.errors import JournalError
+from orchestrator.extensions.memory import message_index
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.inspect import invariants, recent_turns, trace
@@ -95,11 +96,14 @@ def test_journal_of_every_release_is_finished_by_this_version(golden: Path, tmp_
 
 @goldens
 def test_migrated_journal_has_the_schema_of_a_new_one(golden: Path, tmp_path: Path) -> None:
-    """So no released migration was changed, and every change has its own."""
+    """Once its messages are indexed anew: every change of the schema has its own migration."""
     restore(tmp_path / "old.db", golden)
     schemas = []
     for name in ("old.db", "new.db"):
         db = open_database(tmp_path / name)
+        with db:
+            while message_index.fill_index(db):
+                pass
         rows = db.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
         schemas.append([(kind, name, NOISE.sub("", sql or "")) for kind, name, sql in rows])
         db.close()

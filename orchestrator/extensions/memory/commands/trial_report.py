@@ -109,7 +109,7 @@ def _describe_outcome(result: ProbeResult) -> str:
     took = f"{result.tokens:,} tokens, {result.milliseconds:.0f} ms"
     if result.shown is None:
         return took
-    if not result.indexed:
+    if not result.indexed and result.rank is None:
         return f"{UNINDEXED}; {took}"
     where = UNFOUND if result.rank is None else f"rank {result.rank}"
     return f"{where}{'' if result.shown else ', not shown'}; {took}"

@@ -75,5 +75,5 @@ def _search_texts(db: Database, text: str) -> list[MessageHit]:
     terms = fulltext.take_first_terms(fulltext.split_terms(text), fulltext.MAX_TERMS)
     if not terms:
         return []
-    where, values = get_dialect(db).build_every_word_condition(terms, text, MAX_MATCHES)
+    where, values = get_dialect(db).build_every_word_condition(db, terms, text, MAX_MATCHES)
     return HITS.select(db, where, *values)

@@ -48,7 +48,6 @@ CREATE TABLE message_place(
   place bigint NOT NULL UNIQUE, words tsvector NOT NULL
 );
 CREATE INDEX said_words ON message_place USING gin(words) WITH (fastupdate = off);
-DROP INDEX message_words;
-DROP INDEX message_grams;
-INSERT INTO meta SELECT 'search_filling', max(id) || ' ' || max(session_id) || ' 0' FROM message
-  HAVING count(*) > 0;
+INSERT INTO meta SELECT 'search_filling', ifnull((SELECT max(id) FROM message), 0) || ' ' ||
+  ifnull((SELECT max(id) FROM session), 0) || ' 0';
+INSERT INTO meta VALUES('earlier_index', 'message_words');

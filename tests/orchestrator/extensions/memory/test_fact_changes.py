@@ -19,7 +19,7 @@ from orchestrator.journal.turns import chat_moves, inbox, sessions, turns
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.turns import TurnAdmission
-from thinker.protocol.messages import AssistantMessage, Message, Origin, UserMessage
+from thinker.protocol.messages import AssistantMessage, LayerRecord, Message, Origin, UserMessage
 
 PARIS = Statement("User lives in Paris", "contact", "turn t1", slot="home city")
 BERLIN = Statement("User lives in Berlin", "contact", "turn t2", slot="home city")
@@ -173,6 +173,22 @@ def test_fact_forgotten_for_good_is_deleted_with_its_versions_at_once(db: Databa
     )
     with pytest.raises(UnknownNameError, match="there is no fact 2"):
         fact_changes.undo_change(db, WORK, 2, 10)
+
+
+def test_forgotten_texts_go_from_prompts_since_the_first_was_known(db: Database) -> None:
+    """With a day for clocks; what is older is not read."""
+    stored = store_fact(db, WORK, "User likes tea", now=5 * DAY)
+    coffee = Statement("User likes coffee", "preference", "turn t2")
+    newer = fact_changes.replace_fact(db, WORK, stored.id, coffee, 50 * DAY)
+    session = sessions.open_session(db, "work", "c", 1)
+    layers = (LayerRecord(name="memory", text="- User likes tea\n- User likes coffee"),)
+    for at in (DAY, 5 * DAY, 50 * DAY):
+        said = UserMessage(content="hello", context=layers)
+        sessions.append_messages(db, session, f"t{at}", [said], at)
+    fact_changes.forget_fact(db, WORK, newer.id, "operator", 51 * DAY, for_good=True)
+    shown = [str(body) for (body,) in db.execute("SELECT body FROM message ORDER BY id")]
+    assert ["likes tea" in body for body in shown] == [True, False, False]
+    assert ["likes coffee" in body for body in shown] == [True, False, False]
 
 
 def test_operator_restores_what_a_chat_of_a_shared_memory_told(db: Database) -> None:

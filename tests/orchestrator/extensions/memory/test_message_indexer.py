@@ -13,6 +13,7 @@ from fakes.time_limit import time_limit
 from orchestrator.extensions.memory import message_index, message_indexer, message_search
 from orchestrator.extensions.memory.message_indexer import REPLIES, MessageIndexer
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import has_earlier_index
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import UserMessage
@@ -54,6 +55,9 @@ async def test_messages_of_an_earlier_version_are_indexed_beside_new_ones(store:
     await message_indexer.index_new_messages(store)
     assert (await store.read(count))[0] == 1
     assert await message_indexer.index_before_search(store)
+    assert await store.read(message_index.is_filling) == await store.read(has_earlier_index)
+    while await store.transact(message_index.fill_index):
+        pass
     assert await is_complete(store)
     assert not await store.read(message_index.is_filling)
     found = await store.read(message_search.search_messages, WORK, "zeppelin", 5)
@@ -76,3 +80,21 @@ async def test_replies_are_indexed_together(store: Store) -> None:
             while not await is_complete(store):
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
+
+
+async def test_transaction_indexes_few_characters(store: Store) -> None:
+    """Others wait for it; one long message is indexed alone, by its beginning."""
+    while await store.transact(message_index.fill_index):
+        pass
+    before = (await store.read(count))[0]
+    text = "zeppelin " * (message_index.MAX_BYTES // 20)
+    for said in (text, text, text, f"{'word ' * 9000}dirigible"):
+        await store.transact(say, said)
+    steps = []
+    while await store.read(message_index.has_new_messages):
+        await store.transact(message_index.index_new_messages)
+        steps.append((await store.read(count))[0] - before)
+    assert steps == [2, 3, 4]
+    assert len(await store.read(message_search.search_messages, WORK, "zeppelin", 9)) == 3
+    assert len(await store.read(message_search.search_messages, WORK, "word", 9)) == 1
+    assert await store.read(message_search.search_messages, WORK, "dirigible", 9) == []

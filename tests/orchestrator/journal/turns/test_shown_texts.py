@@ -10,7 +10,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, prompt_records, turns
 from orchestrator.journal.turns.outbox import OutboxPart
 from orchestrator.journal.turns.prompt_records import SentPrompt
-from orchestrator.journal.turns.shown_texts import blank_shown_texts
+from orchestrator.journal.turns.shown_texts import MARGIN, blank_shown_texts
 from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -111,3 +111,36 @@ def test_another_agent_keeps_what_it_was_shown(db: Database) -> None:
         number = add(db, context(LONG))
         blank_shown_texts(db, "home", [LONG])
     assert "4711" in body(db, number)
+
+
+def test_what_is_older_than_the_text_is_not_read(db: Database) -> None:
+    """Each place by its time, with a day for clocks; a turn that goes on counts as new."""
+    (turn, session) = db.execute("SELECT id, session_id FROM turn LIMIT 1").fetchone()
+    first, later = 5 * MARGIN, 9 * MARGIN
+    layer = LayerRecord(name="m", text=LONG)
+    chat = outbox.Address("telegram", "1", "7", "")
+    numbers = {}
+    with job(db):
+        db.execute("UPDATE turn SET ended_at = ?", (first,))
+        db.execute("UPDATE message SET at = ?", (first,))
+        db.execute("UPDATE outbox SET created_at = ?", (first,))
+        sent = SentPrompt(str(turn), first, int(session), 1)
+        prompt_records.record_prompt(db, sent, PromptRecord(layers=(layer,)))
+        for at in (first, later):
+            outbox.add_notice(db, chat, f"- {LONG} ({at}, since May)", at)
+            numbers[at] = add(db, UserMessage(content="hello", context=(layer,)))
+            db.execute("UPDATE message SET at = ? WHERE id = ?", (at, numbers[at]))
+        blank_shown_texts(db, "work", [LONG], since=later)
+    assert ["4711" in body(db, numbers[at]) for at in (first, later)] == [True, False]
+    notices = db.execute("SELECT body FROM outbox WHERE notice = 1 ORDER BY id").fetchall()
+    assert ["4711" in text for (text,) in notices] == [True, False]
+    assert _find_prompt(db)
+    with job(db):
+        db.execute("UPDATE turn SET ended_at = NULL")
+        blank_shown_texts(db, "work", [LONG], since=later)
+    assert not _find_prompt(db)
+
+
+def _find_prompt(db: Database) -> bool:
+    """Whether a prompt has the text."""
+    return db.execute("SELECT 1 FROM turn_prompt WHERE instr(body, '4711') > 0").get is not None
