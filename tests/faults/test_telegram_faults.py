@@ -171,11 +171,13 @@ async def test_deleted_placeholder_is_replaced_and_an_edit_stays_in_line(tmp_pat
         model.script.append(Reply(answer))
         os.kill(await daemon.pid("work"), signal.SIGKILL)
         assert await bot.reply_in(123) == answer
-        assert await bot.reply_in(123) == "work-model: tell me all"
+        corrected = "[this corrects an earlier message, which said]\n\ntell me\n\ntell me all"
+        assert await bot.reply_in(123) == f"work-model: {corrected}"
         bot.user_edits(123, 50, "tell me all, once more", 1_800_000_200)
         bot.send_user_message(123, "thanks", message_id=51)
         assert await bot.reply_in(123) == "work-model: thanks"
-        assert bot.list_texts(123) == [answer, "work-model: tell me all", "work-model: thanks"]
+        answers = [answer, f"work-model: {corrected}", "work-model: thanks"]
+        assert bot.list_texts(123) == answers
 
 
 async def test_burst_in_one_chat_keeps_its_order_and_starves_nobody(tmp_path: Path) -> None:
