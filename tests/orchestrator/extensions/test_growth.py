@@ -16,6 +16,7 @@ STEPS = "SQLITE_STMTSTATUS_VM_STEP"
 # The full-text indexes, which merge what has piled up and know the words of all agents; chats that
 # were let in; dead letters, which wait for the operator.
 # Rows that stay, and what happens once: a chat moves to another id, an agent gets first vectors.
+# A forgotten fact is looked for in all that the agent was shown since it was stored.
 NEVER_OVER = (
     "'main'.",
     "fact_words",
@@ -25,6 +26,9 @@ NEVER_OVER = (
     ":old ||",
     "SET scope",
     "JOIN session ON session.id = said.session_id WHERE true",
+    ":since",
+    ">= :message",
+    ">= :outbox",
 )
 
 
