@@ -175,6 +175,18 @@ def test_fact_forgotten_for_good_is_deleted_with_its_versions_at_once(db: Databa
         fact_changes.undo_change(db, WORK, 2, 10)
 
 
+def test_number_of_a_deleted_fact_is_never_given_again(db: Database) -> None:
+    """An old notice with it would undo another fact; not even if no fact is left."""
+    second = store_fact(db, WORK, "User likes tea").id
+    fact_changes.forget_fact(db, WORK, second, "operator", 9, for_good=True)
+    third = store_fact(db, WORK, "User likes milk").id
+    assert (second, third) == (2, 3)
+    for number in (1, third):
+        forget(db, number, 9)
+    fact_changes.purge_forgotten(db, 9 + DAY)
+    assert store_fact(db, WORK, "User likes juice").id == 4
+
+
 def test_forgotten_texts_go_from_prompts_since_the_first_was_known(db: Database) -> None:
     """With a day for clocks; what is older is not read."""
     stored = store_fact(db, WORK, "User likes tea", now=5 * DAY)
