@@ -13,6 +13,7 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.memory import fact_keywords, fact_reads, forgotten_facts
 from orchestrator.journal.db import audit, liveness
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import FACTS, Fact
 from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
@@ -204,9 +205,10 @@ def forget_fact(
     since = min(version.created_at for version in versions)  # when the first text was known
     forgotten_facts.mark_forgotten(db, _narrow_scope(db, scope, fact_id), versions, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
-    if for_good:
-        db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
-    shown_texts.blank_shown_texts(db, scope.agent_id, texts, since=since)
+    with get_dialect(db).wipe_deleted_rows(db, "fact" if for_good else "step"):  # has no index
+        if for_good:
+            db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
+        shown_texts.blank_shown_texts(db, scope.agent_id, texts, since=since)
     _record(db, by, "forgot a fact", fact_id, now)
     return fact
 
@@ -217,10 +219,13 @@ def purge_forgotten(db: Database, now: int, limit: int = 100) -> int:
         f"SELECT id, agent_id, scope FROM fact WHERE valid_to <= ? AND {GONE} LIMIT ?",
         (now - DAY, limit),
     ).fetchall()
-    for number, agent_id, held in rows:
-        scope = MemoryScope(str(agent_id), str(held), joined=False, shared=False)
-        gone = [int(number), *(fact.id for fact in _list_earlier(db, scope, int(number)))]
-        db.executemany("DELETE FROM fact WHERE id = ?", [(one,) for one in gone])
+    if not rows:
+        return 0
+    with get_dialect(db).wipe_deleted_rows(db, "fact"):
+        for number, agent_id, held in rows:
+            scope = MemoryScope(str(agent_id), str(held), joined=False, shared=False)
+            gone = [int(number), *(fact.id for fact in _list_earlier(db, scope, int(number)))]
+            db.executemany("DELETE FROM fact WHERE id = ?", [(one,) for one in gone])
     return len(rows)
 
 
