@@ -60,7 +60,7 @@ PLACES = """WITH matching AS MATERIALIZED (SELECT place FROM message_place
 PLACED = """INSERT INTO message_place SELECT ?, ?, array_to_tsvector(array_agg(DISTINCT
   coalesce((ts_lexize('stems', term))[1], term))) FROM unnest(string_to_array(?, ' ')) AS term"""
 MAX_RANKED_ROWS = {"fact": 1000, "message": 300}  # rows to rank: each one's words are counted again
-# Dropping an index waits for who reads, such as a backup, and whoever comes later waits for that.
+# Dropping an index waits for readers, such as a backup, and later readers wait for that.
 READERS = """SELECT count(*) FROM pg_locks
   WHERE relation = CAST('message' AS regclass) AND pid <> pg_backend_pid()
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""

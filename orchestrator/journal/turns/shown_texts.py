@@ -36,9 +36,10 @@ MESSAGES = (
     "SELECT id, body FROM message WHERE id >= :message AND session_id IN(SELECT id FROM session"
     f" WHERE {OF_AGENT}) AND (instr(body, :tool) > 0 OR :tool = '')"
 )
-KNOWN = (
-    "SELECT fact FROM fact WHERE agent_id = :agent AND ifnull(ended_by, '') NOT LIKE 'forgotten%'"
-)
+KNOWN = """WITH RECURSIVE gone(id) AS (
+    SELECT id FROM fact WHERE agent_id = :agent AND ended_by LIKE 'forgotten%'
+    UNION SELECT fact.id FROM gone JOIN fact ON fact.ended_by = 'fact ' || gone.id)
+  SELECT fact FROM fact WHERE agent_id = :agent AND id NOT IN(SELECT id FROM gone)"""
 PARTS = (
     "SELECT digest, body FROM prompt_part WHERE digest IN(SELECT common FROM turn_prompt"
     f" WHERE {OF_TURNS})"

@@ -206,8 +206,11 @@ def test_forgotten_fact_is_overwritten_in_the_file(
         assert [part for part in (b"zebrafish", b"ebraf", b"quagm", b"qua") if part in data] == []
 
 
-def test_forgotten_texts_go_from_prompts_since_the_first_was_known(db: Database) -> None:
-    """With a day for clocks; what is older is not read."""
+@pytest.mark.parametrize("for_good", [True, False])
+def test_forgotten_texts_go_from_prompts_since_the_first_was_known(
+    db: Database, *, for_good: bool
+) -> None:
+    """Those of earlier versions, too; what is older by more than a day is not read."""
     stored = store_fact(db, WORK, "User likes tea", now=5 * DAY)
     coffee = Statement("User likes coffee", "preference", "turn t2")
     newer = fact_changes.replace_fact(db, WORK, stored.id, coffee, 50 * DAY)
@@ -216,7 +219,7 @@ def test_forgotten_texts_go_from_prompts_since_the_first_was_known(db: Database)
     for at in (DAY, 5 * DAY, 50 * DAY):
         said = UserMessage(content="hello", context=layers)
         sessions.append_messages(db, session, f"t{at}", [said], at)
-    fact_changes.forget_fact(db, WORK, newer.id, "operator", 51 * DAY, for_good=True)
+    fact_changes.forget_fact(db, WORK, newer.id, "user", 51 * DAY, for_good=for_good)
     shown = [str(body) for (body,) in db.execute("SELECT body FROM message ORDER BY id")]
     assert ["likes tea" in body for body in shown] == [True, False, False]
     assert ["likes coffee" in body for body in shown] == [True, False, False]
