@@ -29,6 +29,7 @@ def insert_fact(
 ) -> int:
     """Insert an open fact with values of other columns, and return its id."""
     row = {
+        "id": int(db.execute("SELECT max(id) FROM fact").get or 0) + 1,
         "agent_id": scope.agent_id,
         "scope": scope.own_scope,
         "fact": fact,

@@ -22,7 +22,7 @@ from orchestrator.journal.db.database import Cursor, Database
 from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.memory import profile
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.turns import inbox, prompt_records
+from orchestrator.journal.turns import inbox, prompt_records, shown_texts
 from orchestrator.journal.turns.shown_texts import FORGOTTEN
 from thinker.protocol.messages import JsonObject
 
@@ -33,6 +33,10 @@ HERE = "channel = :channel AND chat_id IN gone_chat"
 NOTIFIED = "spec ->> '$.notify.channel' = :channel AND spec ->> '$.notify.chat_id' IN gone_chat"
 ALLOWED = """instr(agents, '"' || :agent || '"') > 0"""  # in an array of names
 MOVED = "channel = :channel AND :chat IN(old_id, new_id)"
+# Searches of the memory, in chats that the agent has served; nothing tells which agent answered.
+ASKED = f"""CAST(:agent AS TEXT) IS NOT NULL AND kind = '{inbox.COMMAND}'
+  AND lower(text) LIKE '%/memory%' AND chat_key IN(
+    SELECT chat_key FROM session WHERE id IN gone_session)"""
 LEARNED = (
     "source IN(SELECT 'turn ' || id FROM gone_turn) OR source LIKE 'extraction %'"
     " AND substr(source, 12, CAST(max(0, instr(source, '..') - 12) AS INTEGER)) IN gone_turn"
@@ -77,7 +81,7 @@ GATHERED = (
     (
         "gone_inbox",
         f"""SELECT id FROM inbox WHERE {HERE} OR :agent IN(agent_id, target)
-          OR turn_id IN gone_turn
+          OR turn_id IN gone_turn OR {ASKED}
           OR id IN(SELECT inbox_id FROM task_run WHERE task_id IN gone_task)
           OR id IN(SELECT inbox_id FROM subagent_run WHERE turn_id IN gone_turn)""",
     ),
@@ -105,6 +109,7 @@ GATHERED = (
           WHERE turn_id IN gone_turn OR inbox_id IN gone_inbox""",
     ),
 )
+FACTS = "SELECT fact FROM fact WHERE id IN gone_fact"
 REQUESTS = "SELECT id FROM request WHERE inbox_id IN gone_inbox"
 CONVERSATIONS = """SELECT conversation FROM request WHERE inbox_id IN gone_inbox
   AND NOT EXISTS(SELECT 1 FROM request AS other WHERE other.conversation = request.conversation
@@ -223,17 +228,20 @@ def forget(db: Database, subject: Subject, now: int) -> None:
         raise OrchestratorError(f"the journal has no data of {subject}")
     pictures = _list_pictures(db)
     names = _list_audit_names(db, subject)
+    facts = {str(fact) for (fact,) in _execute_on_ids(db, FACTS)}
     told = learned_texts.collect_learned_texts(db, partial(_execute_on_ids, db), LEARNED)
     with get_dialect(db).wipe_deleted_rows(db):
         _unlearn_profile_values(db)
         _execute_on_ids(db, "UPDATE model_call SET turn_id = NULL WHERE turn_id IN gone_turn")
-        db.execute(  # numbers are used again
+        db.execute(
             "UPDATE fact SET ended_by = 'operator'"
             " WHERE ended_by IN(SELECT 'fact ' || id FROM gone_fact)"
         )
         for table, where in TABLES:
             _execute_on_ids(db, f"DELETE FROM {table} WHERE {where}", subject)
-        if subject.chat:  # an agent's memory was shown to its own chats alone
+        if subject.agent:  # else only notices have its facts, in chats of other agents too
+            shown_texts.blank_shown_texts(db, subject.agent, facts)
+        else:
             told.blank_elsewhere(db)
         prompt_records.delete_unused_parts(db)
         for picture in pictures - _list_pictures(db, "NOT"):

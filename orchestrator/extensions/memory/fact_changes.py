@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.memory import fact_keywords, fact_reads, forgotten_facts
-from orchestrator.journal.db import audit
+from orchestrator.journal.db import audit, liveness
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import FACTS, Fact
 from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
@@ -29,6 +30,7 @@ EARLIEST, LATEST = -2_208_988_800_000, 7_258_118_400_000  # 1900 and 2200, beyon
 MAX_NAME = 60  # characters of a subject and of a slot
 MAX_SIMILAR = 3  # facts about the same that are named when one is stored
 SIMILAR = 0.3  # share of the smaller set of keywords that facts about the same have in common
+LAST = "last_fact"  # in `meta`: the number of the last fact that was stored
 GONE = f"ended_by LIKE '{FORGOTTEN}%'"
 
 
@@ -203,9 +205,10 @@ def forget_fact(
     since = min(version.created_at for version in versions)  # when the first text was known
     forgotten_facts.mark_forgotten(db, _narrow_scope(db, scope, fact_id), versions, now)
     _close(db, fact_id, now, f"{FORGOTTEN} by {by}", now)
-    if for_good:
-        db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
-    shown_texts.blank_shown_texts(db, scope.agent_id, texts, since=since)
+    with get_dialect(db).wipe_deleted_rows(db, "fact" if for_good else "step"):  # has no index
+        if for_good:
+            db.executemany("DELETE FROM fact WHERE id = ?", [(version.id,) for version in versions])
+        shown_texts.blank_shown_texts(db, scope.agent_id, texts, since=since)
     _record(db, by, "forgot a fact", fact_id, now)
     return fact
 
@@ -216,10 +219,13 @@ def purge_forgotten(db: Database, now: int, limit: int = 100) -> int:
         f"SELECT id, agent_id, scope FROM fact WHERE valid_to <= ? AND {GONE} LIMIT ?",
         (now - DAY, limit),
     ).fetchall()
-    for number, agent_id, held in rows:
-        scope = MemoryScope(str(agent_id), str(held), joined=False, shared=False)
-        gone = [int(number), *(fact.id for fact in _list_earlier(db, scope, int(number)))]
-        db.executemany("DELETE FROM fact WHERE id = ?", [(one,) for one in gone])
+    if not rows:
+        return 0
+    with get_dialect(db).wipe_deleted_rows(db, "fact"):
+        for number, agent_id, held in rows:
+            scope = MemoryScope(str(agent_id), str(held), joined=False, shared=False)
+            gone = [int(number), *(fact.id for fact in _list_earlier(db, scope, int(number)))]
+            db.executemany("DELETE FROM fact WHERE id = ?", [(one,) for one in gone])
     return len(rows)
 
 
@@ -289,6 +295,7 @@ def _undo_storing(db: Database, scope: MemoryScope, fact: Fact, now: int, by: By
 
 def _insert(db: Database, scope: MemoryScope, statement: Statement, now: int) -> int:
     values = _list_columns(statement) | {
+        "id": _take_number(db),
         "agent_id": scope.agent_id,
         "scope": scope.own_scope,
         "created_at": now,
@@ -297,6 +304,14 @@ def _insert(db: Database, scope: MemoryScope, statement: Statement, now: int) ->
     names, places = ", ".join(values), ", ".join("?" * len(values))
     sql = f"INSERT INTO fact({names}) VALUES({places}) RETURNING id"
     return int(db.execute(sql, tuple(values.values())).get)
+
+
+def _take_number(db: Database) -> int:
+    """Return a number that no fact has had, so that an old notice never names another fact."""
+    last = int(db.execute("SELECT v FROM meta WHERE k = ?", (LAST,)).get or 0)
+    number = max(last, int(db.execute("SELECT max(id) FROM fact").get or 0)) + 1
+    liveness.set_meta(db, LAST, number)
+    return number
 
 
 def _revise(db: Database, fact_id: int, statement: Statement, now: int) -> None:

@@ -112,9 +112,9 @@ class PostgresqlDialect:
         sql = "SELECT count(*) FROM message_place WHERE words @@ CAST(? AS tsquery)"
         return int(db.execute(sql, (_build_query(db, wanted),)).get)
 
-    def wipe_deleted_rows(self, db: Database) -> AbstractContextManager[None]:
+    def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Free deleted data with VACUUM, in tables and indexes."""
-        del db
+        del db, table
         return nullcontext()
 
 

@@ -53,8 +53,8 @@ class Dialect(Protocol):
     def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
         """Return the number of places with a term of each group."""
 
-    def wipe_deleted_rows(self, db: Database) -> AbstractContextManager[None]:
-        """Leave no trace in the database of rows deleted by the block."""
+    def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
+        """Leave no trace of what the block deletes, also in the text indexes (of one table)."""
 
 
 def get_dialect(db: Database) -> Dialect:
@@ -126,11 +126,13 @@ class SqliteDialect:
         return int(db.execute(sql, (_join_groups(wanted),)).get)
 
     @contextmanager
-    def wipe_deleted_rows(self, db: Database) -> Iterator[None]:
+    def wipe_deleted_rows(self, db: Database, table: str = "") -> Iterator[None]:
         db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten in the file
         yield
         for index in (*self.indexes, *(self.earlier if has_earlier_index(db) else ())):
-            db.execute(f"INSERT INTO {index}({index}) VALUES('optimize')")
+            if index.startswith(table):
+                db.execute(f"INSERT INTO {index}({index}) VALUES('optimize')")
+        db.execute("PRAGMA secure_delete = FAST")  # as before: freed pages stay as they are
 
 
 SQLITE = SqliteDialect()

@@ -76,15 +76,13 @@ def blank_shown_texts(
             for text, *key in db.execute(selected, named)
             if text is not None and (new := blank(str(text))) != text
         ]
-        for values in changed:
-            db.execute(f"UPDATE {table} SET {column} = ? WHERE {places}", values)
+        db.executemany(f"UPDATE {table} SET {column} = ? WHERE {places}", changed)
     messages = [
         (new, number)
         for number, body in db.execute(MESSAGES, named)
         if blank(str(body)) != body and (new := _blank_message(str(body), blank)) != body
     ]
-    for values in messages:
-        db.execute("UPDATE message SET body = ? WHERE id = ?", values)
+    db.executemany("UPDATE message SET body = ? WHERE id = ?", messages)
     shared = [] if tool else db.execute(PARTS, named).fetchall()  # few, as prompts share them
     for digest, body in shared:
         if (new := blank(str(body))) != body:

@@ -10,18 +10,23 @@ from fakes.memory import WORK, own_of, scoped
 from fakes.postgresql import POSTGRESQL
 from fakes.statements import store_fact
 
+from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.erasure import erasure
 from orchestrator.extensions.erasure.erasure import TABLES, Subject
-from orchestrator.extensions.memory import due_sessions, fact_changes, profile_changes
+from orchestrator.extensions.memory import due_sessions, fact_changes, fact_reads, profile_changes
 from orchestrator.extensions.memory.fact_changes import Statement
+from orchestrator.extensions.memory.fact_lines import format_fact_line
 from orchestrator.extensions.memory.message_vectors import shorten_vector
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.memory import profile
+from orchestrator.journal.memory import facts, profile
+from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import prompt_records, turns
+from orchestrator.journal.turns import inbox, outbox, prompt_records, turns
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.prompt_records import SentPrompt
 from orchestrator.schedules.specs import TaskSpec
 from thinker.protocol.messages import LayerRecord, ToolResult, UserMessage
@@ -142,6 +147,41 @@ def test_forgotten_agent_leaves_nothing_and_takes_nothing_else_along(db: Databas
     assert mentions(db, "zoroaster", CHAT, ZEBRA) == set()
     assert dump(db, OTTER) == before
     assert invariants.check_invariants(db) == []
+
+
+def test_facts_of_a_forgotten_agent_leave_a_chat_that_another_has_served(db: Database) -> None:
+    """The daemon's notices and lists, and what was searched; the other's own facts stay."""
+    Life(db, "zoroaster", CHAT, ZEBRA).live()
+    Life(db, "work", CHAT, OTTER).live()
+    memory = MemoryScope.for_whole_agent("zoroaster")
+    with job(db):
+        told = store_fact(db, memory, CAT, source="elsewhere", now=9)
+        kept = store_fact(db, WORK, "The dog is called Rex", source="elsewhere", now=9)
+        private = MemoryScope("zoroaster", f"telegram:{CHAT}", joined=False, shared=False)
+        store_fact(db, private, "Ann", source="elsewhere", now=9)
+        address = Address("telegram", "1", CHAT)
+        for known in (memory, private, WORK):
+            listed = fact_reads.list_newest_facts(db, known, None, 99, 9)
+            lines = [format_fact_line(fact, "UTC") for fact in listed]
+            outbox.add_notice(db, address, "\n".join(["What I know here:", *lines]), 9)
+        outbox.add_notice(db, address, f"Remembered: {CAT} · /memory undo {told.id}", 9)
+        for number, words in enumerate(("Zora", f"forget {told.id}")):
+            message = InboundMessage(
+                channel="telegram",
+                bot_id="1",
+                chat_id=CHAT,
+                message_id=f"c{number}",
+                sender_id=CHAT,
+                text=f"/memory {words}",
+            )
+            inbox.ingest(db, [Arrival(message, command=lambda _: "Yes.")], None, 9)
+    with job(db):
+        assert {table for table, _ in mentions(db, "Zora")} >= {"fact", "outbox", "inbox"}
+        erasure.forget(db, Subject(agent="zoroaster"), 20)
+        assert store_fact(db, WORK, "The cow is called Moo").id > told.id + 2
+    assert mentions(db, "Zora", "- Ann (") == set()
+    assert ("outbox", "body") in mentions(db, "The dog is called Rex")
+    assert facts.find_fact(db, WORK, kept.id) is not None
 
 
 def test_logins_for_a_forgotten_agent_go_and_those_for_others_stay(db: Database) -> None:

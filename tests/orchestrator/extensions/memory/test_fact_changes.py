@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from fakes.journal import job, opened
 from fakes.memory import WORK, own_of
+from fakes.postgresql import sqlite_only
 from fakes.statements import store_fact
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.memory import fact_changes, fact_reads
 from orchestrator.extensions.memory.fact_changes import DAY, RefusedFactError, Statement
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
 from orchestrator.journal.turns import chat_moves, inbox, sessions, turns
@@ -27,7 +28,7 @@ ANN, OPERATOR = own_of("telegram:1"), own_of("telegram:3", shared=True)
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
+def db(tmp_path: Path) -> Iterator[Connection]:
     """A journal with the fact 1: the user lives in Paris."""
     with opened(tmp_path) as connection:
         fact_changes.store_statement(connection, WORK, PARIS, 1)
@@ -173,6 +174,36 @@ def test_fact_forgotten_for_good_is_deleted_with_its_versions_at_once(db: Databa
     )
     with pytest.raises(UnknownNameError, match="there is no fact 2"):
         fact_changes.undo_change(db, WORK, 2, 10)
+
+
+def test_number_of_a_deleted_fact_is_never_given_again(db: Database) -> None:
+    """An old notice with it would undo another fact; not even if no fact is left."""
+    second = store_fact(db, WORK, "User likes tea").id
+    fact_changes.forget_fact(db, WORK, second, "operator", 9, for_good=True)
+    third = store_fact(db, WORK, "User likes milk").id
+    assert (second, third) == (2, 3)
+    for number in (1, third):
+        forget(db, number, 9)
+    fact_changes.purge_forgotten(db, 9 + DAY)
+    assert store_fact(db, WORK, "User likes juice").id == 4
+
+
+@sqlite_only
+@pytest.mark.parametrize("for_good", [True, False])
+def test_forgotten_fact_is_overwritten_in_the_file(
+    db: Connection, tmp_path: Path, *, for_good: bool
+) -> None:
+    """At once, or a day later; also in the indexes, with words between those of others."""
+    for number in range(150):
+        store_fact(db, WORK, f"The box {number} holds nothing")
+        if number == 70:
+            fact = store_fact(db, WORK, "The zebrafish hides in the quagmire")
+    fact_changes.forget_fact(db, WORK, fact.id, "operator", 9, for_good=for_good)
+    fact_changes.purge_forgotten(db, 9 + DAY)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for path in tmp_path.glob("journal.db*"):
+        data = path.read_bytes()
+        assert [part for part in (b"zebrafish", b"ebraf", b"quagm", b"qua") if part in data] == []
 
 
 @pytest.mark.parametrize("for_good", [True, False])

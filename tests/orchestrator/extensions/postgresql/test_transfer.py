@@ -8,9 +8,12 @@ import pytest
 from fakes import golden
 from fakes.journal import job, opened, sqlite
 from fakes.lived import Life
+from fakes.memory import WORK
 from fakes.postgresql import database_of, needs_server
+from fakes.statements import store_fact
 
 from orchestrator.errors import JournalError
+from orchestrator.extensions.memory import fact_changes
 from orchestrator.extensions.postgresql import pg_schema
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 from orchestrator.extensions.postgresql.transfer import TABLES, copy_rows, count_all_rows
@@ -74,10 +77,14 @@ def test_journal_goes_on_after_it_was_moved(tmp_path: Path) -> None:
         with job(source):
             turns.boot(source, 0)
         Life(source, "work", "4711", "zebra").live()
+        with job(source):
+            gone = store_fact(source, WORK, "The cow is called Moo").id
+            fact_changes.forget_fact(source, WORK, gone, "operator", 9, for_good=True)
         with closing(PostgresConnection(database_of(tmp_path / "server"))) as server:
             with job(server):
                 copy_rows(source, server)
                 pg_schema.advance_id_sequences(server)
+                assert store_fact(server, WORK, "The cow is called Mia").id == gone + 1
             Life(server, "home", "4712", "otter").live()
             assert server.execute("SELECT count(DISTINCT agent_id) FROM turn").get == 2
 
