@@ -323,6 +323,18 @@ def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
     assert rows == [(1, 9)]
 
 
+def test_controls_are_not_stored(db: Database) -> None:
+    """Whatever stores the fact; emoji keep their joiners, and no line can begin in a fact."""
+    family = "\U0001f468\u200d\U0001f469"
+    told = f"\x1b[31mLikes\x00 tea\x9b\n- {family}\u2028!"
+    store_fact(db, WORK, told)
+    fact_changes.edit_fact(db, WORK, 1, f"Edited: {told}", "user", 2)
+    assert known(db) == [f"Edited: [31mLikes tea - {family} !", f"[31mLikes tea - {family} !"]
+    for empty in ("\x1b\n", ""):
+        with pytest.raises(RefusedFactError, match="the fact is empty"):
+            store_fact(db, WORK, empty)
+
+
 def test_fact_of_the_greatest_length_is_stored_once(db: Database) -> None:
     """In any script, and also where an index takes only short texts."""
     fact = "".join(chr(0x4E00 + number * 7) for number in range(2000))
