@@ -1,6 +1,7 @@
 """Changes of facts: what was known is kept and can be restored for a day, or is forgotten."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -321,6 +322,16 @@ def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
     assert not store_fact(db, WORK, "User likes tea", "preference", now=9).new
     rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
     assert rows == [(1, 9)]
+
+
+def test_forgotten_city_is_not_learned_in_other_words(db: Database) -> None:
+    """As the manual says."""
+    told = Statement("User lives in Oslo", "contact", "t", subject="user", slot="home city")
+    stored = fact_changes.store_statement(db, WORK, told, 1)
+    assert stored is not None
+    forget(db, stored.id, 2)
+    found = replace(told, fact="User has moved to Oslo", source="extraction t3..t3")
+    assert fact_changes.store_statement(db, WORK, found, 3) is None
 
 
 def test_controls_are_not_stored(db: Database) -> None:
