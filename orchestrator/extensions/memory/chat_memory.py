@@ -72,7 +72,7 @@ def answer_memory(db: Database, command: ChatCommand) -> str:
 
 
 def _read_number(word: str) -> int | None:
-    """Return the number that a word is; None if it is none, or has more than `MAX_DIGITS`."""
+    """Return a number of at most `MAX_DIGITS` digits; None for another word."""
     return int(word) if word.isdecimal() and len(word) <= MAX_DIGITS else None
 
 

@@ -33,7 +33,7 @@ WAITING = (
 )
 
 
-class Trial(NamedTuple):
+class SearchTrial(NamedTuple):
     """Results, the time zone of their dates, and how many messages the index lacks."""
 
     results: list[ProbeResult]
@@ -47,7 +47,7 @@ def run_trial(
     agent_id: str | None,
     scope: str | None,
     tokens: int,
-) -> Trial:
+) -> SearchTrial:
     """Ask the questions, or else ten made of what people said, each as its agent would search.
 
     Raises:
@@ -70,7 +70,7 @@ def run_trial(
         agent = file.find_agent(asked[0][0].agent_id) if asked else None
         zone = load_zone_or_utc(agent.timezone if agent else None, environ)
         results = [run_probe(db, memory, probe, zone, tokens) for memory, probe in asked]
-        return Trial(results, zone, message_index.count_unindexed(db))
+        return SearchTrial(results, zone, message_index.count_unindexed(db))
 
 
 def _choose_agent(db: Database, settings: Settings, agent_id: str | None) -> str:
@@ -84,7 +84,7 @@ def _choose_agent(db: Database, settings: Settings, agent_id: str | None) -> str
     raise OrchestratorError("nothing was said yet" + (f" to {agent_id!r}" if agent_id else ""))
 
 
-def describe_trial(trial: Trial, tokens: int) -> Iterator[str]:
+def describe_trial(trial: SearchTrial, tokens: int) -> Iterator[str]:
     """Yield lines about each question, then how many found what they should."""
     zone = trial.zone
     for number, result in enumerate(trial.results, 1):
@@ -132,7 +132,7 @@ def _describe_outcome(result: ProbeResult) -> str:
     return f"{where}{'' if result.shown else ', not shown'}; {took}"
 
 
-def describe_as_json(trial: Trial, tokens: int) -> dict[str, object]:
+def describe_as_json(trial: SearchTrial, tokens: int) -> dict[str, object]:
     """Return the results for programs; times in milliseconds."""
     return {
         "summary": summarize_trial(trial.results, tokens),
