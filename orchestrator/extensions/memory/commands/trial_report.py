@@ -52,7 +52,8 @@ def run_trial(
 
     Raises:
         AgentsFileError: agents.json, which says whose memory is whose, cannot be used.
-        OrchestratorError: questions were asked, and it is open of which agent, or there is no such.
+        OrchestratorError: questions were asked, and it is open of which agent; or there is no such
+            agent, or nothing was said to it.
     """
     file, environ = load_agents(settings), load_environment(settings)
     with open_for_reading(settings.journal) as db:
@@ -61,6 +62,8 @@ def run_trial(
             memory = MemoryScope(chosen, scope or "", joined=scope is None, shared=False)
             asked = [(memory, Probe(question)) for question in questions]
         else:
+            if agent_id is not None:
+                _choose_agent(db, settings, agent_id)
             now = time.time_ns() // 1_000_000
             asked = [
                 (turn_access.build_memory_scope(file, db, said.agent_id, said.scope), probe)

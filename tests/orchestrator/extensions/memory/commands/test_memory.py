@@ -240,6 +240,13 @@ def test_trial_of_a_new_home_says_what_to_ask(talkative: Path) -> None:
     """There is nothing to make questions of."""
     empty = command(talkative, "memory", "try", "--chat", "telegram:99").stdout
     assert empty.startswith("nothing that people said here is older than a day; ask something")
+    agents = [{"agentId": name, "llmProvider": "demo"} for name in ("work", "idle")]
+    (talkative / "agents.json").write_text(json.dumps({"agents": agents}))
+    for question in ((), ("ferry",)):
+        idle = command(talkative, "memory", "try", *question, "--agent", "idle")
+        assert idle.stderr == "nothing was said yet to 'idle'\n"
+        unknown = command(talkative, "memory", "try", *question, "--agent", "idol")
+        assert unknown.stderr.startswith("unknown agent 'idol'")
 
 
 @pytest.mark.parametrize(
