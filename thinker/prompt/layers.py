@@ -230,10 +230,10 @@ def _format_time(memory: Memory, context: LayerContext) -> str:
     if at is None:
         return ""
     day = datetime.fromtimestamp(at / 1000, context.now.tzinfo)
-    month = f"{MONTHS[day.month - 1]} {day.year}"
     if memory.category == NOTE:
-        return f" ({day.day} {month})"
-    return f" (since {month})" if memory.since is not None else f" (known since {month})"
+        return f" ({day.day} {MONTHS[day.month - 1]} {day.year})"
+    word = "known since" if memory.since is None else "from" if day > context.now else "since"
+    return f" ({word} {MONTHS[day.month - 1]} {day.year})"
 
 
 def _is_trusted(item: Memory | Playbook | ListedSkill | SkillFile) -> bool:

@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.memory import fact_keywords, fact_reads, forgotten_facts
+from orchestrator.extensions.memory.fact_dates import TAKEN_BACK
+from orchestrator.extensions.memory.fact_lines import clean_sentence
 from orchestrator.journal.db import audit, liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import get_dialect
@@ -24,7 +26,7 @@ from thinker.protocol.messages import UNTRUSTED, Origin
 By: TypeAlias = Literal["user", "operator", "agent", "extraction"]  # who makes a change
 PEOPLE = ("user", "operator")  # whose changes are in the audit log
 EXTRACTION = "extraction"  # begins the source of what was found in a conversation
-UNDONE = "undone"  # ended a fact whose storing was undone
+WITHDRAWN = f"{FORGOTTEN} by undo"  # ended a fact whose storing was undone, with no earlier one
 DAY = 24 * 60 * 60 * 1000  # milliseconds in which a change can be undone
 EARLIEST, LATEST = -2_208_988_800_000, 7_258_118_400_000  # 1900 and 2200, beyond which is no time
 MAX_NAME = 60  # characters of a subject and of a slot
@@ -40,7 +42,7 @@ class RefusedFactError(OrchestratorError):
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence to store; the fields are those of a `Fact`."""
+    """A sentence to store, without controls; the fields are those of a `Fact`."""
 
     fact: str
     category: str
@@ -51,6 +53,9 @@ class Statement:
     valid_from: int | None = None
     subject: str = ""
     slot: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fact", clean_sentence(self.fact))
 
 
 class StoredFact(NamedTuple):
@@ -70,9 +75,9 @@ def store_statement(
     is stored, and may be found again.
 
     Raises:
-        RefusedFactError: the text contains a secret.
+        RefusedFactError: the text is empty or contains a secret.
     """
-    _require_no_secret(statement)
+    _require_storable(statement)
     if statement.source.startswith(EXTRACTION):
         if forgotten_facts.is_forgotten(db, scope, statement):
             return None
@@ -101,10 +106,10 @@ def replace_fact(
 
     Raises:
         UnknownNameError: the memory has no such open fact.
-        RefusedFactError: the text contains a secret, or is of others, and the user or operator
-            stated the old fact.
+        RefusedFactError: the text is empty or contains a secret, or is of others, and the user or
+            operator stated the old fact.
     """
-    _require_no_secret(statement)
+    _require_storable(statement)
     old = _require_open_fact(db, scope, old_id, now)
     _require_right(old, statement.origin)
     until = now if statement.valid_from is None else statement.valid_from
@@ -161,7 +166,7 @@ def edit_fact(
 
     Raises:
         UnknownNameError: the memory has no such open fact.
-        RefusedFactError: the text contains a secret.
+        RefusedFactError: the text is empty or contains a secret.
     """
     old = _require_open_fact(db, scope, fact_id, now)
     if old.fact == text:
@@ -254,7 +259,7 @@ def undo_change(db: Database, scope: MemoryScope, fact_id: int, now: int, by: By
                 f"fact {newer.id}, which replaced it, has changed since; undo {newer.id} first"
             )
         if new:
-            _close(db, newer.id, now, UNDONE, now)
+            _close(db, newer.id, now, TAKEN_BACK, now)
     other = _find_open_id(db, scope, fact.fact)
     if other is not None:
         raise RefusedFactError(f"fact {other} says exactly this; it is known already")
@@ -290,7 +295,9 @@ def _undo_storing(db: Database, scope: MemoryScope, fact: Fact, now: int, by: By
     )
     if old is not None:
         return undo_change(db, scope, old.id, now, by)
-    return forget_fact(db, scope, fact.id, by, now, for_good=False)
+    forgotten = forget_fact(db, scope, fact.id, by, now, for_good=False)
+    _close(db, fact.id, now, WITHDRAWN, now)
+    return forgotten
 
 
 def _insert(db: Database, scope: MemoryScope, statement: Statement, now: int) -> int:
@@ -331,7 +338,7 @@ def _list_columns(statement: Statement) -> dict[str, object]:
 
 def normalize_name(name: str) -> str:
     """Return a subject or slot as it is compared: lower case, single spaces, bounded."""
-    return " ".join(name.lower().split())[:MAX_NAME].strip()
+    return clean_sentence(name.lower())[:MAX_NAME].strip()
 
 
 def _list_similar_facts(
@@ -391,7 +398,9 @@ def _require_right(old: Fact, origin: Origin) -> None:
         )
 
 
-def _require_no_secret(statement: Statement) -> None:
+def _require_storable(statement: Statement) -> None:
+    if not statement.fact:
+        raise RefusedFactError("the fact is empty; write it as one sentence")
     about = f"{statement.subject} {statement.slot}"
     secret = detect_secret_kind(statement.fact) or detect_secret_kind(about)
     if secret is not None:

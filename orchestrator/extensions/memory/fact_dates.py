@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from orchestrator.journal.memory.facts import Fact
 
+TAKEN_BACK = "undone"  # ended a fact that replaced another, which is open again
 DAY = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?\s*")
 
 
@@ -32,15 +33,22 @@ def format_day(at: int, timezone: str) -> str:
 
 
 def describe_times(fact: Fact, timezone: str) -> str:
-    """Return since when a fact is true or known, and for a closed one until when and why."""
-    begins = fact.valid_from
-    words = [
-        f"stored {format_day(fact.created_at, timezone)}"
-        if begins is None
-        else f"since {format_day(begins, timezone)}"
-    ]
+    """Return since when a fact is true or known, and for a closed one until when and why.
+
+    A fact that begins after it was stored is true "from" then. Of one that ended before it was
+    known, only the end is told.
+    """
+    known = fact.created_at
+    begins = known if fact.valid_from is None else fact.valid_from
+    word = "stored" if fact.valid_from is None else "from" if begins > known else "since"
+    words = []
+    if fact.valid_to is None or begins <= fact.valid_to:
+        words.append(f"{word} {format_day(begins, timezone)}")
     if fact.valid_to is not None:
         words.append(f"until {format_day(fact.valid_to, timezone)}")
         ended = fact.ended_by or ""
-        words.append(f"replaced by {ended}" if ended.startswith("fact ") else f"ended by {ended}")
+        if ended == TAKEN_BACK:
+            words.append("taken back")
+        else:
+            words.append(f"{'replaced' if ended.startswith('fact ') else 'ended'} by {ended}")
     return ", ".join(words)

@@ -67,7 +67,7 @@ def store_changes(
     kept: list[int] = []
     for note in notes:
         with suppress(RefusedFactError):
-            kept += _store(db, part, _build_note(part, note), now)
+            kept += _store(db, part, _build_note(part, note, now), now)
     return LearnedChanges(tuple(new), tuple(ended), tuple(kept))
 
 
@@ -202,12 +202,13 @@ def _build_statement(part: LearnedFrom, item: ExtractedFact) -> Statement:
     )
 
 
-def _build_note(part: LearnedFrom, note: ExtractedNote) -> Statement:
+def _build_note(part: LearnedFrom, note: ExtractedNote, now: int) -> Statement:
+    """Return a note as a statement; one of no day, or of a coming one, is of the last message's."""
     last = next(reversed([*part.said.values()]), None)
     return Statement(
         fact=note.text,
         category=facts.NOTE,
         source=part.source,
         origin=part.origin,
-        valid_from=last if note.day is None else note.day,
+        valid_from=last if note.day is None or note.day > now else note.day,
     )

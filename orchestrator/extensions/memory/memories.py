@@ -1,6 +1,6 @@
 """The memory of all agents and its sources, as people look at it and change it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -9,7 +9,8 @@ from pydantic import Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import UnknownNameError
-from orchestrator.extensions.memory import fact_changes, fact_reads
+from orchestrator.extensions.memory import fact_changes, fact_reads, learned_changes
+from orchestrator.extensions.memory.fact_dates import TAKEN_BACK
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.inspect.message_hits import HITS, MessageHit
 from orchestrator.journal.memory import facts
@@ -19,8 +20,10 @@ from orchestrator.journal.memory.memory_scope import FORGOTTEN, MemoryScope
 MAX_FACT = 2000  # characters
 MAX_PAGE = 500  # facts of one answer to a program
 NOT_FORGOTTEN = f"coalesce(ended_by, '') NOT LIKE '{FORGOTTEN}%'"
-CHANGED = (  # what `undo_change` takes back: an end, or the storing of what has not changed since
-    f"(ended_by <> '{fact_changes.UNDONE}' OR ended_by IS NULL AND created_at = updated_at)"
+HOUR = 60 * 60 * 1000  # milliseconds in which the storing of a fact counts as the last change
+CHANGED = (  # what is no undo: an end, or the storing of what has not changed since
+    f"(ended_by NOT IN('{TAKEN_BACK}', '{fact_changes.WITHDRAWN}') OR ended_by IS NULL"
+    f" AND created_at = updated_at AND created_at > ? AND category <> '{facts.NOTE}')"
 )
 
 
@@ -120,10 +123,35 @@ def find_evidence(db: Database, fact: Fact) -> MessageHit | None:
     return HITS.find_first(db, where, turn_id)
 
 
+def list_undo_candidates(db: Database, number: int) -> list[int]:
+    """Return the facts that `undo_change` may open or forget: of a number, and what it replaced."""
+    sql = "SELECT id FROM fact WHERE id = ? OR ended_by = ?"
+    return [int(found) for (found,) in db.execute(sql, (number, f"fact {number}"))]
+
+
+def find_undone_fact(db: Database, candidates: Sequence[int]) -> KnownFact | None:
+    """Return the one that an undo has just changed; None if it was deleted meanwhile."""
+    places = ", ".join("?" * len(candidates))
+    newest = f"id IN({places}) ORDER BY updated_at DESC, ended_by IS NULL DESC LIMIT 1"
+    return FACTS.find_first(db, newest, *candidates)
+
+
+def find_older_facts(db: Database, shown: Iterable[KnownFact]) -> dict[int, int]:
+    """Return the older facts that facts of any memory may replace, by the numbers of these."""
+    by_scope: dict[MemoryScope, list[KnownFact]] = {}
+    for fact in shown:
+        by_scope.setdefault(_own_scope(fact), []).append(fact)
+    return {
+        number: older
+        for scope, found in by_scope.items()
+        for number, older in learned_changes.find_older_facts(db, scope, found).items()
+    }
+
+
 def search_stored_facts(
-    db: Database, text: str, agent_id: str | None, scope: str | None, limit: int
+    db: Database, text: str, agent_id: str | None, scope: str | None, limit: int, now: int
 ) -> list[KnownFact]:
-    """Return the facts that match ``text`` best, best first in each memory."""
+    """Return the facts that match ``text`` best at a time (ms), best first in each memory."""
     memories = db.execute(
         "SELECT DISTINCT agent_id, scope FROM fact WHERE agent_id = ifnull(?, agent_id)"
         " AND scope = ifnull(?, scope) ORDER BY agent_id, scope",
@@ -132,8 +160,8 @@ def search_stored_facts(
     found = [
         fact.id
         for agent, chat in memories
-        for fact in fact_reads.search_facts(
-            db, MemoryScope(str(agent), str(chat), joined=False, shared=False), text, limit
+        for fact in fact_reads.find_facts(
+            db, MemoryScope(str(agent), str(chat), joined=False, shared=False), text, limit, now
         )
     ]
     if not found:
@@ -196,13 +224,17 @@ def undo_change(db: Database, number: int, now: int) -> None:
 
 
 def find_last_change(db: Database, scope: MemoryScope, now: int) -> int | None:
-    """Return the number of the fact of a memory that changed last, within a day."""
+    """Return the number of the fact of a memory whose last change is to be taken back.
+
+    That is the last end, edit, replacement or forgetting within a day, or the storing of a fact
+    within an hour; what an undo did does not count.
+    """
     where, values = scope.build_fact_condition()
     sql = (
         f"SELECT id FROM fact WHERE {where} AND updated_at > ? AND {CHANGED}"
         " ORDER BY updated_at DESC, id DESC LIMIT 1"
     )
-    found = db.execute(sql, (*values, now - fact_changes.DAY)).get
+    found = db.execute(sql, (*values, now - fact_changes.DAY, now - HOUR)).get
     return None if found is None else int(found)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.memory import fact_changes, fact_dates, fact_reads, learned_changes
 from orchestrator.extensions.memory.fact_changes import RefusedFactError, Statement
+from orchestrator.extensions.memory.fact_lines import format_sentence
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.facts import Fact
@@ -69,12 +70,18 @@ def store_fact(db: Database, context: ToolContext, arguments: JsonObject) -> str
 async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = read_text_argument(arguments, "query"), context.memory
     meaning = await context.meaning(query)
+    title = ""
     found = await context.store.transact(
-        fact_reads.search_facts, memory, query, DEFAULT_FOUND, context.now, meaning
+        fact_reads.find_facts, memory, query, DEFAULT_FOUND, context.now, meaning
     )
-    return _mark_fact_text(
-        "\n".join(_format_fact(fact, context) for fact in found) or "No memories match.", found
-    )
+    if not found:
+        title = "No memory has these words; the newest:\n"
+        found = await context.store.read(
+            fact_reads.list_newest_facts, memory, None, facts.FOREVER, DEFAULT_FOUND, context.now
+        )
+    older = await context.store.read(learned_changes.find_older_facts, memory, found)
+    lines = [_format_fact(fact, context, older.get(fact.id)) for fact in found]
+    return _mark_fact_text(title + "\n".join(lines) if lines else "No memories match.", found)
 
 
 @journal_tool(
@@ -198,4 +205,6 @@ def _format_fact(fact: Fact, context: ToolContext, older: int | None = None) -> 
     confidence = "" if fact.confidence == 1 else f", confidence {fact.confidence:g}"
     times = fact_dates.describe_times(fact, context.timezone)
     replaces = "" if older is None else f", may replace {older}"
-    return f"- {fact.fact} ({fact.category}{confidence}, id {fact.id}, {times}{replaces})"
+    return (
+        f"- {format_sentence(fact)} ({fact.category}{confidence}, id {fact.id}, {times}{replaces})"
+    )

@@ -78,6 +78,15 @@ def has_new_messages(db: Database) -> bool:
     return db.execute(sql, (_find_last(db),)).get is not None
 
 
+def count_unindexed(db: Database) -> int:
+    """Return how many messages have no place yet."""
+    sql = (
+        "SELECT count(*) FROM said LEFT JOIN message_place ON message_id = said.id"
+        " WHERE message_id IS NULL"
+    )
+    return int(db.execute(sql).get)
+
+
 def is_filling(db: Database) -> bool:
     """Return whether messages of an earlier version are not indexed yet."""
     return _load_filling(db) is not None

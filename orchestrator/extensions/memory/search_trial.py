@@ -57,15 +57,16 @@ class ExplainedMessage(NamedTuple):
 class ProbeResult(NamedTuple):
     """What a question found: ``rank`` of the expected message from 1, and whether it was shown.
 
-    ``rank`` is None if it is not among the first 100; ``shown`` and ``expected`` are None if no
-    message is expected. ``tokens`` is the size of what an agent would read.
+    ``rank`` is None if it is not among the first 100; ``shown``, ``expected`` and ``indexed``
+    (whether the index has it) are None if no message is expected. ``tokens`` is the size of what
+    an agent would read.
     """
 
     question: str
     expected: str | None
     expected_text: str | None
     expected_at: int | None
-    indexed: bool
+    indexed: bool | None
     rank: int | None
     shown: bool | None
     tokens: int
@@ -93,7 +94,7 @@ def run_probe(
         expected=None if wanted is None else f"m{wanted.id}",
         expected_text=None if wanted is None else wanted.text,
         expected_at=None if wanted is None else wanted.at,
-        indexed=wanted is None or bool(message_search.load_places(db, {wanted.id: 1.0})),
+        indexed=None if wanted is None else _is_indexed(db, wanted.id),
         rank=ids.index(wanted.id) + 1 if wanted is not None and wanted.id in ids else None,
         shown=None if wanted is None else f" m{wanted.id} " in text,
         tokens=-(-len(text) // 4),
@@ -101,6 +102,10 @@ def run_probe(
         words=tuple(_weigh_words(db, memory, question)),
         found=tuple(_explain_messages(db, question, places, found[:EXPLAINED], zone)),
     )
+
+
+def _is_indexed(db: Database, number: int) -> bool:
+    return bool(message_search.load_places(db, {number: 1.0}))
 
 
 def _weigh_words(

@@ -34,11 +34,14 @@ def test_memory_says_since_when_it_is_true_or_known() -> None:
         Memory(fact="b", category="x", stored=turn_of_month),
         Memory(fact="c", category="x"),
     )
-    assert layers.memories(replace(BARE, memories=known)) == (
+    july = replace(BARE, now=NOON.replace(month=7), memories=known)
+    assert layers.memories(july) == (
         "Relevant memories about the user:\n- a (x) (since April 2026)\n"
         "- b (x) (known since April 2026)\n- c (x)"
     )
-    assert layers.task_memories(replace(BARE, memories=known[:1])) == (
+    february = replace(BARE, memories=known[:1])
+    assert "- a (x) (from April 2026)" in (layers.memories(february) or "")
+    assert layers.task_memories(replace(july, memories=known[:1])) == (
         "Relevant memories:\n- a (since April 2026)"
     )
 

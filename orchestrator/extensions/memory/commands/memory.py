@@ -3,7 +3,8 @@
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,7 @@ from orchestrator.control.protocol import RowId
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.memory import fact_dates, memories
 from orchestrator.extensions.memory.commands import fact_report, trial_report
+from orchestrator.extensions.memory.fact_lines import format_sentence
 from orchestrator.extensions.memory.memories import FactEdit, KnownFact, ProfileField
 from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
 from orchestrator.extensions.memory.search_trial import TOKENS
@@ -42,6 +44,9 @@ from orchestrator.settings import Settings
 NOTHING_SAID = (
     "nothing that people said here is older than a day; ask something:"
     ' orchestrator memory try "when did I ...?"'
+)
+NONE_OF_CHAT = (
+    "no facts are remembered for this chat alone; facts for all chats: orchestrator memory list"
 )
 FOUND = 20  # facts that a search shows of each memory
 Agent = Annotated[str | None, typer.Option(help="Show only this agent.")]
@@ -65,14 +70,15 @@ def list_memory(
         now = time.time_ns() // 1_000_000
         found = memories.list_stored_facts(db, agent, scope, now, ended=every)
         fields = memories.list_profile_fields(db, agent, scope)
+        older = memories.find_older_facts(db, found)
     _require_known_agent(settings, agent, found=bool(found or fields))
     if as_json:
         print_json({"facts": _describe_rows(found), "profile": _describe_rows(fields)})
         return
-    printed = print_records("Facts", found, FACTS)
+    printed = print_records("Facts", found, _build_columns(older))
     printed |= print_records("Profiles", fields, PROFILES)
     if not printed:
-        typer.echo("no facts are remembered")
+        typer.echo("no facts are remembered" if scope is None else NONE_OF_CHAT)
 
 
 @app.command()
@@ -82,6 +88,7 @@ def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> No
         fact = memories.require_fact(db, number)
         versions = memories.list_versions(db, fact)
         said = memories.find_evidence(db, fact)
+        older = memories.find_older_facts(db, [fact]).get(fact.id)
     if as_json:
         print_json(
             {
@@ -91,7 +98,7 @@ def show(number: RowNumber, *, as_json: AsJson = False, home: Home = None) -> No
             }
         )
     else:
-        for line in fact_report.describe_fact(fact, versions, said):
+        for line in fact_report.describe_fact(fact, versions, said, older):
             write_line(make_printable(line))
 
 
@@ -105,14 +112,17 @@ def search(
     home: Home = None,
 ) -> None:
     """Search the facts by words, as agents do; best matches first."""
-    settings = load_settings(home)
+    if not text.strip():
+        raise typer.BadParameter("write the words to look for", param_hint="TEXT")
+    settings, scope, now = load_settings(home), _parse_scope(chat), time.time_ns() // 1_000_000
     with open_for_reading(settings.journal) as db:
-        found = memories.search_stored_facts(db, text, agent, _parse_scope(chat), FOUND)
+        found = memories.search_stored_facts(db, text, agent, scope, FOUND, now)
+        older = memories.find_older_facts(db, found)
     _require_known_agent(settings, agent, found=bool(found))
     print_listing(
         "Facts",
         found,
-        FACTS,
+        _build_columns(older),
         key="facts",
         empty="no fact contains these words; see: orchestrator memory list",
         as_json=as_json,
@@ -139,10 +149,14 @@ def edit(
 
 @app.command()
 def undo(number: RowNumber, *, home: Home = None) -> None:
-    """Take back the last change of a fact, within a day."""
-    order = RowId(id=number)
-    change_journal(load_settings(home), FACT_UNDO, order, memories.undo_change, number)
-    typer.echo(f"the last change of fact {number} was taken back; see: orchestrator memory list")
+    """Take back the last change of a fact, within a day; a fact without one is forgotten."""
+    settings, order = load_settings(home), RowId(id=number)
+    with open_for_reading(settings.journal) as db:
+        candidates = memories.list_undo_candidates(db, number)
+    change_journal(settings, FACT_UNDO, order, memories.undo_change, number)
+    with open_for_reading(settings.journal) as db:
+        fact = memories.find_undone_fact(db, candidates)
+    print_text(fact_report.describe_undo(number, fact))
 
 
 @app.command()
@@ -208,14 +222,14 @@ def try_search(
     of its telling words. Whether the message itself is found is the result.
     """
     settings, scope = load_settings(home), _parse_scope(chat)
-    results, zone = trial_report.run_trial(settings, questions or (), agent, scope, tokens)
-    _require_known_agent(settings, agent, found=bool(results))
+    trial = trial_report.run_trial(settings, questions or (), agent, scope, tokens)
+    _require_known_agent(settings, agent, found=bool(trial.results))
     if as_json:
-        print_json(trial_report.describe_as_json(results, tokens))
-    elif not results:
+        print_json(trial_report.describe_as_json(trial, tokens))
+    elif not trial.results:
         typer.echo(NOTHING_SAID)
     else:
-        for line in trial_report.describe_trial(results, tokens, zone):
+        for line in trial_report.describe_trial(trial, tokens):
             print_text(line)
 
 
@@ -231,10 +245,16 @@ def _require_known_agent(settings: Settings, agent: str | None, *, found: bool) 
         require_agent(settings, agent)
 
 
-def _format_times(fact: KnownFact) -> str:
-    """Return since and until when a fact is true; empty if neither is known."""
+def _build_columns(older: Mapping[int, int]) -> Columns:
+    """Return the columns of facts; ``older`` has the facts that some may replace."""
+    return {**FACTS, "true (UTC)": partial(_format_times, older)}
+
+
+def _format_times(older: Mapping[int, int], fact: KnownFact) -> str:
+    """Return since and until when a fact is true, and what it may replace, as far as known."""
     known = fact.valid_from is not None or fact.valid_to is not None
-    return fact_dates.describe_times(fact, "UTC") if known else ""
+    times = [fact_dates.describe_times(fact, "UTC")] if known else []
+    return ", ".join([*times, *([f"may replace {older[fact.id]}"] if fact.id in older else [])])
 
 
 def _name_kind(fact: KnownFact) -> str:
@@ -262,8 +282,8 @@ FACTS: Columns = {
     "chat": lambda fact: fact.scope or fact_report.EVERY,
     "stored (UTC)": lambda fact: format_minute(fact.created_at / 1000),
     "from": lambda fact: f"{fact_report.format_source(fact.source)}, {fact.origin}",
-    "true (UTC)": _format_times,
-    "fact": "fact",
+    "true (UTC)": partial(_format_times, {}),
+    "fact": format_sentence,
 }
 PROFILES: Columns = {
     "field": "path",

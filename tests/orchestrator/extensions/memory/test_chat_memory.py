@@ -12,8 +12,8 @@ from fakes.memory import WORK, own_of
 from fakes.statements import store_fact
 
 from orchestrator.channel_api import ChatRole
-from orchestrator.extensions.memory import fact_changes
-from orchestrator.extensions.memory.fact_changes import DAY
+from orchestrator.extensions.memory import fact_changes, memories
+from orchestrator.extensions.memory.fact_changes import DAY, Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory import facts
@@ -91,9 +91,15 @@ def test_operator_sees_what_all_chats_share_but_not_in_a_group(chats: Chats) -> 
 
 
 def test_words_find_facts(chats: Chats) -> None:
-    """Also words after one that could be a command of its own."""
+    """Also by the words of what a fact replaced, as in prompts."""
     assert chats.ask("/memory cats") == "- Ann has a cat. (4, stored 3 May 2026)"
-    assert chats.ask("/memory forget tea").startswith("- Ann likes tea.")
+    with job(chats.db):
+        old = Statement("Ann lives in Paris.", "contact", "t", subject="user", slot="home city")
+        fact_changes.store_statement(chats.db, TEA, old, MAY)
+        new = Statement("Ann moved to Berlin.", "contact", "t")
+        fact_changes.replace_fact(chats.db, TEA, 5, new, MAY)
+    for question in ("Where do I live?", "which city"):
+        assert chats.ask(f"/memory {question}").startswith("- Ann moved to Berlin. (6, ")
     assert chats.ask("/memory zebra").startswith("I remember nothing with these words")
 
 
@@ -144,6 +150,35 @@ def test_undo_without_a_number_takes_the_last_change_back(chats: Chats) -> None:
     assert chats.ask("/memory undo") == "Nothing has changed here within a day."
 
 
+def test_undo_without_a_number_never_goes_back_and_forth(chats: Chats) -> None:
+    """What an undo did is no change, and what was learned more than an hour ago stays."""
+    chats.now += memories.HOUR
+    chats.ask("/memory forget 1")
+    with job(chats.db):
+        fact_changes.edit_fact(chats.db, TEA, 4, "Ann has a dog.", "user", chats.now + 1)
+        store_fact(chats.db, TEA, "Spoke of tea.", facts.NOTE, now=chats.now + 2)
+        store_fact(chats.db, TEA, "Ann sings.", now=chats.now + 3)
+    chats.now += 9
+    answers = [chats.ask("/memory undo").partition(" (")[0] for _ in range(5)]
+    assert answers == [
+        "Fact 7 is forgotten. /memory undo 7 brings it back.",
+        "The change is undone. I know this again:\n- Ann has a cat.",
+        "The change is undone. I know this again:\n- Ann likes tea.",
+        *["Nothing has changed here within a day."] * 2,
+    ]
+    assert "- Ann sings. (7, " in chats.ask("/memory undo 7")
+
+
+def test_fact_says_which_older_one_of_its_slot_it_may_replace(chats: Chats) -> None:
+    """In the list and in a search."""
+    with job(chats.db):
+        for city in ("Paris", "Rome"):
+            told = Statement(f"Lives in {city}", "contact", "t", slot="home city")
+            fact_changes.store_statement(chats.db, TEA, told, MAY)
+    for text in ("/memory", "/memory Rome"):
+        assert "- Lives in Rome (6, stored 3 May 2026, may replace 5)" in chats.ask(text)
+
+
 def test_undone_replacement_brings_the_earlier_fact_back(chats: Chats) -> None:
     """By the number of either."""
     with job(chats.db):
@@ -166,6 +201,14 @@ def test_guest_cannot_touch_what_belongs_to_others(chats: Chats) -> None:
         ("/memory forget", "Write its number: /memory forget 12"),
         ("/memory forget 99999999999999999999", "there is no fact"),
         ("/memory forget 0", "Write its number"),
+        ("/memory forget tea", "Which fact? Write its number: /memory forget 12"),
+        ("/memory forget -3", "Which fact?"),
+        ("/memory forget 1 2", "Which fact?"),
+        ("/memory forget " + "9" * 4001, "Which fact?"),
+        ("/memory forget #2", "there is no fact 2"),
+        ("/memory undo abc", "Which fact? Write its number: /memory undo 12"),
+        ("/memory edit 2 foo", "Tell me what is true instead"),
+        ("/memory edit foo", "nothing with these words"),
         ("/memory undo 77", "there is no fact 77"),
         ("/memory ²", "nothing with these words"),
     ],

@@ -1,6 +1,7 @@
 """Changes of facts: what was known is kept and can be restored for a day, or is forgotten."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -355,6 +356,28 @@ def test_known_fact_is_touched_and_not_doubled(db: Database) -> None:
     assert not store_fact(db, WORK, "User likes tea", "preference", now=9).new
     rows = db.execute("SELECT created_at, updated_at FROM fact WHERE fact LIKE '%tea'").fetchall()
     assert rows == [(1, 9)]
+
+
+def test_forgotten_city_is_not_learned_in_other_words(db: Database) -> None:
+    """As the manual says."""
+    told = Statement("User lives in Oslo", "contact", "t", subject="user", slot="home city")
+    stored = fact_changes.store_statement(db, WORK, told, 1)
+    assert stored is not None
+    forget(db, stored.id, 2)
+    found = replace(told, fact="User has moved to Oslo", source="extraction t3..t3")
+    assert fact_changes.store_statement(db, WORK, found, 3) is None
+
+
+def test_controls_are_not_stored(db: Database) -> None:
+    """Whatever stores the fact; emoji keep their joiners, and no line can begin in a fact."""
+    family = "\U0001f468\u200d\U0001f469"
+    told = f"\x1b[31mLikes\x00 tea\x9b\n- {family}\u2028!"
+    store_fact(db, WORK, told)
+    fact_changes.edit_fact(db, WORK, 1, f"Edited: {told}", "user", 2)
+    assert known(db) == [f"Edited: [31mLikes tea - {family} !", f"[31mLikes tea - {family} !"]
+    for empty in ("\x1b\n", ""):
+        with pytest.raises(RefusedFactError, match="the fact is empty"):
+            store_fact(db, WORK, empty)
 
 
 def test_fact_of_the_greatest_length_is_stored_once(db: Database) -> None:

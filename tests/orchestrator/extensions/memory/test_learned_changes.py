@@ -324,8 +324,8 @@ async def test_fact_names_the_message_that_says_it(learner: Learner) -> None:
 
 
 async def test_notes_are_kept_with_their_day_and_not_repeated(learner: Learner) -> None:
-    """As facts of a category of their own, which no list of facts has; secrets are refused."""
-    notes = ("2026-04-29: Planned Oslo.", "Password: hunter2!", "Bought a tandem.")
+    """As facts of a category of their own; secrets are refused, and a coming day is no day."""
+    notes = ("2026-04-29: Planned Oslo.", "Password: hunter2!", "2099-01-01: Bought a tandem.")
     learned = await learner.learn("Oslo", only(notes=notes))
     assert len(learned.notes) == 2
     assert learner.open_facts() == []

@@ -13,6 +13,7 @@ from orchestrator.extensions.memory import (
     memory_tools,
     profile_tools,
 )
+from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import facts
 from orchestrator.tools.builtin.host_tool import JournalTool, ToolContext, ToolFailure
@@ -83,9 +84,7 @@ def test_replaced_fact_is_named_with_its_time(db: Database, context: ToolContext
         "Until then: User lives in Paris (id 1)"
     )
     (old,) = [one for one in fact_changes.list_history(db, WORK, 2) if one.id == 1]
-    assert fact_dates.describe_times(old, "UTC") == (
-        f"{TODAY}, until 3 February 2026, replaced by fact 2"
-    )
+    assert fact_dates.describe_times(old, "UTC") == "until 3 February 2026, replaced by fact 2"
     assert (old.slot, old.subject) == ("home city", "user")
     with pytest.raises(ToolFailure, match="was replaced by fact 2; name that"):
         run(memory_tools.update_fact, db, context, id=1, fact="User lives in Rome")
@@ -129,6 +128,31 @@ def test_secret_is_refused_by_every_way_in(db: Database, context: ToolContext) -
     assert run(profile_tools.get_profile, db, context) == "{}"
 
 
+async def test_search_without_a_match_shows_the_newest(db: Database, context: ToolContext) -> None:
+    """And says so; an older fact of the slot is named."""
+    for city in ("Paris", "Rome"):
+        run(memory_tools.store_fact, db, context, fact=f"Lives in {city}", slot="home city")
+    found = await memory_tools.search_memories.run(context, {"query": "zebra"})
+    newest = f"- Lives in Rome (background, id 2, {TODAY}, may replace 1)"
+    assert found.startswith(f"No memory has these words; the newest:\n{newest}\n")
+    assert newest in await memory_tools.search_memories.run(context, {"query": "Rome"})
+    assert newest in await memory_tools.search_memories.run(context, {"query": "which city?"})
+
+
+def test_fact_that_begins_later_is_true_from_then(db: Database, context: ToolContext) -> None:
+    """It is not said to have been true before; one that was undone was taken back."""
+    answer = run(memory_tools.store_fact, db, context, fact="Lives in Bonn", since="2099-01")
+    assert answer == "Stored: Lives in Bonn (background, id 1)"
+    shown = run(memory_tools.list_facts, db, context)
+    assert shown == "- Lives in Bonn (background, id 1, from 1 January 2099)"
+    fact_changes.replace_fact(db, WORK, 1, Statement("Lives in Rome", "x", "t"), context.now)
+    fact_changes.undo_change(db, WORK, 2, context.now)
+    undone = facts.find_fact(db, WORK, 2)
+    assert undone is not None
+    times = fact_dates.describe_times(undone, "UTC")
+    assert times == f"{TODAY}, until 12 February 2026, taken back"
+
+
 async def test_fact_is_corrected_and_forgotten_by_its_id(
     db: Database, context: ToolContext
 ) -> None:
@@ -136,7 +160,8 @@ async def test_fact_is_corrected_and_forgotten_by_its_id(
     run(memory_tools.store_fact, db, context, fact="User likes tea", category="preference")
     answer = run(memory_tools.update_fact, db, context, id=1, fact="User likes cocoa")
     assert answer.startswith(f"Updated: User likes cocoa (preference, id 2, {TODAY})")
-    assert await memory_tools.search_memories.run(context, {"query": "tea"}) == "No memories match."
+    found = await memory_tools.search_memories.run(context, {"query": "tea"})
+    assert found.startswith("- User likes cocoa (preference, id 2")
     answer = run(memory_tools.delete_fact, db, context, id=2)
     assert answer == "Deleted: User likes cocoa (id 2; the user can undo it for a day)"
     assert run(memory_tools.list_facts, db, context) == "No facts are stored."

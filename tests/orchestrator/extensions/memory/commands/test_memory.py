@@ -1,6 +1,7 @@
 """`orchestrator memory`: facts and profiles listed, searched and forgotten."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from fakes.statements import store_fact
 
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
-from orchestrator.extensions.memory import message_index, profile_changes
+from orchestrator.extensions.memory import fact_changes, message_index, profile_changes
+from orchestrator.extensions.memory.fact_changes import Statement
 from orchestrator.extensions.memory.memory_part import FACT_EDIT, FACT_FORGET, FACT_UNDO
 from orchestrator.journal.memory import facts
 from orchestrator.journal.memory.memory_scope import MemoryScope
@@ -86,11 +88,41 @@ def test_edited_fact_has_a_history_and_can_be_had_back(home: Path) -> None:
     assert "by operator\n" in shown
     assert "versions, newest first:\n- The cat is called Mau (3, " in shown
     assert "\n- The cat is called Minka (1, " in shown
-    assert command(home, "memory", "undo", "1").exit_code == 0
+    undone = command(home, "memory", "undo", "3").stdout
+    assert undone == "fact 1 is known again: The cat is called Minka\n"
+    assert "taken back" in command(home, "memory", "show", "3").stdout
     assert "called Minka" in command(home, "memory", "list").stdout
     with reading_in(home) as db:
         acts = [act for (act,) in db.execute("SELECT act FROM audit ORDER BY id")]
     assert acts == ["edited a fact", "undid the change of a fact"]
+
+
+def test_undo_says_what_has_become_of_the_fact(home: Path) -> None:
+    """That of a fact without a change forgets it, and the next one brings it back."""
+    with opened(home) as db, job(db):
+        store_fact(db, CHAT, "Ann \x1bsings", now=time.time_ns() // 1_000_000)
+    for _ in range(2):
+        forgotten = command(home, "memory", "undo", "3").stdout
+        back = "within a day, orchestrator memory undo 3 brings it back"
+        assert forgotten == f"fact 3 is forgotten; {back}\n"
+        assert command(home, "memory", "undo", "3").stdout == "fact 3 is known again: Ann sings\n"
+
+
+def test_older_fact_of_a_slot_is_named(tmp_path: Path) -> None:
+    """In lists, searches and of one fact; what it replaced answers for it."""
+    source = f"extraction {TURN[5:]}..{TURN[5:-1]}9"
+    with opened(tmp_path) as db, job(db):
+        for memory, town in ((CHAT, "Paris"), (WHOLE, "Bonn"), (CHAT, "Rome")):
+            told = Statement(f"Lives in {town}", "contact", source, slot="home town")
+            fact_changes.store_statement(db, memory, told, 1)
+    for words in (("list",), ("search", "Rome"), ("search", "which town?")):
+        shown = " ".join(command(tmp_path, "memory", *words).stdout.split())
+        assert "may replace 1 Lives in Rome" in shown
+        assert shown.count("may replace") == 1
+    assert "(UTC), may replace 1\n" in command(tmp_path, "memory", "show", "3").stdout
+    assert "extraction 12345678..12345679" in command(tmp_path, "memory", "show", "3").stdout
+    only = command(tmp_path, "memory", "list", "--chat", "telegram:9").stdout
+    assert only.endswith("facts for all chats: orchestrator memory list\n")
 
 
 def test_fact_is_shown_with_the_message_that_says_it(tmp_path: Path) -> None:
@@ -106,7 +138,7 @@ def test_fact_is_shown_with_the_message_that_says_it(tmp_path: Path) -> None:
             sessions.append_messages(db, session, "t1", said, 60_000)
             store_fact(db, CHAT, "Lives in Berlin", source="turn t1", valid_from=86_400_000)
     shown = command(tmp_path, "memory", "show", "1").stdout
-    assert "since 2 January 1970 (UTC)\n" in shown
+    assert "from 2 January 1970 (UTC)\n" in shown
     assert "said 1970-01-01 00:01 in telegram/1/555/ by the user:\n  I moved to Berlin\n" in shown
     assert "  orchestrator trace t1\n" in shown
     told = json.loads(command(tmp_path, "memory", "show", "1", "--json").stdout)
@@ -191,6 +223,11 @@ def test_search_is_tried_with_given_questions(talkative: Path) -> None:
     assert shown.splitlines()[-1].startswith("2 searches of 1,500 tokens at most, ")
     with opened(talkative) as db:
         store_conversations(db, "telegram:7", ["Hello there."], "home")
+    waiting = command(talkative, "memory", "try", "ferry", "--agent", "work").stdout.splitlines()
+    assert waiting[-2].startswith("2 messages are not indexed yet and not found here; a running")
+    assert waiting[-1].startswith("1 search of 1,500 tokens at most")
+    told = json.loads(command(talkative, *asked, "--agent", "work", "--json").stdout)
+    assert (told["unindexed"], told["results"][0]["indexed"]) == (2, None)
     refused = command(talkative, *asked)
     assert refused.exit_code == ExitCode.FAILED
     assert refused.stderr == "name the agent with --agent, one of home, work\n"
@@ -203,6 +240,13 @@ def test_trial_of_a_new_home_says_what_to_ask(talkative: Path) -> None:
     """There is nothing to make questions of."""
     empty = command(talkative, "memory", "try", "--chat", "telegram:99").stdout
     assert empty.startswith("nothing that people said here is older than a day; ask something")
+    agents = [{"agentId": name, "llmProvider": "demo"} for name in ("work", "idle")]
+    (talkative / "agents.json").write_text(json.dumps({"agents": agents}))
+    for question in ((), ("ferry",)):
+        idle = command(talkative, "memory", "try", *question, "--agent", "idle")
+        assert idle.stderr == "nothing was said yet to 'idle'\n"
+        unknown = command(talkative, "memory", "try", *question, "--agent", "idol")
+        assert unknown.stderr.startswith("unknown agent 'idol'")
 
 
 @pytest.mark.parametrize(
@@ -210,6 +254,7 @@ def test_trial_of_a_new_home_says_what_to_ask(talkative: Path) -> None:
     [
         (("list", "--agent", "asistant"), ExitCode.USAGE, 'did you mean "assistant"?'),
         (("search", "tea", "--agent", "asistant"), ExitCode.USAGE, "unknown agent"),
+        (("search", ""), 2, "write the words to look for"),
         (("list", "--chat", "555"), 2, "such as telegram:123"),
         (("forget", "x"), 2, "valid integer"),
         (("forget", "0"), 2, "greater than or equal to 1"),
