@@ -48,6 +48,11 @@ class EmbeddingJobs:
         """Return whether older messages of the agent may lack vectors of its current model."""
         return _embeds_messages(agent) and _name_vectors(agent) not in self._complete
 
+    def forget_failures(self) -> None:
+        """Let failures of before count no longer, as their cause may be gone."""
+        self.failures.clear()
+        self.embeddings.problems.clear()
+
     async def embed_memory(self, agent: AgentDefinition) -> None:
         """Embed some of the facts and messages that have no vector yet."""
         await self._count_coverage(agent)
