@@ -114,6 +114,7 @@ CREATE TABLE session(
   idle_since INTEGER,  -- NULL: no message since facts_upto
   summary_origin TEXT NOT NULL DEFAULT 'user', scope TEXT NOT NULL DEFAULT '') STRICT;
 CREATE UNIQUE INDEX one_open_session ON session(agent_id, chat_key) WHERE ended_at IS NULL;
+CREATE INDEX session_agent ON session(agent_id);
 CREATE INDEX session_idle ON session(agent_id, idle_since) WHERE idle_since IS NOT NULL;
 CREATE INDEX session_size ON session(tokens) WHERE ended_at IS NULL AND tokens > 1000;
 

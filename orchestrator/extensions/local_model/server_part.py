@@ -80,13 +80,16 @@ class _ServerKeeper:
             wait = min(LONGEST_WAIT, 2 * wait) if waiting.cancelled_caught else FIRST_WAIT
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
-        """Start, stop or restart the server if the files differ in what it needs."""
+        """Start, stop or restart the server if the files differ in what it needs.
+
+        One that could not run is tried at once: what it lacked may be there.
+        """
         program = self._program
         before, after = (
             program.list_arguments(file, self._home) if program.is_needed(file) else None
             for file in (old, new)
         )
-        if before != after:
+        if self.problem or before != after:
             self._changes.wake()
 
     async def _run_server(self, file: AgentsFile, changed: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ A job embeds slices of messages until a turn needs a server of this machine, so 
 waits for more than one slice.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import JournalAddress
-from orchestrator.turns.embedding_index import EmbeddingIndex
+from orchestrator.turns.embedding_index import SLOW, EmbeddingIndex
 from thinker.protocol.background import MAX_EMBEDDED_TEXTS, EmbeddingResult
 
 SLICE = 16  # messages in a request: a second of one core for a small model of this machine
@@ -32,23 +33,29 @@ log = structlog.get_logger()
 class EmbeddingJobs:
     """Embeds facts and messages of agents.
 
-    ``coverage`` is what was counted last, by agent, of those whose older messages lack vectors;
-    ``failed`` has the agents whose last job got no answer.
+    ``coverage`` is how far those agents have come whose older messages may lack vectors, by agent;
+    ``failures`` counts the requests in a row that got no answer, by agent.
     """
 
     store: Store
     embeddings: EmbeddingIndex
     servers: LocalServers
     coverage: dict[str, Coverage] = field(default_factory=dict, init=False)
-    failed: set[str] = field(default_factory=set, init=False)
+    failures: Counter[str] = field(default_factory=Counter, init=False)
     _complete: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def has_backlog(self, agent: AgentDefinition) -> bool:
         """Return whether older messages of the agent may lack vectors of its current model."""
         return _embeds_messages(agent) and _name_vectors(agent) not in self._complete
 
+    def forget_failures(self) -> None:
+        """Let failures of before count no longer, as their cause may be gone."""
+        self.failures.clear()
+        self.embeddings.problems.clear()
+
     async def embed_memory(self, agent: AgentDefinition) -> None:
         """Embed some of the facts and messages that have no vector yet."""
+        await self._count_coverage(agent)
         if await self._embed_facts(agent) and _embeds_messages(agent):
             await self._embed_messages(agent)
 
@@ -85,23 +92,35 @@ class EmbeddingJobs:
             found = {message.message_id: vector for message, vector in vectors}
             await self._store_vectors(agent_id, answer.model, found)
             stored += len(found)
+            self._add_coverage(agent_id, len(found))
             if self.servers.is_needed(agent_id, embeds=True):
                 break
-        if self.has_backlog(agent):
-            count = message_vectors.count_coverage
-            self.coverage[agent_id] = await self.store.read(count, agent_id, model)
-        else:
+        if not self.has_backlog(agent):
             self.coverage.pop(agent_id, None)
         log.debug("messages_embedded", agent_id=agent_id, messages=stored, model=model)
+
+    async def _count_coverage(self, agent: AgentDefinition) -> None:
+        """Count once a job, since every message of the agent is read."""
+        if self.has_backlog(agent):
+            count = message_vectors.count_coverage
+            self.coverage[agent.agent_id] = await self.store.read(count, *_name_vectors(agent))
+        else:
+            self.coverage.pop(agent.agent_id, None)
+
+    def _add_coverage(self, agent_id: str, vectors: int) -> None:
+        if known := self.coverage.get(agent_id):
+            self.coverage[agent_id] = known._replace(vectors=known.vectors + vectors)
 
     async def _request_vectors(
         self, agent: AgentDefinition, texts: list[str]
     ) -> EmbeddingResult | None:
         answer = await self.embeddings.request_vectors(agent, agent.agent_id, texts)
         if answer is None:
-            self.failed.add(agent.agent_id)
+            self.failures[agent.agent_id] += 1
         else:
-            self.failed.discard(agent.agent_id)
+            self.failures.pop(agent.agent_id, None)
+            if self.embeddings.problems.get(agent.agent_id, SLOW) != SLOW:
+                del self.embeddings.problems[agent.agent_id]
         return answer
 
     async def _list_next_messages(self, agent: AgentDefinition) -> list[SpokenText]:

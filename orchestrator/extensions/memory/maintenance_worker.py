@@ -40,6 +40,7 @@ AT_ONCE = 2  # jobs at a time for all agents, so that answers are not slowed dow
 GATHERED = 1.0  # seconds; sessions that grow meanwhile are checked together
 WAIT = 1000  # milliseconds until a busy server is looked at again
 REST = 1000 * (PAUSE_SECONDS + GATHERED)  # milliseconds until embeddings are asked again
+TRIES = 2  # of a job for vectors without an answer: a server may just start
 ANSWER = 1000  # tokens reserved for a summary or a list of facts
 Answer = TypeVar("Answer", bound=background.MeteredResult)
 log = structlog.get_logger()
@@ -168,7 +169,7 @@ class MaintenanceWorker(LoopBound):
                 tasks.start_soon(self._run_job, job)
 
     def _list_searches(self, changed: Collection[str | None]) -> list[_JobSearch]:
-        """List the searches for changed agents with a process."""
+        """List the searches for changed agents."""
         searches, slots = [], self.calls.supervisor.slots
         for agent in self.agents().agents:
             slot = slots.get(agent.agent_id)
@@ -176,10 +177,12 @@ class MaintenanceWorker(LoopBound):
                 continue
             works = agent.compaction.enabled or agent.fact_extraction.enabled
             thinks = works and slot.spec.endpoint.provider != "demo"
-            embeds = agent.embeddings is not None and slot.worker is not None
+            # A job starts a process, but not for a server that is away.
+            failed = self.vectors.failures[agent.agent_id] >= TRIES
+            embeds = agent.embeddings is not None and (slot.worker is not None or not failed)
             if embeds and not self.embeddings.is_ready(agent, agent.agent_id):
                 embeds = False
-                if agent.agent_id not in self.vectors.failed:  # a worker that waits may leave
+                if not failed:  # a worker that waits may leave
                     self._retry = min(self._retry, self.clock() + REST)
             if thinks or embeds:
                 backlog = embeds and self.vectors.has_backlog(agent)

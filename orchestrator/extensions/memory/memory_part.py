@@ -56,6 +56,7 @@ class MemoryPart(Part):
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
         if old.retention is not new.retention:  # an edit of a prompt keeps other objects
+            self._maintenance.vectors.forget_failures()
             self._maintenance.wake()
 
     def list_reply_listeners(self) -> Iterable[Callable[[str], None]]:

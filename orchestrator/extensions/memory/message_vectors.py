@@ -20,6 +20,8 @@ MAX_SCREENED = 10_000  # newest messages that are compared by the signs of their
 MAX_COMPARED = 100  # the most similar of those, compared by whole vectors
 MAX_DELETED = 2000  # rows in one transaction
 STEPS = 127  # a number of a vector is stored as -127 to 127
+MAX_ID = 2**63 - 1
+AFTER, BEFORE = (">", "ASC"), ("<", "DESC")  # sides of an id, and the order away from it
 STALE = "agent_id = ? AND (model <> ? OR dimensions <> ?)"
 
 
@@ -53,8 +55,8 @@ def list_new_messages(db: Database, agent_id: str, model: str, limit: int) -> li
     """
     last = _find_bound(db, agent_id, model, "max")
     if last is None:
-        return _list_messages(db, agent_id, "true", (), "DESC", limit)
-    return _list_messages(db, agent_id, "said.id > ?", (last,), "ASC", limit)
+        return _list_messages(db, agent_id, BEFORE, MAX_ID, limit)
+    return _list_messages(db, agent_id, AFTER, last, limit)
 
 
 def list_old_messages(db: Database, agent_id: str, model: str, limit: int) -> list[SpokenText]:
@@ -63,27 +65,45 @@ def list_old_messages(db: Database, agent_id: str, model: str, limit: int) -> li
     The messages between that and the last one with a vector are taken to have one, too.
     """
     first = _find_bound(db, agent_id, model, "min")
-    return _list_messages(db, agent_id, "said.id < ?", (first,), "DESC", limit)
+    return [] if first is None else _list_messages(db, agent_id, BEFORE, first, limit)
 
 
-def _find_bound(db: Database, agent_id: str, model: str, bound: str) -> object:
+def _find_bound(db: Database, agent_id: str, model: str, bound: str) -> int | None:
     """Return the ``min`` or ``max`` id of a message with a vector of a model, if there is one."""
     sql = f"SELECT {bound}(message_id) FROM message_vector WHERE agent_id = ? AND model = ?"
-    return db.execute(sql, (agent_id, model)).get
+    found = db.execute(sql, (agent_id, model)).get
+    return None if found is None else int(found)
 
 
 def _list_messages(
-    db: Database, agent_id: str, where: str, values: tuple[object, ...], order: str, limit: int
+    db: Database, agent_id: str, side: tuple[str, str], bound: int, limit: int
 ) -> list[SpokenText]:
-    rows = db.execute(
-        "SELECT said.id, role, text, ifnull(body ->> 'sender_name', '') FROM said"
-        " JOIN message ON message.id = said.id JOIN session ON session.id = said.session_id"
-        f" WHERE {where} AND agent_id = ? ORDER BY said.id {order} LIMIT ?",
-        (*values, agent_id, limit),
+    """Return the messages of an agent nearest to a bound on one side of it, the nearest first.
+
+    One message of each session is read, and then those of the sessions with the nearest ones.
+    """
+    than, order = side
+    sessions = db.execute(
+        "SELECT id, near FROM (SELECT id, (SELECT said.id FROM said WHERE session_id = session.id"
+        f" AND said.id {than} ? ORDER BY said.id {order} LIMIT 1) AS near"
+        " FROM session WHERE agent_id = ?) AS nearest"
+        f" WHERE near IS NOT NULL ORDER BY near {order} LIMIT ?",
+        (bound, agent_id, limit),
     )
-    return [
-        SpokenText(int(number), f"{sender or role}: {text}") for number, role, text, sender in rows
-    ]
+    found: dict[int, SpokenText] = {}
+    for session_id, near in [*sessions]:
+        chosen = sorted(found, key=lambda number: abs(number - bound))[:limit]
+        if len(chosen) == limit and abs(int(near) - bound) > abs(chosen[-1] - bound):
+            break
+        rows = db.execute(
+            "SELECT said.id, role, text, ifnull(body ->> 'sender_name', '') FROM said"
+            " JOIN message ON message.id = said.id WHERE said.session_id = ?"
+            f" AND said.id {than} ? ORDER BY said.id {order} LIMIT ?",
+            (session_id, bound, limit),
+        )
+        for number, role, text, sender in rows:
+            found[int(number)] = SpokenText(int(number), f"{sender or role}: {text}")
+    return [found[number] for number in sorted(found, key=lambda one: abs(one - bound))[:limit]]
 
 
 def store_vectors(db: Database, agent_id: str, model: str, found: Mapping[int, bytes]) -> None:

@@ -60,3 +60,4 @@ INSERT INTO message_grams(rowid, text) SELECT id, text FROM said
   AND octet_length(text) <> length(text);
 INSERT INTO message_words(rowid, text) SELECT id, text FROM said
   WHERE id > (SELECT ifnull(max(id), 0) FROM message_words_docsize);
+CREATE INDEX session_agent ON session(agent_id);

@@ -15,7 +15,7 @@ FEW, MANY = 5, 40  # lives that were lived before, of agents and chats of their 
 STEPS = "SQLITE_STMTSTATUS_VM_STEP"
 # The full-text indexes, which merge what has piled up and know the words of all agents; chats that
 # were let in; dead letters, which wait for the operator.
-# Rows that stay, and what happens once: a chat moves to another id, an agent gets first vectors.
+# Rows that stay, and what happens once: a chat moves to another id.
 # A forgotten fact is looked for in all that the agent was shown since it was stored.
 NEVER_OVER = (
     "'main'.",
@@ -25,7 +25,6 @@ NEVER_OVER = (
     "chat_move",
     ":old ||",
     "SET scope",
-    "JOIN session ON session.id = said.session_id WHERE true",
     ":since",
     ">= :message",
     ">= :outbox",

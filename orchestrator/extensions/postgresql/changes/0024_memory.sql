@@ -51,3 +51,4 @@ CREATE INDEX said_words ON message_place USING gin(words) WITH (fastupdate = off
 INSERT INTO meta SELECT 'search_filling', ifnull((SELECT max(id) FROM message), 0) || ' ' ||
   ifnull((SELECT max(id) FROM session), 0) || ' 0';
 INSERT INTO meta VALUES('earlier_index', 'message_words');
+CREATE INDEX session_agent ON session(agent_id);

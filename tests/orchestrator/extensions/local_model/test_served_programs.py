@@ -73,6 +73,20 @@ def test_missing_engine_of_embeddings_is_told_with_its_extra(
     assert finding.subject == "local embeddings"
     assert finding.text.startswith("not_there_at_all is not installed; run: ")
     assert finding.text.endswith("install 'orchestrator-daemon[meaning]'")
+    assert finding.verdict == "warning"
+
+
+def test_check_warns_of_a_missing_engine_of_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to do, of agents that use it and are enabled."""
+    monkeypatch.setattr(served_programs, "ENGINE", "not_there_at_all")
+    used = OTHER | {"embeddings": {"model": "e", "provider": "local-embeddings"}}
+    found = parsed(used, used | {"agentId": "off", "enabled": False}).problems
+    (problem,) = (one for one in found if "vectors" in one.message)
+    assert problem.severity == "warning"
+    assert "agent 'home': no vectors are made, because not_there_at_all" in problem.message
+    assert problem.message.endswith("[meaning]'; then run: orchestrator reload")
+    monkeypatch.setattr(served_programs, "ENGINE", "json")
+    assert not any("vectors" in one.message for one in parsed(used).problems)
 
 
 def test_missing_model_is_told_with_its_remedy(tmp_path: Path) -> None:

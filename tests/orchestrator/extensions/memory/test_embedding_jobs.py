@@ -16,7 +16,7 @@ from fakes.statements import store_fact
 from orchestrator.extensions.memory import embedding_jobs, message_vectors
 from orchestrator.extensions.memory.embedding_jobs import SLICE, EmbeddingJobs
 from orchestrator.extensions.memory.local_servers import LocalServers
-from orchestrator.extensions.memory.maintenance_worker import REST, MaintenanceWorker
+from orchestrator.extensions.memory.maintenance_worker import REST, TRIES, MaintenanceWorker
 from orchestrator.journal.turns import sessions
 from orchestrator.turns.embedding_index import PAUSE_SECONDS
 from thinker.protocol.background import TEXTS_EMBED, EmbeddingRequest, EmbeddingResult
@@ -134,11 +134,11 @@ async def test_failed_request_ends_the_job_and_is_tried_again(tmp_path: Path) ->
         assert jobs.has_backlog(bench.agent)
         assert "the server is away" in bench.index.problems["work"]
         assert not bench.index.is_ready(bench.agent, "work")
-        assert jobs.failed == {"work"}
+        assert jobs.failures == {"work": 1}
         bench.now += round(PAUSE_SECONDS * 1000)
         bench.serve(TEXTS_EMBED, EmbeddingRequest, answer)
         await jobs.embed_memory(bench.agent)
-        assert (covered(bench), jobs.failed) == ((1, 1), set())
+        assert (covered(bench), jobs.failures, bench.index.problems) == ((1, 1), {}, {})
 
 
 async def test_vectors_of_an_earlier_model_make_room(tmp_path: Path) -> None:
@@ -184,12 +184,40 @@ async def test_slow_answer_to_a_turn_does_not_end_the_backlog(tmp_path: Path) ->
         maintenance.wake()
         await bench.until(lambda: covered(bench) == (1, 1))
         assert maintenance._retry == math.inf
-        maintenance.vectors.failed.add("work")
+        maintenance.vectors.failures["work"] = TRIES
         bench.index._rests["work"] = bench.now / 1000 + PAUSE_SECONDS
         maintenance.wake()
         await bench.idle()
         assert maintenance._retry == math.inf
         maintenance.close()
+
+
+async def test_backlog_goes_on_by_itself_but_not_for_a_server_that_is_away(tmp_path: Path) -> None:
+    """After a restart an agent has no process until a job or a turn starts it."""
+    async with embedding(tmp_path) as (bench, _):
+        maintenance = MaintenanceWorker(
+            bench.calls, bench.index, lambda: bench.file, lambda: bench.now, quiet=0.0
+        )
+        bench.supervisor.slots["work"].worker = None
+        (search,) = maintenance._list_searches({None})
+        assert (search.embeds, search.backlog) == (True, True)
+        maintenance.vectors.failures["work"] = TRIES
+        assert maintenance._list_searches({None}) == []
+
+
+async def test_coverage_is_known_while_a_job_runs(tmp_path: Path) -> None:
+    """From its first request on, so that status can tell it."""
+    async with embedding(tmp_path) as (bench, jobs):
+        seen = []
+
+        def look(request: EmbeddingRequest) -> EmbeddingResult:
+            seen.append(jobs.coverage["work"])
+            return answer(request)
+
+        bench.serve(TEXTS_EMBED, EmbeddingRequest, look)
+        say(bench, *(f"Message {number}" for number in range(2 * SLICE)))
+        await jobs.embed_memory(bench.agent)
+        assert seen == [(0, 2 * SLICE), (SLICE, 2 * SLICE)]
 
 
 async def test_coverage_is_read_without_a_daemon(tmp_path: Path) -> None:

@@ -101,7 +101,10 @@ async def test_changed_file_has_all_sessions_looked_at_but_not_an_edited_prompt(
         bench.file = before.replace_agent(edited)
         part.adopt_configuration(before, bench.file)
         assert part._maintenance._changed == set()
+        part._maintenance.vectors.failures["work"] = 2
+        bench.index.problems["work"] = "the server is away"
         part.adopt_configuration(bench.file, before.model_copy(deep=True))
+        assert (part._maintenance.vectors.failures, bench.index.problems) == ({}, {})
         assert part._maintenance._changed == {None}
         await bench.until(lambda: sessions.load_summary(bench.db, session)[0] == "They talked.")
 

@@ -92,6 +92,23 @@ def test_new_messages_come_first_then_the_newest_of_the_old_ones(db: Database) -
     assert str(Coverage(1204, 5882)) == "vectors of 1,204 of 5,882 messages (20 %)"
 
 
+def test_messages_of_many_sessions_come_in_their_order(db: Database) -> None:
+    """Whichever chats they are in, a part at a time, also if a chat has tools' results alone."""
+    call = ToolCall(id="1", name="look", arguments={})
+    for number in range(12):
+        say(db, f"Of chat {number % 4}: {number}", agent_id="many", scope=f"telegram:{number % 4}")
+    with job(db):
+        session = sessions.open_session(db, "many", "c9", 1, "telegram:9")
+        sessions.append_messages(db, session, "t1", [AssistantMessage(tool_calls=(call,))], 1)
+    said = [f"Ann: Of chat {number % 4}: {number}" for number in range(12)]
+    sides = (message_vectors.BEFORE, [*reversed(said)]), (message_vectors.AFTER, said)
+    for side, expected in sides:
+        bound = message_vectors.MAX_ID if side == message_vectors.BEFORE else 0
+        for limit in (1, 3, 5, 12, 40):
+            listed = message_vectors._list_messages(db, "many", side, bound, limit)
+            assert [text for _, text in listed] == expected[:limit]
+
+
 def test_message_is_found_without_a_shared_word(db: Database) -> None:
     """The nearest first, with scores from 1 down to 0."""
     embed(db)
