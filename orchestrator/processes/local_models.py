@@ -24,15 +24,18 @@ class _Models(BaseModel):
 
 
 async def find_local_servers(
-    providers: Iterable[Provider] = PROVIDERS.values(),
+    providers: Iterable[Provider] = PROVIDERS.values(), seconds: float = PROBE_TIMEOUT
 ) -> tuple[Endpoint, ...]:
-    """Return the local servers that answer and have a model, in the order of ``providers``."""
+    """Return the local servers that have a model, in the order of ``providers``.
+
+    One that does not answer in so many ``seconds`` is left out.
+    """
     local = [provider for provider in providers if provider.local]
     found: dict[str, Endpoint] = {}
 
     async def probe_provider(provider: Provider) -> None:
-        if await _is_listening(provider.base_url) and (
-            model := await _fetch_first_model(provider.base_url)
+        if await _is_listening(provider.base_url, seconds) and (
+            model := await _fetch_first_model(provider.base_url, seconds)
         ):
             found[provider.name] = Endpoint(provider.name, model)
 
@@ -42,10 +45,10 @@ async def find_local_servers(
     return tuple(found[provider.name] for provider in local if provider.name in found)
 
 
-async def _is_listening(url: str) -> bool:
+async def _is_listening(url: str, seconds: float) -> bool:
     parts = urlsplit(url)
     try:
-        with anyio.fail_after(PROBE_TIMEOUT):
+        with anyio.fail_after(seconds):
             stream = await anyio.connect_tcp(parts.hostname or "", parts.port or 80)
     except OSError:
         return False
@@ -53,12 +56,12 @@ async def _is_listening(url: str) -> bool:
     return True
 
 
-async def _fetch_first_model(url: str) -> str:
+async def _fetch_first_model(url: str, seconds: float) -> str:
     """Return the first model that a server lists; empty if it has none."""
     # Loading the HTTP client and certificates takes a fifth of the start, mostly unneeded.
     from thinker.http.web_client import WebClient  # noqa: PLC0415 - see above
 
-    with closing(WebClient(connect=PROBE_TIMEOUT, read=PROBE_TIMEOUT)) as client:
+    with closing(WebClient(connect=seconds, read=seconds)) as client:
         try:
             answer = await client.send("GET", f"{url}/models")
             models = _Models.model_validate_json(await answer.read(MAX_LIST)).data

@@ -6,7 +6,7 @@ from functools import partial
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
-from fakes.time_limit import time_limit
+from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.processes.launch import Endpoint
 from orchestrator.processes.local_models import find_local_servers
@@ -49,7 +49,7 @@ async def test_server_with_a_model_is_found_in_the_order_of_the_table() -> None:
             _server("one", b'{"data":[{"id":"small"},{"id":"large"}]}') as one,
             _server("two", b'{"data":[{"id":"other"}]}') as two,
         ):
-            found = await find_local_servers([two, one])
+            found = await find_local_servers([two, one], LIMIT)
     assert found == (Endpoint("two", "other"), Endpoint("one", "small"))
 
 
