@@ -90,6 +90,14 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "approval of what carries data out of a tainted turn": (EGRESS,),
     "standing changes are drafts in a turn that has read untrusted text": (DRAFTS,),
+    "others' words end no fact of the user": (
+        DRAFTS,
+        Edit(
+            "orchestrator/extensions/memory/fact_changes.py",
+            "if origin in UNTRUSTED and old.origin not in UNTRUSTED:",
+            "if False:",
+        ),
+    ),
     "a persona has an origin, too": (
         DRAFTS,
         Edit(

@@ -68,6 +68,6 @@ ATTACKS = (
         for kind in _STORED
     ),
     Attack("a page replaces the persona", "a persona has an origin, too", _replace_persona),
-    Attack("a page deletes a fact", _DRAFT, _delete_fact),
+    Attack("a page deletes a fact", "others' words end no fact of the user", _delete_fact),
     Attack("a page stores a fact", "facts of untrusted origin are quoted data", _store_fact),
 )
