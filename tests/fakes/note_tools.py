@@ -51,7 +51,7 @@ def get_note(db: Database, context: ToolContext, arguments: JsonObject) -> str:
 
 @journal_tool("Erase a note.", {"note": ""}, ["note"], lasts=assume_lasting)
 def erase_note(db: Database, context: ToolContext, arguments: JsonObject) -> str:
-    """Fail: there is none of this name."""
+    """Fail: no note has this name."""
     del db, context
     raise ToolFailure(f"there is no note {arguments.get('note')!r}")
 

@@ -92,7 +92,7 @@ def require_fact(db: Database, number: int) -> KnownFact:
     """Return a fact, ended or not, but not forgotten.
 
     Raises:
-        UnknownNameError: there is none with this number.
+        UnknownNameError: no fact has this number.
     """
     found = FACTS.find_first(db, f"id = ? AND {NOT_FORGOTTEN}", number)
     if found is None:

@@ -10,7 +10,7 @@ Where: which messages does a query find?
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -18,12 +18,11 @@ import orjson
 
 from orchestrator.extensions.memory import message_index
 from orchestrator.extensions.memory.earlier_index import search_earlier_index
-from orchestrator.extensions.memory.message_ranking import Postings, rank_messages
+from orchestrator.extensions.memory.message_ranking import Postings
 from orchestrator.extensions.memory.query_terms import (
     FIRST_PERSON,
     SearchQuestion,
     list_forms,
-    read_question,
 )
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.db.dialect import get_dialect
@@ -89,26 +88,6 @@ class FoundPlaces(NamedTuple):
 
     postings: Sequence[Postings]
     total: int
-
-
-def search_messages(
-    db: Database,
-    memory: MemoryScope,
-    query: str,
-    limit: int,
-    wanted: MessageFilter = EVERY_MESSAGE,
-    zone: ZoneInfo | None = None,
-    near: Mapping[int, float] | None = None,
-) -> list[FoundMessage]:
-    """Return the messages of a memory that match a query best, best first.
-
-    ``near`` are scores from 0 to 1 of a second source, by message id. Messages that are not indexed
-    are not found: call `message_index.index_new_messages` first.
-    """
-    question = read_question(query)
-    found = look_up(db, memory, question)
-    ranked = rank_messages(found.postings, found.total, load_places(db, near or {}))
-    return [*islice(read_messages(db, memory, question, ranked, wanted, zone), limit)]
 
 
 def look_up(db: Database, memory: MemoryScope, question: SearchQuestion) -> FoundPlaces:

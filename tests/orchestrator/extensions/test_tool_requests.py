@@ -1,4 +1,4 @@
-"""Natural requests reach every tool of ours, offered at once or found by the model."""
+"""Natural requests reach every built-in tool, offered at once or found by the model."""
 
 from collections.abc import Mapping
 from dataclasses import replace

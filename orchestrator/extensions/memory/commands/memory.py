@@ -184,10 +184,8 @@ def export(
         found = memories.list_stored_facts(db, agent, scope, 0, ended=True)
         fields = memories.list_profile_fields(db, agent, scope)
     _require_known_agent(settings, agent, found=bool(found or fields))
-    rows = [
-        *({"kind": _name_kind(fact), **_describe_row(fact)} for fact in found),
-        *({"kind": "profile", **_describe_row(field)} for field in fields),
-    ]
+    rows = [{"kind": _name_kind(fact), **_describe_row(fact)} for fact in found]
+    rows += [{"kind": "profile", **_describe_row(field)} for field in fields]
     lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
     if output is None:
         typer.echo(lines, nl=False)

@@ -10,9 +10,10 @@ import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened, sqlite
 from fakes.memory import WORK, own_of
+from fakes.message_search import search_messages
 from fakes.postgresql import POSTGRESQL, connect_to, database_of, sqlite_only
 
-from orchestrator.extensions.memory import message_index, message_search, search_trial
+from orchestrator.extensions.memory import message_index, search_trial
 from orchestrator.extensions.memory.probes import Probe
 from orchestrator.extensions.page.reads import lookup
 from orchestrator.journal.db.database import Database
@@ -71,7 +72,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def find(db: Database, query: str) -> list[str]:
     """What a chat finds."""
-    return [one.text for one in message_search.search_messages(db, ANN, query, 9)]
+    return [one.text for one in search_messages(db, ANN, query, 9)]
 
 
 def fill(db: Database) -> bool:
@@ -94,7 +95,7 @@ def test_each_message_is_found_once_at_every_step(db: Database) -> None:
     steps = 0
     while True:
         assert sorted(find(db, "zeppelin")) == sorted((TEXTS[0], TEXTS[3]))
-        assert len(message_search.search_messages(db, WORK, "zeppelin", 9)) == 3
+        assert len(search_messages(db, WORK, "zeppelin", 9)) == 3
         if not has_earlier_index(db):
             break
         fill(db)
@@ -168,9 +169,9 @@ def test_migration_keeps_the_index_of_a_released_version(tmp_path: Path) -> None
         assert db.execute("SELECT count(*) FROM message_place").get == 0
         agent = str(db.execute("SELECT agent_id FROM session WHERE id = 1").get)
         whole = WORK._replace(agent_id=agent)
-        assert len(message_search.search_messages(db, whole, "biscuit", 99)) == 70
+        assert len(search_messages(db, whole, "biscuit", 99)) == 70
         while fill(db):
             pass
-        assert len(message_search.search_messages(db, whole, "biscuit", 99)) == 70
+        assert len(search_messages(db, whole, "biscuit", 99)) == 70
         left = "SELECT count(*) FROM sqlite_schema WHERE name IN('message_words','message_gone')"
         assert db.execute(left).get == 0

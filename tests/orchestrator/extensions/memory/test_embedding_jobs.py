@@ -39,7 +39,7 @@ def say(bench: BackgroundBench, *texts: str) -> None:
 
 
 def answer(request: EmbeddingRequest) -> EmbeddingResult:
-    """What a model of ours answers."""
+    """The answer of the embeddings model."""
     vectors = tuple(pack_vector(vector(text)) for text in request.texts)
     return EmbeddingResult(vectors=vectors, **{**USED, "model": "ollama/e"})
 

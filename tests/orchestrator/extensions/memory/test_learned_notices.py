@@ -1,4 +1,4 @@
-"""What a chat is told of what its agent has remembered."""
+"""Notices in a chat about what its agent has remembered."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

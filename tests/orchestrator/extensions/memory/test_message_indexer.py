@@ -8,9 +8,10 @@ import pytest
 from fakes.golden import restore_in
 from fakes.journal import store_in
 from fakes.memory import WORK
+from fakes.message_search import search_messages
 from fakes.time_limit import time_limit
 
-from orchestrator.extensions.memory import message_index, message_indexer, message_search
+from orchestrator.extensions.memory import message_index, message_indexer
 from orchestrator.extensions.memory.message_indexer import REPLIES, MessageIndexer
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import has_earlier_index
@@ -60,7 +61,7 @@ async def test_messages_of_an_earlier_version_are_indexed_beside_new_ones(store:
         pass
     assert await is_complete(store)
     assert not await store.read(message_index.is_filling)
-    found = await store.read(message_search.search_messages, WORK, "zeppelin", 5)
+    found = await store.read(search_messages, WORK, "zeppelin", 5)
     assert [one.text for one in found] == ["a zeppelin came"]
 
 
@@ -95,6 +96,6 @@ async def test_transaction_indexes_few_characters(store: Store) -> None:
         await store.transact(message_index.index_new_messages)
         steps.append((await store.read(count))[0] - before)
     assert steps == [2, 3, 4]
-    assert len(await store.read(message_search.search_messages, WORK, "zeppelin", 9)) == 3
-    assert len(await store.read(message_search.search_messages, WORK, "word", 9)) == 1
-    assert await store.read(message_search.search_messages, WORK, "dirigible", 9) == []
+    assert len(await store.read(search_messages, WORK, "zeppelin", 9)) == 3
+    assert len(await store.read(search_messages, WORK, "word", 9)) == 1
+    assert await store.read(search_messages, WORK, "dirigible", 9) == []

@@ -8,11 +8,12 @@ import pytest
 from fakes.golden import restore
 from fakes.journal import job, opened
 from fakes.memory import WORK, own_of
+from fakes.message_search import search_messages
 from fakes.postgresql import POSTGRESQL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.extensions.memory import message_index, message_search
+from orchestrator.extensions.memory import message_index
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.turns import sessions
@@ -58,7 +59,7 @@ def index_all(db: Database) -> None:
 def found(db: Database, query: str, limit: int = 5) -> list[str]:
     """What fits a query."""
     index_all(db)
-    return [said.text for said in message_search.search_messages(db, WORK, query, limit)]
+    return [said.text for said in search_messages(db, WORK, query, limit)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_what_tools_were_asked_and_answered_is_not_what_was_said(db: Database) -
 def test_hit_says_who_said_it_when_and_where(db: Database) -> None:
     """Everything that a tool shows."""
     index_all(db)
-    (said,) = message_search.search_messages(db, WORK, "black", 5)
+    (said,) = search_messages(db, WORK, "black", 5)
     assert (said.role, said.at, said.chat_key) == ("assistant", 1, "c")
 
 
@@ -99,7 +100,7 @@ def test_hit_says_who_said_it_when_and_where(db: Database) -> None:
 def test_no_query_breaks_the_search(db: Database, query: str) -> None:
     """A model's query goes in as it is."""
     index_all(db)
-    message_search.search_messages(db, WORK, query, 5)
+    search_messages(db, WORK, query, 5)
 
 
 def test_deleted_message_is_not_found(db: Database) -> None:
@@ -164,7 +165,7 @@ def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
     index_all(db)
     for query in ("zebra", "斑马"):
         found = {
-            memory: {hit.chat_key for hit in message_search.search_messages(db, memory, query, 9)}
+            memory: {hit.chat_key for hit in search_messages(db, memory, query, 9)}
             for memory in (WORK, ANN, BEN, OPERATOR)
         }
         assert found == {WORK: {"k0", "k1", "k2"}, ANN: {"k1"}, BEN: {"k2"}, OPERATOR: {"k0"}}

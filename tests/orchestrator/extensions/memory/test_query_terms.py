@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from fakes.journal import job, opened
 from fakes.memory import WORK
+from fakes.message_search import search_messages
 
-from orchestrator.extensions.memory import message_index, message_search
+from orchestrator.extensions.memory import message_index
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import UserMessage
@@ -128,7 +129,7 @@ def say(db: Database, *texts: str, at: int = 1) -> None:
 def test_message_is_found_by_another_form_of_its_word(db: Database, text: str, query: str) -> None:
     """An ending, a part of a compound, a word of a script without spaces."""
     say(db, "The weather is fine today", text)
-    assert text in [one.text for one in message_search.search_messages(db, WORK, query, 3)]
+    assert text in [one.text for one in search_messages(db, WORK, query, 3)]
 
 
 def test_questions_find_what_answers_them(db: Database) -> None:
@@ -138,8 +139,6 @@ def test_questions_find_what_answers_them(db: Database) -> None:
     missed = [
         question
         for question, answer in QUESTIONS
-        if not any(
-            answer in one.text for one in message_search.search_messages(db, WORK, question, 3)
-        )
+        if not any(answer in one.text for one in search_messages(db, WORK, question, 3))
     ]
     assert missed == []
