@@ -7,10 +7,23 @@ import orjson
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import MemoryScope
+from orchestrator.journal.memory.playbooks import StoredPlaybook
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.vectors import WIDTH, compute_signs
 
 WORK, HOME = map(MemoryScope.for_whole_agent, ("work", "home"))  # of agents whose chats share one
+SKILL = StoredPlaybook(
+    id=0,
+    name="tea",
+    description="Makes tea.",
+    instructions="Boil water.",
+    keywords=("tea",),
+    priority=0,
+    required_tools=(),
+    enabled=True,
+    source="turn t1",
+    created_at=1,
+)
 
 
 def scoped(_: Database, agent_id: str, scope: str) -> MemoryScope:

@@ -4,7 +4,7 @@ Words are looked up in the index, ranked (`message_ranking`), and the best messa
 that no message has stands for other forms of it. What a memory may not read is left out twice: by
 the terms that are looked up, and by the condition on the rows that are read.
 
-Where: which messages does a query find?
+Where: are messages found by a query?
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

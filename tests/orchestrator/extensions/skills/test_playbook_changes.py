@@ -6,29 +6,16 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import opened
-from fakes.memory import HOME, WORK, own_of
+from fakes.memory import HOME, SKILL, WORK, own_of
 
 from orchestrator.extensions.skills import playbook_changes
 from orchestrator.extensions.skills.playbook_changes import PlaybookError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import playbooks
-from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 
 ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
 OPERATOR = own_of("telegram:3", shared=True)
-SKILL = StoredPlaybook(
-    id=0,
-    name="tea",
-    description="Makes tea.",
-    instructions="Boil water.",
-    keywords=("tea",),
-    priority=0,
-    required_tools=(),
-    enabled=True,
-    source="turn t1",
-    created_at=1,
-)
 DEFAULT = "email-triage"
 
 

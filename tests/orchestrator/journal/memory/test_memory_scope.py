@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import opened
-from fakes.memory import WORK, insert_fact, insert_profile, insert_vector, own_of
+from fakes.memory import SKILL, WORK, insert_fact, insert_profile, insert_vector, own_of
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import (
@@ -16,7 +16,6 @@ from orchestrator.journal.memory import (
 )
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.memory.memory_scope import MemoryScope
-from orchestrator.journal.memory.playbooks import StoredPlaybook
 from orchestrator.journal.memory.prompt_memory import load_prompt_memory
 from orchestrator.journal.schedule import tasks
 from orchestrator.schedules.specs import TaskSpec
@@ -25,18 +24,6 @@ from thinker.protocol.vectors import pack_vector
 ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
 OPERATOR = own_of("telegram:3", shared=True)
 JOINED = MemoryScope("work", "telegram:1", joined=True, shared=True)
-SKILL = StoredPlaybook(
-    id=0,
-    name="tea",
-    description="Makes tea.",
-    instructions="Boil water.",
-    keywords=("tea",),
-    priority=0,
-    required_tools=(),
-    enabled=True,
-    source="turn t1",
-    created_at=1,
-)
 DEFAULT = "email-triage"
 CHANGE, SWITCH_OFF, DELETE = (  # the default, as an operator does
     f"{change} WHERE name = 'email-triage' AND scope = ''"
