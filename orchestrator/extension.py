@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from orchestrator.control.operations import DaemonOperations
     from orchestrator.control.protocol import StatusReport
     from orchestrator.document_text import DocumentReader
+    from orchestrator.editable import EditableKind
     from orchestrator.findings import JailKind
     from orchestrator.home_paths import Paths
     from orchestrator.inbound.commands import ChatCommandEntry
@@ -229,6 +230,10 @@ class Part:
         """
         del peer
         return {}
+
+    def list_editable_kinds(self) -> "Iterable[EditableKind]":
+        """Return kinds of texts for the editors; only bundled extensions are asked."""
+        return ()
 
     def list_hints(self) -> Iterable[str]:
         """Return what the operator should know or do, now; asked at each `orchestrator status`."""

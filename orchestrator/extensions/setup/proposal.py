@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from orchestrator.agentsfile.positions import parse_json_document
+from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.setup.model_account import ModelAccount
-from orchestrator.extensions.setup.text_edits import replace_value
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import list_key_variables
 

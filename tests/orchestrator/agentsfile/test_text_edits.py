@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.extensions.setup.text_edits import replace_value
+from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.home_paths import find_bundled_path
 
 BUNDLED = (find_bundled_path("config") / "agents.json").read_text("utf-8")
