@@ -29,14 +29,16 @@ def render_act_button(
     kind: ButtonKind = "quiet",
     note_label: str | None = None,
     key: str | None = None,
+    leaves: bool = False,
 ) -> h.Node:
     """Render a button that calls a method with fields.
 
     ``note_label`` adds a text field ``note`` with this label; ``key`` presses the button.
+    ``leaves`` says that the screen is opened anew, or the one at the field ``back``.
     """
     if request.daemon is None:
         return None
-    return h.form(method="post", action=f"/act/{method}", class_="act")[
+    return h.form(method="post", action=f"/act/{method}", class_="row" if leaves else "act")[
         render_hidden_fields(request, fields),
         None
         if note_label is None

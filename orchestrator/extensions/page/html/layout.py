@@ -49,7 +49,7 @@ PLACES: Mapping[str, Sequence[Place]] = {
     ),
 }
 ON_PHONES = ("Now", "Chats", "Inbox", "Turns")  # always in sight; the rest is behind a button
-SCRIPTS = ("idiomorph.js", "live.js", "chat.js")
+SCRIPTS = ("idiomorph.js", "live.js", "chat.js", "editor.js")
 
 
 def render_page(

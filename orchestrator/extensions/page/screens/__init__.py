@@ -1,5 +1,6 @@
 """One file for each screen: it reads plain values and renders them."""
 
+from orchestrator.extensions.page.edit_forms.agents_schema import read_schema_text
 from orchestrator.extensions.page.screens import (
     chats,
     decisions,
@@ -12,6 +13,9 @@ from orchestrator.extensions.page.screens import (
     prompt_layers,
     search_results,
     task_calendar,
+    text_editor,
+    text_history,
+    text_list,
     tool_overview,
     turn_table,
     waterfall,
@@ -27,6 +31,9 @@ SCREENS = (
     *decisions.SCREENS,
     *expenses.SCREENS,
     *task_calendar.SCREENS,
+    *text_list.SCREENS,
+    *text_history.SCREENS,  # before the editor, whose names contain slashes
+    *text_editor.SCREENS,
     *tool_overview.SCREENS,
     *log_lines.SCREENS,
     *machine_state.SCREENS,
@@ -37,6 +44,7 @@ SCREENS = (
 
 
 def load_shared_content() -> None:
-    """Read what all sessions are shown: the files of the page, and the manual."""
+    """Read what all sessions are shown: the files of the page, the manual, and the schema."""
     build_static_url("page.css")
     manual_pages.load_manual_pages()
+    read_schema_text()

@@ -1,0 +1,109 @@
+"""Ask the supervisor about texts that can be edited, and for their changes."""
+
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.control.editing import (
+    FILE_CHECK,
+    FILE_HISTORY,
+    FILE_LIST,
+    FILE_READ,
+    FILE_SAVE,
+    EditableFiles,
+    EditReport,
+    FileEdit,
+    FileHistory,
+    FileName,
+    FileText,
+    ValueChange,
+    VersionName,
+)
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.page.screen_request import DaemonLink, ScreenRequest
+from thinker.protocol.peer import NO_METHOD, RpcError
+
+NO_DAEMON = "No daemon runs, so nothing can be changed here. Start it with: orchestrator run"
+MISSING = "This daemon runs without the extension for this, so it cannot be done here."
+M = TypeVar("M", bound=BaseModel)
+
+
+def require_daemon(request: ScreenRequest) -> DaemonLink:
+    """Return the connection to the supervisor.
+
+    Raises:
+        OrchestratorError: the page shows a journal without a daemon.
+    """
+    if request.daemon is None:
+        raise OrchestratorError(NO_DAEMON)
+    return request.daemon
+
+
+async def ask_extension(
+    request: ScreenRequest, method: str, params: BaseModel | None, answer: type[M]
+) -> M:
+    """Call a method of an extension; raise the errors of `DaemonLink.ask_daemon`.
+
+    Raises:
+        OrchestratorError: there is no daemon, or it runs without that extension.
+    """
+    call: Awaitable[M] = require_daemon(request).ask_daemon(method, params, answer)
+    try:
+        return await call
+    except RpcError as error:
+        if error.code == NO_METHOD:
+            raise OrchestratorError(MISSING) from error
+        raise
+
+
+async def list_texts(request: ScreenRequest) -> EditableFiles:
+    """Return all texts that can be edited."""
+    return await ask_extension(request, FILE_LIST, None, EditableFiles)
+
+
+async def read_text(request: ScreenRequest, name: str, number: int | None = None) -> FileText:
+    """Return a text, or a version of it."""
+    asked = _build(VersionName, name=name, number=number)
+    return await ask_extension(request, FILE_READ, asked, FileText)
+
+
+async def check_text(request: ScreenRequest, edit: FileEdit) -> EditReport:
+    """Return what an edit would change, without changing anything."""
+    return await ask_extension(request, FILE_CHECK, edit, EditReport)
+
+
+async def save_text(request: ScreenRequest, edit: FileEdit) -> EditReport:
+    """Save an edit, if it is without errors and the text is still the one it began from."""
+    return await ask_extension(request, FILE_SAVE, edit, EditReport)
+
+
+async def load_history(request: ScreenRequest, name: str = "") -> FileHistory:
+    """Return the versions of a text, or of all texts, newest first."""
+    return await ask_extension(request, FILE_HISTORY, _build(FileName, name=name), FileHistory)
+
+
+def build_edit(
+    name: str,
+    base: str,
+    *,
+    text: str | None = None,
+    changes: Sequence[ValueChange] = (),
+    why: str = "",
+) -> FileEdit:
+    """Build an edit of what a form holds, with the line ends of files.
+
+    Raises:
+        OrchestratorError: the name or the text is too long.
+    """
+    lines = None if text is None else text.replace("\r\n", "\n")
+    return _build(FileEdit, name=name, base=base, text=lines, changes=tuple(changes), why=why[:500])
+
+
+def _build(model: type[M], **values: object) -> M:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, fault["loc"]))
+        raise OrchestratorError(f"{field}: {fault['msg']}; shorten it") from None

@@ -1,0 +1,1 @@
+"""Forms for parts of agents.json, drawn from its schema."""

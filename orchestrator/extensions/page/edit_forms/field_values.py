@@ -1,0 +1,194 @@
+"""Values of a form's fields as people write them, and the changes that a filled-in form asks for."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from orchestrator.control.editing import ValueChange
+from orchestrator.extensions.page.edit_forms import agents_schema
+from orchestrator.extensions.page.edit_forms.agents_schema import PartPath
+from orchestrator.extensions.page.edit_forms.form_fields import FormField
+from thinker.protocol.messages import JsonObject
+
+YES, NO = "yes", "no"
+MAX_SHOWN = 200_000  # characters of a value in a form
+
+
+class FieldProblem(ValueError):
+    """What was written in a field is no value of its kind; the message says what to write."""
+
+
+def format_value(field: FormField, value: JsonValue) -> str:
+    """Return a value as it stands in the control of its field; empty for a missing one."""
+    if value is None or value == [] or value == {}:
+        return ""
+    if isinstance(value, bool) and field.kind == "switch":
+        return YES if value else NO
+    if field.kind == "words" and isinstance(value, list):
+        return "\n".join(map(str, value))
+    if field.kind == "pairs" and isinstance(value, dict):
+        return "\n".join(f"{name}={one}" for name, one in value.items())
+    if field.kind == "json" or not isinstance(value, str | int | float):
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    return str(value)
+
+
+def parse_value(field: FormField, text: str, before: JsonValue = None) -> JsonValue:
+    """Return the value that a person wrote; None for an empty field, which has its usual value.
+
+    Raises:
+        FieldProblem: it is no such value.
+    """
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        return None
+    match field.kind:
+        case "number":
+            return _parse_number(text.strip())
+        case "switch":
+            return text == YES
+        case "words":
+            return _parse_words(text, before)
+        case "pairs":
+            return dict(_parse_pair(line) for line in text.split("\n") if line.strip())
+        case "json":
+            return _parse_json(text)
+        case "choice":
+            return _parse_choice(field, text.strip())
+        case "line":
+            return _parse_line(text.strip(), before)
+    return text
+
+
+def read_form(
+    fields: Iterable[FormField], posted: Mapping[str, str], present: JsonValue
+) -> tuple[dict[tuple[str, ...], JsonValue], dict[str, str]]:
+    """Return the values that differ from the present ones, and the problems by control.
+
+    A value of None stands for one that the file should not have.
+    """
+    changed: dict[tuple[str, ...], JsonValue] = {}
+    problems: dict[str, str] = {}
+    for field in fields:
+        if field.name not in posted:
+            continue
+        before = agents_schema.find_value(present, field.path)
+        if _normalize(posted[field.name]) == _normalize(format_value(field, before)):
+            continue
+        try:
+            changed[field.path] = parse_value(field, posted[field.name], before)
+        except FieldProblem as error:
+            problems[field.name] = str(error)
+    for field in fields:
+        if field.required and not posted.get(field.name, "").strip():
+            problems[field.name] = "this is needed"
+    return changed, problems
+
+
+def list_value_changes(
+    at: PartPath, present: JsonValue, changed: Mapping[tuple[str, ...], JsonValue]
+) -> list[ValueChange]:
+    """Return the changes of the file; a part that does not exist yet is added as a whole."""
+    if not isinstance(present, dict):
+        return [ValueChange(path=at, value=build_part(changed))]
+    groups = [path[0] for path in changed if len(path) > 1]
+    whole = {name for name in groups if not _keeps_parts(present, name, changed)}
+    changes = []
+    for path, value in changed.items():
+        if path[0] not in whole:
+            changes.append(ValueChange(path=(*at, *path), value=value, remove=value is None))
+    for name in sorted(whole):
+        old = present.get(name)
+        part = build_part(
+            {path[1:]: value for path, value in changed.items() if path[0] == name and path[1:]},
+            old if isinstance(old, dict) else None,
+        )
+        if part or name in present:
+            changes.append(ValueChange(path=(*at, name), value=part or None, remove=not part))
+    return changes
+
+
+def build_part(
+    changed: Mapping[tuple[str, ...], JsonValue], before: JsonObject | None = None
+) -> JsonObject:
+    """Return a part with these values, without empty parts of its own."""
+    found: JsonObject = json.loads(json.dumps(before or {}))
+    for path, value in changed.items():
+        place = found
+        for name in path[:-1]:
+            inner = place.get(name)
+            if not isinstance(inner, dict):
+                inner = place[name] = {}
+            place = inner
+        if value is None:
+            place.pop(path[-1], None)
+        else:
+            place[path[-1]] = value
+    return {name: value for name, value in found.items() if value != {}}
+
+
+def _keeps_parts(
+    present: JsonObject, name: str, changed: Mapping[tuple[str, ...], JsonValue]
+) -> bool:
+    """Return whether a part of a part stays, so that each of its values can be changed alone."""
+    old = present.get(name)
+    if not isinstance(old, dict):
+        return False
+    removed = {path[1:] for path, value in changed.items() if path[0] == name and value is None}
+    added = any(path[0] == name and value is not None for path, value in changed.items())
+    return added or any((key,) not in removed for key in old)
+
+
+def _parse_number(text: str) -> JsonValue:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        found = float(text)
+    except ValueError:
+        raise FieldProblem("write a number, such as 5 or 0.5") from None
+    if found != found or found in (float("inf"), float("-inf")):  # noqa: PLR0124 - not a number
+        raise FieldProblem("write a number, such as 5 or 0.5")
+    return found
+
+
+def _parse_words(text: str, before: JsonValue) -> JsonValue:
+    numbers = {str(one): one for one in before} if isinstance(before, list) else {}
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    found: Sequence[JsonValue] = [numbers.get(line, line) for line in lines]
+    return list(found)
+
+
+def _parse_pair(line: str) -> tuple[str, JsonValue]:
+    name, sign, value = line.partition("=")
+    if not sign or not name.strip():
+        raise FieldProblem(f"write NAME=value on each line; {line.strip()[:60]!r} is not so")
+    return name.strip(), value.strip()
+
+
+def _parse_json(text: str) -> JsonValue:
+    try:
+        found: JsonValue = json.loads(text)
+    except ValueError as error:
+        raise FieldProblem(f"this is no JSON: {error}") from None
+    return found
+
+
+def _parse_choice(field: FormField, text: str) -> JsonValue:
+    if text in field.choices:
+        return text
+    if not field.open:
+        raise FieldProblem(f"choose one of: {', '.join(field.choices)}")
+    return int(text) if text.isdecimal() else text
+
+
+def _parse_line(text: str, before: JsonValue) -> JsonValue:
+    if "\n" in text:
+        raise FieldProblem("write one line")
+    return int(text) if isinstance(before, int) and text.lstrip("-").isdecimal() else text
+
+
+def _normalize(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()

@@ -1,0 +1,208 @@
+"""The editor of a text: checked as one types, with what a change means before it is saved."""
+
+import json
+from http import HTTPStatus
+
+import htpy as h
+from starlette.responses import RedirectResponse, Response
+
+from orchestrator.control.editing import FILE_UNDO, EditReport, FileText, FileVersion
+from orchestrator.control.roles import Right
+from orchestrator.extensions.page import edit_calls
+from orchestrator.extensions.page.edit_forms import agents_schema
+from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
+from orchestrator.extensions.page.html.edit_report import (
+    has_errors,
+    render_report,
+    render_sentences,
+)
+from orchestrator.extensions.page.html.forms import (
+    build_link,
+    render_act_button,
+    render_hidden_fields,
+)
+from orchestrator.extensions.page.html.outside_text import show_hidden_characters
+from orchestrator.extensions.page.html.parts import render_link_button, render_note
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.extensions.page.screens.text_beginnings import find_beginning
+
+KEY_HELP = "/texts-help"
+MEANWHILE = (
+    "This text was changed by someone else while you edited it. Nothing is lost: yours is below, and"
+    " beside it stands what it would change of theirs."
+)
+
+
+def build_text_link(name: str, *after: str, **query: str | int | None) -> str:
+    """Return the address of a text's editor, or of a screen ``after`` it."""
+    return build_link("texts", *name.split("/"), *after, **query)
+
+
+async def _show_editor(request: ScreenRequest) -> ScreenResult:
+    name = request.path["name"]
+    if not request.form:
+        found = await edit_calls.read_text(request, name)
+        if not found.base and not found.text:
+            found = found.model_copy(update={"text": find_beginning(name)})
+        report = await edit_calls.check_text(
+            request, edit_calls.build_edit(name, found.base, text=found.text)
+        )
+        saved = None
+        if "saved" in request.query:
+            saved = next(iter((await edit_calls.load_history(request, name)).versions), None)
+        return render_editor(request, found, report, saved=saved)
+    edit = edit_calls.build_edit(
+        name,
+        request.form.get("base", ""),
+        text=request.form.get("text", ""),
+        why=request.form.get("why", ""),
+    )
+    if request.form.get("do") != "save":
+        report = await edit_calls.check_text(request, edit)
+    else:
+        report = await edit_calls.save_text(request, edit)
+        if report.saved:
+            path = build_text_link(report.name or name, saved=1)
+            return RedirectResponse(path, HTTPStatus.SEE_OTHER)
+    return render_editor(request, report, report, why=edit.why)
+
+
+def render_editor(
+    request: ScreenRequest,
+    found: FileText,
+    report: EditReport | None,
+    *,
+    saved: FileVersion | None = None,
+    why: str = "",
+) -> TitledContent:
+    """Render a text with the report on it; ``saved`` is the version that was just made."""
+    name = show_hidden_characters(found.name)
+    edits = request.has_right(Right.CHANGE) and request.daemon is not None
+    fresh = saved is not None or "fresh" in request.query
+    content = [
+        h.div(data_kept=True)[
+            _render_saved(request, found.name, saved) if saved else None,
+            _render_conflict(request, report) if report and report.conflict else None,
+            h.form(
+                method="post",
+                action=build_text_link(found.name),
+                class_="editor",
+                id="editor",
+                data_editor=True,
+                data_fresh="1" if fresh else None,
+                data_help=KEY_HELP if found.name == AGENTS_FILE else None,
+            )[
+                render_hidden_fields(request, {"base": found.base}),
+                h.div(class_="sheet")[
+                    h.textarea(
+                        name="text",
+                        class_="code",
+                        aria_label=f"Text of {name}",
+                        spellcheck="false",
+                        autocomplete="off",
+                        readonly=not edits,
+                    )["\n" + found.text]
+                ],
+                h.aside[
+                    render_report(report),
+                    h.section(id="key-help", hidden=True),
+                    h.p(class_="soft")[
+                        h.a(href="/manual/agents-json")["All keys, in the manual"]
+                    ]
+                    if found.name == AGENTS_FILE
+                    else None,
+                ],
+                _render_foot(found, report, why) if edits else None,
+            ],
+        ],
+    ]
+    return TitledContent(
+        name,
+        content,
+        lead=show_hidden_characters(found.where) or None,
+        actions=[
+            render_link_button("History", build_text_link(found.name, "history"), icon="undo"),
+            render_link_button("As a form", "/settings", icon="settings")
+            if found.name == AGENTS_FILE
+            else None,
+        ],
+    )
+
+
+async def _send_key_help(request: ScreenRequest) -> Response:
+    """Send what each key of agents.json means; the same to everyone."""
+    del request
+    found = agents_schema.list_key_help(agents_schema.load_schema())
+    return Response(json.dumps(found, ensure_ascii=False), media_type="application/json")
+
+
+def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Element:
+    conflict = report is not None and report.conflict
+    return h.div(class_="foot")[
+        h.button(class_="do", name="do", value="save")[
+            "Save mine over theirs" if conflict else "Save"
+        ],
+        h.button(name="do", value="check")["Check"],
+        h.input(
+            name="why",
+            value=why,
+            maxlength="500",
+            placeholder="why (optional)",
+            aria_label="Why",
+        ),
+        h.span(class_="soft", id="kept", role="status"),
+        h.span(class_="soft")["A text with errors is not saved."]
+        if report is not None and has_errors(report)
+        else None,
+        None if found.base else h.span(class_="soft")["New: it does not exist yet."],
+    ]
+
+
+def _render_saved(request: ScreenRequest, name: str, saved: FileVersion) -> h.Element:
+    return h.div(class_="note done", role="status")[
+        h.strong["Saved."],
+        render_sentences(saved.sentences) if saved.sentences else None,
+        render_act_button(
+            request,
+            FILE_UNDO,
+            {"name": name, "back": build_text_link(name, saved=1)},
+            "Undo",
+            leaves=True,
+        )
+        if request.has_right(Right.CHANGE)
+        else None,
+    ]
+
+
+def _render_conflict(request: ScreenRequest, report: EditReport) -> h.Node:
+    del request
+    return [
+        render_note(
+            MEANWHILE,
+            " ",
+            h.a(href=build_text_link(report.name, fresh=1))["Start from theirs"],
+            kind="warn",
+        ),
+        h.details[
+            h.summary["Their text"], h.pre(tabindex="0")[show_hidden_characters(report.present)]
+        ],
+    ]
+
+
+SCREENS = (
+    PageScreen(KEY_HELP, "Keys of agents.json", Right.READ, _send_key_help, "Texts"),
+    PageScreen(
+        "/texts/{name:path}",
+        "A text",
+        Right.READ,
+        _show_editor,
+        "Texts",
+        from_journal=False,
+        posts=True,
+    ),
+)
