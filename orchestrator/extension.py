@@ -231,6 +231,11 @@ class Part:
         del peer
         return {}
 
+    def list_authored_methods(self, by: str) -> "Mapping[str, RequestHandler]":
+        """Return such methods that record who calls: ``operator``, or ``web:`` and a login."""
+        del by
+        return {}
+
     def list_editable_kinds(self) -> "Iterable[EditableKind]":
         """Return kinds of texts for the editors; only bundled extensions are asked."""
         return ()
