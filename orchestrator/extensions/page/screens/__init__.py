@@ -12,6 +12,7 @@ from orchestrator.extensions.page.screens import (
     now,
     prompt_layers,
     search_results,
+    settings_form,
     task_calendar,
     text_editor,
     text_history,
@@ -31,6 +32,7 @@ SCREENS = (
     *decisions.SCREENS,
     *expenses.SCREENS,
     *task_calendar.SCREENS,
+    *settings_form.SCREENS,
     *text_list.SCREENS,
     *text_history.SCREENS,  # before the editor, whose names contain slashes
     *text_editor.SCREENS,

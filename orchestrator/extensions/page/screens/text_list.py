@@ -119,7 +119,7 @@ def _render_group(
         heading,
         render_table(
             heading,
-            (TableColumn("Name", "grow"), "What it is", "State", ACTIONS),
+            (TableColumn("Name", "grow"), "State", ACTIONS),
             ((*_render_text_row(one),) for one in texts),
             "None yet.",
         ),
@@ -131,7 +131,6 @@ def _render_text_row(one: EditableFile) -> Sequence[h.Node]:
     name = show_hidden_characters(one.name)
     return (
         h.a(href=build_text_link(one.name), data_row=True)[name],
-        show_hidden_characters(one.title),
         figures.render_state("failed", figures.format_plural(one.problems, "problem"))
         if one.problems
         else figures.render_state("ok", "in force"),

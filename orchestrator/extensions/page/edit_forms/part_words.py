@@ -1,0 +1,85 @@
+"""Words for the parts of agents.json that have forms."""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from orchestrator.extensions.page.edit_forms import agents_schema
+from orchestrator.extensions.page.edit_forms.agents_schema import PartPath
+from thinker.protocol.messages import JsonObject
+
+SERVER = "McpServer"
+ONE_OF: Mapping[str, str] = {  # by the part that holds them
+    "agents": "agent",
+    "bindings": "binding",
+    "mcpServers": "tool server",
+    "providers": "provider",
+    "models": "model",
+    "prices": "price",
+    "accounts": "account",
+    "incoming": "incoming webhook",
+    "outgoing": "outgoing webhook",
+    "chats": "group",
+}
+ALONE: Mapping[str, str] = {
+    "retention": "How long things are kept",
+    "web": "This page",
+    "api": "The OpenAI-compatible API",
+    "mcp": "The daemon as an MCP server",
+    "hook": "Webhooks",
+    "console": "The console",
+}
+REMOVALS: Mapping[str, str] = {
+    "AgentDefinition": "Its chats stay in the journal, but nothing is answered there any more unless"
+    " another binding leads to an agent.",
+    "Binding": "Messages of this chat go where the other bindings lead, or are refused.",
+    SERVER: "Agents lose all its tools at once. What they already did with them stays.",
+}
+ITS_JAIL = "Its program runs in a jail: the home of the daemon, its keys and its journal are closed"
+
+
+def name_part(at: PartPath, value: JsonValue) -> str:
+    """Return the title of the form for a part that exists."""
+    kind = ONE_OF.get(str(at[-2])) if len(at) > 1 else None
+    if kind is None:
+        name = str(at[-1])
+        return ALONE.get(name, name.replace("_", " ").capitalize())
+    name = str(at[-1])
+    if isinstance(value, dict) and isinstance(at[-1], int):
+        name = str(value.get("agentId", at[-1] + 1))
+        if at[-2] == "bindings":
+            name = f"{value.get('channel', '')}:{value.get('chatId', '')} to {name}"
+    return f"{kind.capitalize()} {name}"
+
+
+def name_new_part(at: PartPath) -> str:
+    """Return the title of the form for a part that is added at ``at``, or below it."""
+    names = [str(one) for one in at if isinstance(one, str)]
+    kind = ONE_OF.get(names[-1] if names else "", "part")
+    return f"Add {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def describe_removal(schema: JsonObject) -> str:
+    """Return what it means that a part goes; empty where its sentences say enough."""
+    return REMOVALS.get(str(schema.get("title", "")), "")
+
+
+def describe_jail(schema: JsonObject, server: JsonValue) -> str:
+    """Return in words how a tool server is jailed; empty for other parts."""
+    if schema.get("title") != SERVER:
+        return ""
+    rules = agents_schema.find_value(server, ("sandbox",))
+    if rules == "off":
+        return "It runs without a jail of its own, with all that the daemon's user can reach."
+    if agents_schema.find_value(server, ("url",)) is not None:
+        return "It runs elsewhere, at its address; nothing of it runs on this machine."
+    network, write = (agents_schema.find_value(rules, (name,)) for name in ("network", "write"))
+    reach = "it may use the network"
+    if network is False or network == []:
+        reach = "it has no network"
+    elif isinstance(network, list):
+        reach = f"of the network it reaches {', '.join(map(str, network))} alone"
+    places = "only its own folder"
+    if isinstance(write, list) and write:
+        places = ", ".join(map(str, write))
+    return f"{ITS_JAIL}, {reach}, and it writes {places}."
