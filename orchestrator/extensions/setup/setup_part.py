@@ -5,10 +5,12 @@ from functools import partial
 
 from pydantic import JsonValue, ValidationError
 
-from orchestrator.control.protocol import UNKNOWN_NAME
+from orchestrator.control.protocol import PAIR_APPROVE, UNKNOWN_NAME
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.setup import setup_requests as names
+from orchestrator.extensions.setup.agents_text import AgentsText
+from orchestrator.extensions.setup.known_people import KnownPeople
 from thinker.protocol.peer import FAILED, INVALID_PARAMS, Params, Peer, RequestHandler, RpcError
 
 METHODS = (
@@ -23,27 +25,36 @@ METHODS = (
 
 
 class SetupPart(Part):
-    """Answers requests to set up a running daemon."""
+    """Answers requests to set up a running daemon, and about the people who may write to it."""
 
     def __init__(self, daemon: DaemonView) -> None:
         super().__init__(daemon)
+        self._people = KnownPeople(daemon, AgentsText(daemon))
         self._methods: Mapping[str, RequestHandler] = {}  # before the first request
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
-        return {name: partial(self._answer_request, name) for name in METHODS}
+        return {
+            **{name: partial(self._answer_request, name) for name in METHODS},
+            names.PEOPLE_LIST: partial(_answer, self._people.list_people),
+            PAIR_APPROVE: partial(_answer, self._people.approve_chat),
+        }
 
     async def _answer_request(self, method: str, params: JsonValue) -> Params:
-        """Answer a request; a fault of its sender becomes an error that says what to do."""
         if not self._methods:
             self._methods = await self.daemon.machine.in_thread(_build_methods, self.daemon)
-        try:
-            return await self._methods[method](params)
-        except ValidationError as error:
-            raise RpcError(INVALID_PARAMS, _describe_fields(error)) from None
-        except OrchestratorError as error:
-            unknown = isinstance(error, UnknownNameError)
-            raise RpcError(UNKNOWN_NAME if unknown else FAILED, str(error)) from error
+        return await _answer(self._methods[method], params)
+
+
+async def _answer(handler: RequestHandler, params: JsonValue) -> Params:
+    """Answer a request; a fault of its sender becomes an error that says what to do."""
+    try:
+        return await handler(params)
+    except ValidationError as error:
+        raise RpcError(INVALID_PARAMS, _describe_fields(error)) from None
+    except OrchestratorError as error:
+        unknown = isinstance(error, UnknownNameError)
+        raise RpcError(UNKNOWN_NAME if unknown else FAILED, str(error)) from error
 
 
 def _build_methods(daemon: DaemonView) -> Mapping[str, RequestHandler]:
