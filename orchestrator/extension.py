@@ -74,11 +74,15 @@ __all__ = ["Command", "DaemonView", "Extension", "Finding", "Part", "Route", "Sc
 
 
 class Command(NamedTuple):
-    """A command: ``module`` has its typer application as ``app``; ``group`` is its heading."""
+    """A command: ``module`` has its typer application as ``app``; ``group`` is its heading.
+
+    ``beside`` are modules of other bundled extensions with further subcommands.
+    """
 
     group: str
     summary: str
     module: str
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

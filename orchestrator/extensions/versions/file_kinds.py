@@ -113,7 +113,7 @@ class HomeFileKind(EditableKind):
 class AgentsKind(HomeFileKind):
     """agents.json: the home's, or the one that the environment names."""
 
-    prefix, title, size = MAIN, "agents.json", regular_file.AGENTS_FILE
+    prefix, title, size = MAIN, "agents, chats, channels and tool servers", regular_file.AGENTS_FILE
     pattern = re.compile(re.escape(MAIN))
 
     def find_file(self, match: re.Match[str]) -> FilePlace:

@@ -5,7 +5,6 @@ nothing saved here, such as those of an editor in a terminal, become versions wh
 after the daemon has adopted them, at its start, and before anything else is done with the text.
 """
 
-import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -39,13 +38,12 @@ from orchestrator.extensions.versions.secret_marks import (
     mask_tokens,
     restore_secrets,
 )
+from orchestrator.extensions.versions.text_difference import format_difference
 from orchestrator.extensions.versions.version_files import VersionFiles, VersionHead
 from orchestrator.files import OffLoop
 
 MAX_SENTENCES, MAX_SENTENCE = 40, 400  # of a change; characters
-MAX_DIFFERENCE = 200_000  # characters
 MAX_SHOWN = 200  # versions of all texts
-MAX_COMPARED = 20_000  # lines of both texts together: comparing takes the square of the worst case
 INVALID = "it has errors, so what was there before stays in force"
 FOUND = "the text as it was found"
 NOTHING = "there was no such text before"
@@ -198,7 +196,7 @@ class TextKeeper:
                 text=draft.shown or "",
                 base=base,
                 where=kind.find_place(edit.name),
-                difference=_format_difference(masked.text, draft.shown or ""),
+                difference=format_difference(masked.text, draft.shown or ""),
                 conflict=True,
                 present=masked.text,
             )
@@ -210,7 +208,7 @@ class TextKeeper:
             where=kind.find_place(edit.name),
             problems=problems,
             sentences=await self._describe(kind, edit.name, present, draft.text),
-            difference=_format_difference(masked.text, draft.shown or ""),
+            difference=format_difference(masked.text, draft.shown or ""),
         )
 
     async def _save(
@@ -351,16 +349,6 @@ def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
 
 def _digest(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _format_difference(old: str, new: str) -> str:
-    """Return the changed lines like ``diff -u``, without its header."""
-    before, after = old.splitlines(), new.splitlines()
-    if len(before) + len(after) > MAX_COMPARED:
-        return f"{len(before)} lines before, {len(after)} lines after"
-    lines = difflib.unified_diff(before, after, n=2, lineterm="")
-    found = "\n".join(list(lines)[2:])
-    return found if len(found) <= MAX_DIFFERENCE else f"{found[:MAX_DIFFERENCE]}\n…"
 
 
 def _shorten(sentence: str) -> str:

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.edited_home import AGENTS, SKILL, EditedHome
 
 from orchestrator.control.editing import FileEdit, ValueChange, VersionName
 from orchestrator.errors import UnknownNameError
-from fakes.edited_home import AGENTS, SKILL, EditedHome
 
 NOTE = "skills/morning-note/SKILL.md"
 
