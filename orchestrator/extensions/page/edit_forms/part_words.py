@@ -22,10 +22,10 @@ ONE_OF: Mapping[str, str] = {  # by the part that holds them
     "chats": "group",
 }
 ALONE: Mapping[str, str] = {
-    "retention": "How long things are kept",
+    "retention": "Retention",
     "web": "This page",
-    "api": "The OpenAI-compatible API",
-    "mcp": "The daemon as an MCP server",
+    "api": "OpenAI API",
+    "mcp": "MCP server",
     "hook": "Webhooks",
     "console": "The console",
 }

@@ -144,7 +144,7 @@ async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
     edit = edit_calls.build_edit(AGENTS_FILE, base, text=text, why=request.form.get("why", ""))
     report = await edit_calls.save_text(request, edit)
     if report.saved:
-        return RedirectResponse("/settings?saved=1", HTTPStatus.SEE_OTHER)
+        return RedirectResponse(_choose_next(request, part), HTTPStatus.SEE_OTHER)
     if report.conflict:
         return render_form(request, _with(part, note=MEANWHILE))
     return render_preview(request, part, report)
@@ -268,6 +268,14 @@ def _find_name_fault(part: EditedPart, name: str) -> str:
     if agents_schema.find_value(whole, (*part.at, name)) is not None:
         return "this name is taken; choose another one"
     return ""
+
+
+def _choose_next(request: ScreenRequest, part: EditedPart) -> str:
+    """Return where one goes on after saving: an agent's own screen, or the settings."""
+    agent = request.form.get("field.agentId", "")
+    if part.at[0] == "agents" and agent:
+        return build_link("agents", agent, saved=1)
+    return "/settings?saved=1"
 
 
 def _parse_file(file: FileText) -> JsonValue:

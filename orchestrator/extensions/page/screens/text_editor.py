@@ -6,7 +6,7 @@ from http import HTTPStatus
 import htpy as h
 from starlette.responses import RedirectResponse, Response
 
-from orchestrator.control.editing import FILE_UNDO, EditReport, FileText, FileVersion
+from orchestrator.control.editing import EditReport, FileText, FileVersion
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.edit_forms import agents_schema
@@ -14,13 +14,10 @@ from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
     render_report,
-    render_sentences,
+    render_saved_note,
+    was_just_saved,
 )
-from orchestrator.extensions.page.html.forms import (
-    build_link,
-    render_act_button,
-    render_hidden_fields,
-)
+from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.parts import render_link_button, render_note
 from orchestrator.extensions.page.screen_request import (
@@ -53,7 +50,7 @@ async def _show_editor(request: ScreenRequest) -> ScreenResult:
             request, edit_calls.build_edit(name, found.base, text=found.text)
         )
         saved = None
-        if "saved" in request.query:
+        if was_just_saved(request):
             saved = next(iter((await edit_calls.load_history(request, name)).versions), None)
         return render_editor(request, found, report, saved=saved)
     edit = edit_calls.build_edit(
@@ -86,7 +83,9 @@ def render_editor(
     fresh = saved is not None or "fresh" in request.query
     content = [
         h.div(data_kept=True)[
-            _render_saved(request, found.name, saved) if saved else None,
+            render_saved_note(request, saved, build_text_link(found.name))
+            if saved
+            else None,
             _render_conflict(request, report) if report and report.conflict else None,
             h.form(
                 method="post",
@@ -160,22 +159,6 @@ def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Elem
         if report is not None and has_errors(report)
         else None,
         None if found.base else h.span(class_="soft")["New: it does not exist yet."],
-    ]
-
-
-def _render_saved(request: ScreenRequest, name: str, saved: FileVersion) -> h.Element:
-    return h.div(class_="note done", role="status")[
-        h.strong["Saved."],
-        render_sentences(saved.sentences) if saved.sentences else None,
-        render_act_button(
-            request,
-            FILE_UNDO,
-            {"name": name, "back": build_text_link(name, saved=1)},
-            "Undo",
-            leaves=True,
-        )
-        if request.has_right(Right.CHANGE)
-        else None,
     ]
 
 

@@ -85,7 +85,7 @@ def render_version(
                     {
                         "name": old.name,
                         "number": str(version.number),
-                        "back": build_text_link(old.name, saved=1),
+                        "back": build_text_link(old.name, undone=1),
                     },
                     "Go back to this",
                     kind="do",
