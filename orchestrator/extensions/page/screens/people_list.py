@@ -275,8 +275,10 @@ def _render_invitation(invited: PageAddress) -> h.Element:
     return h.div(class_="note", data_kept=True)[
         h.strong["Send this link. "],
         "It is shown this once, and works once.",
-        h.pre[invited.url],
-        h.button(type="button", hidden=True, data_copy=invited.url)[render_icon("copy"), "Copy"],
+        h.div(class_="codeblock")[
+            h.pre[invited.url],
+            h.button(type="button", class_="plain", data_copy=".codeblock")[render_icon("copy"), "Copy"],
+        ],
         h.p(class_="soft")[strip_terminal_codes(invited.way)] if invited.way else None,
     ]
 

@@ -1,7 +1,8 @@
 """The settings: agents.json in plain words, the newest changes of all texts, and the machine."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import htpy as h
 from pydantic import JsonValue
@@ -63,6 +64,14 @@ TITLES = {
     "models": "Models",
     "prices": "Prices",
 }
+class PartRow(NamedTuple):
+    """What stands in a row of the overview."""
+
+    name: str
+    words: h.Node
+    action: h.Node
+
+
 CHANNELS = ("telegram", "web", "api", "mcp", "hook", "console")
 
 
@@ -95,7 +104,16 @@ def render_settings(
             render_note("agents.json is no JSON. Edit it as a text; its problems are shown there.",
                         kind="bad")
             if value is None
-            else render_panel("What is set up", _render_parts(value, edits=edits)),
+            else h.div(class_="grid")[
+                render_panel(
+                    "Agents and tools",
+                    _render_parts("Agents and tools", _iter_held_rows(value), edits=edits),
+                ),
+                render_panel(
+                    "Channels and the journal",
+                    _render_parts("Channels", _iter_channel_rows(value), edits=edits),
+                ),
+            ],
             render_panel(
                 "Newest changes",
                 render_changes(request, changes, name=True)
@@ -115,39 +133,42 @@ def render_settings(
     )
 
 
-def _render_parts(value: JsonValue, *, edits: bool) -> h.Node:
+def _render_parts(caption: str, rows: Iterable[PartRow], *, edits: bool) -> h.Node:
     return render_table(
-        "What is set up",
+        caption,
         ("What", TableColumn("How it is", "grow"), ACTIONS),
-        ((*row[:2], row[2] if edits else None) for row in _iter_part_rows(value)),
+        ((row.name, row.words, row.action if edits else None) for row in rows),
     )
 
 
-def _iter_part_rows(value: JsonValue) -> Iterator[tuple[h.Node, h.Node, h.Node]]:
+def _iter_held_rows(value: JsonValue) -> Iterator[PartRow]:
     for name, empty in HELD.items():
         held = agents_schema.find_value(value, (name,))
-        yield (
+        yield PartRow(
             TITLES[name],
             _render_held(name, held) or h.span(class_="soft")[empty],
             render_link_button("Add", build_form_link(name, new=1), icon="add"),
         )
     fallback = agents_schema.find_value(value, ("fallbackAgentId",))
-    yield (
+    yield PartRow(
         "Other chats",
         f"{show_hidden_characters(str(fallback))} answers them" if fallback else "refused",
         h.a(href=build_text_link(AGENTS_FILE))["as text"],
     )
+
+
+def _iter_channel_rows(value: JsonValue) -> Iterator[PartRow]:
     channels = agents_schema.find_value(value, ("channels",))
     known = [*CHANNELS, *(one for one in (channels if isinstance(channels, dict) else {}))]
     for name in dict.fromkeys(known):
         channel = agents_schema.find_value(channels, (name,))
-        yield (
+        yield PartRow(
             name_part(("channels", name), None),
             _describe_channel(channel),
             render_link_button("Edit", build_form_link("channels", name), icon="edit"),
         )
     kept = agents_schema.find_value(value, ("retention",))
-    yield (
+    yield PartRow(
         name_part(("retention",), None),
         "as usual" if not isinstance(kept, dict) else f"{len(kept)} values of its own",
         render_link_button("Edit", build_form_link("retention"), icon="edit"),
