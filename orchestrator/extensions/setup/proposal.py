@@ -137,14 +137,16 @@ def _set_agent(text: str, value: JsonObject, wishes: SetupChoices) -> str:
     known = items if isinstance(items, list) else []
     fields = wishes.build_fields()
     for number, agent in enumerate(known):
-        if isinstance(agent, dict) and agent.get("agentId") == wishes.agent_id:
-            if wishes.releases:
-                text, agent = _release_account(text, ("agents", number), agent, fields)
-            else:
-                require_no_other_account(agent, fields)
-            for path, wanted in _list_changes(agent, fields):
-                text = replace_value(text, ("agents", number, *path), wanted)
-            return text
+        if not isinstance(agent, dict) or agent.get("agentId") != wishes.agent_id:
+            continue
+        there = agent
+        if wishes.releases:
+            text, there = _release_account(text, ("agents", number), agent, fields)
+        else:
+            require_no_other_account(agent, fields)
+        for path, wanted in _list_changes(there, fields):
+            text = replace_value(text, ("agents", number, *path), wanted)
+        return text
     return replace_value(text, ("agents", len(known)), {"agentId": wishes.agent_id, **fields})
 
 
