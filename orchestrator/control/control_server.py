@@ -50,7 +50,8 @@ class ControlServer:
 
     Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
     the name in the audit log, ``added`` returns the methods of extensions for a connection, or for
-    the page (None). ``wake`` is called when inbox, outbox or schedule have changed.
+    the page (None), and ``authored`` those that record ``by``. ``wake`` is called when inbox,
+    outbox or schedule have changed.
     """
 
     daemon: DaemonOperations
@@ -59,6 +60,7 @@ class ControlServer:
     approvals: ApprovalQueue
     wake: Callable[[], None]
     added: Callable[[Peer | None], Mapping[str, RequestHandler]] = lambda _: {}
+    authored: Callable[[str], Mapping[str, RequestHandler]] = lambda _: {}
     by: str = "operator"
     _refused: set[int] = field(default_factory=set)
 
@@ -118,6 +120,7 @@ class ControlServer:
     def build_methods(self) -> dict[str, RequestHandler]:
         """Build all methods, except those that need a connection for later events."""
         return {
+            **self.authored(self.by),
             protocol.STATUS: lambda _: report_status(self.daemon),
             protocol.HEALTH: lambda _: report_health(self.daemon),
             protocol.CHAT_SEND: self._accept_chat_message,
