@@ -29,14 +29,14 @@ async def test_bot_that_telegram_knows_is_bound_and_stored(tmp_path: Path) -> No
     async with TwoBots(TOKEN, FakeBotApi(OTHER, "work_bot")) as bots:
         world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bots.url})
         setup = await open_setup(world)
-        done = await setup.set_up_bot({"token": f" {TOKEN} "})
+        done = await setup.set_up_bot("web:ann", {"token": f" {TOKEN} "})
         assert (done.works, done.saved, done.link) == (True, True, "https://t.me/test_bot")
         assert "gets a code" in done.text
         assert world.environ["TELEGRAM_BOT_TOKEN"] == TOKEN
-        again = await setup.set_up_bot({"token": TOKEN, "account": "work"})
+        again = await setup.set_up_bot("web:ann", {"token": TOKEN, "account": "work"})
         assert (again.works, again.saved) == (False, False)
         assert "already the bot of this home" in again.text
-        more = await setup.set_up_bot({"token": OTHER, "account": "work"})
+        more = await setup.set_up_bot("web:ann", {"token": OTHER, "account": "work"})
         assert more.saved
         assert world.environ["TELEGRAM_BOT_TOKEN_WORK"] == OTHER
         binding = {"channel": "telegram", "account": "work", "chatId": "*"}
@@ -51,11 +51,11 @@ async def test_bot_in_use_is_replaced_only_on_request(tmp_path: Path) -> None:
     async with TwoBots(TOKEN, FakeBotApi(OTHER, "work_bot")) as bots:
         world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bots.url})
         setup = await open_setup(world)
-        await setup.set_up_bot({"token": TOKEN})
-        asked = await setup.set_up_bot({"token": OTHER})
+        await setup.set_up_bot("web:ann", {"token": TOKEN})
+        asked = await setup.set_up_bot("web:ann", {"token": OTHER})
         assert (asked.works, asked.saved, asked.replaces) == (True, False, "@test_bot")
         assert world.environ["TELEGRAM_BOT_TOKEN"] == TOKEN
-        done = await setup.set_up_bot({"token": OTHER, "replace": True})
+        done = await setup.set_up_bot("web:ann", {"token": OTHER, "replace": True})
         assert done.saved
         assert world.environ["TELEGRAM_BOT_TOKEN"] == OTHER
 
@@ -69,7 +69,7 @@ async def test_bot_that_is_switched_off_is_switched_on(tmp_path: Path) -> None:
     (tmp_path / "agents.json").write_text(json.dumps(document), "utf-8")
     async with FakeBotApi(TOKEN) as bot:
         world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bot.url})
-        assert (await (await open_setup(world)).set_up_bot({"token": TOKEN})).saved
+        assert (await (await open_setup(world)).set_up_bot("web:ann", {"token": TOKEN})).saved
         assert json.loads(world.text)["channels"]["telegram"]["enabled"] is True
 
 
@@ -79,15 +79,15 @@ async def test_token_that_does_not_work_is_not_kept(tmp_path: Path) -> None:
         world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bot.url})
         setup = await open_setup(world)
         for token in ("canary", OTHER):
-            done = await setup.set_up_bot({"token": token})
+            done = await setup.set_up_bot("web:ann", {"token": token})
             assert (done.works, done.saved) == (False, False)
             assert token not in done.text
-    away = await setup.set_up_bot({"token": TOKEN})
+    away = await setup.set_up_bot("web:ann", {"token": TOKEN})
     assert (away.works, TOKEN in away.text) == (False, False)
     wishes: list[JsonObject] = [{"token": TOKEN, "account": "Not A Name"}, {"token": "a\nb"}]
     for wrong in wishes:
         with pytest.raises(OrchestratorError):
-            await setup.set_up_bot(wrong)
+            await setup.set_up_bot("web:ann", wrong)
     assert world.is_untouched
 
 
@@ -97,5 +97,5 @@ async def test_agent_that_is_not_there_gets_no_bot(tmp_path: Path) -> None:
         world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bot.url})
         setup = await open_setup(world)
         with pytest.raises(OrchestratorError, match="choose one of assistant"):
-            await setup.set_up_bot({"token": TOKEN, "agentId": "assistent"})
+            await setup.set_up_bot("web:ann", {"token": TOKEN, "agentId": "assistent"})
     assert world.is_untouched

@@ -61,7 +61,7 @@ def ask_for_admission(db: Database) -> None:
     for number, text in enumerate(("first" * MAX_FIRST, "second")):
         said = InboundMessage("telegram", "b", "8", str(number), "8", text, update_id=number)
         inbox.ingest(db, [Arrival(said, "not paired yet", held=True)], None, 1)
-    pairing.refuse(db, "EEEE", 1)
+    pairing.refuse(db, "EEEE", "operator", 1)
 
 
 async def test_people_are_listed_with_what_decides_about_them(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_people_are_listed_with_what_decides_about_them(tmp_path: Path) ->
 async def test_chat_is_let_in_to_the_chosen_agent(tmp_path: Path) -> None:
     """Its binding names the role, or it would have more rights than its pairing."""
     async with people_in(tmp_path) as (world, people):
-        done = await people.approve_chat({"code": "bbbb", "agentId": "home"})
+        done = await people.approve_chat("web:ann", {"code": "bbbb", "agentId": "home"})
         assert (done.chat_id, done.role) == ("8", "talk")
         *_, binding = json.loads(world.text)["bindings"]
         assert binding == {"channel": "telegram", "chatId": "8", "agentId": "home", "role": "talk"}
@@ -99,9 +99,9 @@ async def test_wrong_agent_or_code_changes_nothing(tmp_path: Path) -> None:
     async with people_in(tmp_path) as (world, people):
         before = world.text
         with pytest.raises(UnknownAgentError, match="choose one of home, work"):
-            await people.approve_chat({"code": "BBBB", "agentId": "wrok"})
+            await people.approve_chat("web:ann", {"code": "BBBB", "agentId": "wrok"})
         with pytest.raises(UnknownNameError, match="no chat has the code"):
-            await people.approve_chat({"code": "XXXX", "agentId": "home"})
+            await people.approve_chat("web:ann", {"code": "XXXX", "agentId": "home"})
         assert world.text == before
         assert (await people.list_people(None)).people[0].state == "pending"
 
@@ -112,7 +112,7 @@ async def test_binding_of_a_known_chat_is_changed_in_its_place(tmp_path: Path) -
         await world.store.transact(
             pairing.request_pairing, Address("telegram", "b", "42"), "Zoe", "ZZZZ", 2
         )
-        await people.approve_chat({"code": "ZZZZ", "agentId": "work", "role": "approve"})
+        await people.approve_chat("web:ann", {"code": "ZZZZ", "agentId": "work", "role": "approve"})
         bindings = json.loads(world.text)["bindings"]
         assert [one["agentId"] for one in bindings] == ["work", "work"]
         assert bindings[1]["role"] == "approve"

@@ -36,7 +36,7 @@ def first_agent(world: SetUpHome) -> JsonObject:
 async def try_model(setup: ModelSetup, api: OpenAIApi, **wanted: Any) -> ModelOutcome:
     """Set up a model of a fake server."""
     given = {"provider": "openai", "baseUrl": f"{api.url}/v1", **wanted}
-    return await setup.set_up_model(given)
+    return await setup.set_up_model("web:ann", given)
 
 
 async def test_model_that_answers_is_in_use_with_its_key(tmp_path: Path) -> None:
@@ -74,7 +74,8 @@ async def test_what_does_not_work_is_not_kept(tmp_path: Path) -> None:
         assert (refused.works, refused.models) == (False, ("big",))
         assert "no such model" in refused.text
     away = await setup.set_up_model(
-        {"provider": "openai", "baseUrl": "http://127.0.0.1:1/v1", "key": KEY, "model": "m"}
+        "web:ann",
+        {"provider": "openai", "baseUrl": "http://127.0.0.1:1/v1", "key": KEY, "model": "m"},
     )
     assert (away.works, "cannot be reached" in away.text) == (False, True)
     assert world.is_untouched
@@ -107,12 +108,12 @@ async def test_agent_moves_to_another_provider_without_what_it_had(tmp_path: Pat
         world = SetUpHome(tmp_path, {"WORK_KEY": "w"})
         setup = await open_setup(world)
         given = {"provider": "anthropic", "baseUrl": f"{other.url}/v1", "key": KEY}
-        done = await setup.set_up_model({**given, "agentId": "work"})
+        done = await setup.set_up_model("web:ann", {**given, "agentId": "work"})
         assert done.works, done.text
         now = first_agent(world)
         assert (now["llmProvider"], now["model"]) == ("anthropic", "c")
         assert now["baseUrl"] == f"{other.url}/v1"
-        done = await setup.set_up_model({"provider": "demo", "agentId": "work"})
+        done = await setup.set_up_model("web:ann", {"provider": "demo", "agentId": "work"})
         assert done.works
         assert (first_agent(world)["llmProvider"], first_agent(world)["baseUrl"]) == ("demo", None)
         assert world.get_agents_file().agents[0].llm_provider == "demo"
@@ -136,7 +137,7 @@ async def test_wish_that_cannot_be_right_is_refused(
     world = SetUpHome(tmp_path)
     setup = await open_setup(world)
     with pytest.raises(OrchestratorError, match=problem) as raised:
-        await setup.set_up_model(wanted)
+        await setup.set_up_model("web:ann", wanted)
     assert "lines" not in str(raised.value)
     assert world.is_untouched
 
@@ -146,7 +147,7 @@ async def test_key_of_the_environment_is_not_hidden_by_another(tmp_path: Path) -
     world = SetUpHome(tmp_path, {"OPENAI_API_KEY": "sk-env"})
     setup = await open_setup(world)
     with pytest.raises(OrchestratorError, match="which wins over"):
-        await setup.set_up_model({"provider": "openai", "key": KEY})
+        await setup.set_up_model("web:ann", {"provider": "openai", "key": KEY})
 
 
 async def test_offers_list_what_each_provider_has(tmp_path: Path) -> None:

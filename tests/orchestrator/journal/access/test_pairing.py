@@ -115,9 +115,9 @@ def test_refused_chat_is_silent_for_a_day_and_may_ask_again(db: Database) -> Non
     pairing.request_pairing(db, of("7"), "Ann", "AAAA", 0)
     pairing.request_pairing(db, of("8"), "Bob", "BBBB", 0)
     pairing.revoke_pairing(db, "telegram", "8", 1)
-    assert pairing.refuse(db, "aaaa", 1)
-    assert not pairing.refuse(db, "AAAA", 1)
-    assert not pairing.refuse(db, "CCCC", 1)
+    assert pairing.refuse(db, "aaaa", "web:ann", 1)
+    assert not pairing.refuse(db, "AAAA", "web:ann", 1)
+    assert not pairing.refuse(db, "CCCC", "web:ann", 1)
     assert pairing.approve(db, "AAAA", 2) is None
     assert db.execute("SELECT count(*) FROM outbox").get == 0
     for chat in ("7", "8"):
