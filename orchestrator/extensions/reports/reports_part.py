@@ -16,7 +16,6 @@ from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 SESSION_END = "sessions/end"  # RowId → Ack
 PAIR_REFUSE = "pair/refuse"  # PairCode → Ack
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
-BY = "operator"
 
 
 class MoreMoney(CamelModel):
@@ -39,25 +38,27 @@ class ReportsPart(Part):
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         change = self.daemon.control.change_row
+        return {SESSION_END: partial(change, conversations.end_conversation)}
+
+    def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
-            SESSION_END: partial(change, conversations.end_conversation),
-            PAIR_REFUSE: self._refuse_pairing,
-            BUDGET_EXTEND: self._extend_budget,
+            PAIR_REFUSE: partial(self._refuse_pairing, by),
+            BUDGET_EXTEND: partial(self._extend_budget, by),
         }
 
-    async def _refuse_pairing(self, params: JsonValue) -> protocol.Ack:
-        code = protocol.PairCode.model_validate(params).code
-        if not await self.daemon.store.transact(pairing.refuse, code, self.daemon.machine.clock()):
+    async def _refuse_pairing(self, by: str, params: JsonValue) -> protocol.Ack:
+        code, daemon = protocol.PairCode.model_validate(params).code, self.daemon
+        if not await daemon.store.transact(pairing.refuse, code, by, daemon.machine.clock()):
             problem = f"no chat has the code {code!r}; see: orchestrator pair list"
             raise RpcError(protocol.UNKNOWN_NAME, problem)
         return protocol.Ack()
 
-    async def _extend_budget(self, params: JsonValue) -> ExtendedBudget:
+    async def _extend_budget(self, by: str, params: JsonValue) -> ExtendedBudget:
         asked, daemon = MoreMoney.model_validate(params), self.daemon
         guard = daemon.operations.guard
         work = guard.build_rules().extend_budget
         try:
-            paused = await daemon.store.transact(work, asked.agent_id, asked.usd, BY)
+            paused = await daemon.store.transact(work, asked.agent_id, asked.usd, by)
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         guard.wake()

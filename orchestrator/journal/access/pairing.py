@@ -131,7 +131,7 @@ def revoke_pairing(db: Database, channel: str, chat_id: str, now: int) -> bool:
     return True
 
 
-def refuse(db: Database, code: str, now: int) -> bool:
+def refuse(db: Database, code: str, by: str, now: int) -> bool:
     """Refuse the chat with this code, which is not told, and may ask again after a day.
 
     Its messages stay unanswered, and their text is removed. False if no chat has the code.
@@ -145,7 +145,7 @@ def refuse(db: Database, code: str, now: int) -> bool:
         return False
     chat = ChatName(str(row[0]), str(row[1]))
     held_messages.delete_held_texts(db, chat.channel, chat.chat_id)
-    audit.record_decision(db, "operator", "pairing refused", str(chat), now)
+    audit.record_decision(db, by, "pairing refused", str(chat), now)
     return True
 
 
