@@ -304,7 +304,13 @@ def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: str = "")
     )
 
 
+async def _start_server(request: ScreenRequest) -> ScreenResult:
+    del request
+    return RedirectResponse(build_form_link("mcpServers", new=1), HTTPStatus.SEE_OTHER)
+
+
 SCREENS = (
+    PageScreen("/tools/servers/new", "Add a tool server", Right.CHANGE, _start_server, "Tools"),
     PageScreen(
         "/settings/form", "Settings", Right.CHANGE, _show_form, "Settings", from_journal=False,
         posts=True,

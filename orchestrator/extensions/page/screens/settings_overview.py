@@ -87,7 +87,8 @@ async def _show_settings(request: ScreenRequest) -> ScreenResult:
         value: JsonValue = json.loads(file.text)
     except ValueError:
         value = None
-    return render_settings(request, value, history.versions[:SHOWN_CHANGES], done)
+    changes = [one for one in history.versions if one.number > 1]  # the first is as it was found
+    return render_settings(request, value, changes[:SHOWN_CHANGES], done)
 
 
 def render_settings(
