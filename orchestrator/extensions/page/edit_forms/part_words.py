@@ -30,8 +30,8 @@ ALONE: Mapping[str, str] = {
     "console": "The console",
 }
 REMOVALS: Mapping[str, str] = {
-    "AgentDefinition": "Its chats stay in the journal, but nothing is answered there any more unless"
-    " another binding leads to an agent.",
+    "AgentDefinition": "Its chats stay in the journal, but nothing is answered there any more"
+    " unless another binding leads to an agent.",
     "Binding": "Messages of this chat go where the other bindings lead, or are refused.",
     SERVER: "Agents lose all its tools at once. What they already did with them stays.",
 }

@@ -47,7 +47,10 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.No
         rows = min(MANY_LINES, max(2, text.count("\n") + 1))
         plain = field.kind in ("json", "pairs")
         return h.textarea(
-            name=field.name, rows=str(rows), class_="short code" if plain else None, spellcheck="false"
+            name=field.name,
+            rows=str(rows),
+            class_="short code" if plain else None,
+            spellcheck="false",
         )["\n" + text]
     offered = offered or field.choices
     listed = f"{field.name}-list" if offered else None
@@ -73,4 +76,8 @@ def _describe_usual(field: FormField) -> str:
 def _show_usual(field: FormField) -> str:
     if isinstance(field.usual, bool):
         return YES if field.usual else NO
-    return show_hidden_characters(str(field.usual)) if isinstance(field.usual, str | int | float) else ""
+    return (
+        show_hidden_characters(str(field.usual))
+        if isinstance(field.usual, str | int | float)
+        else ""
+    )

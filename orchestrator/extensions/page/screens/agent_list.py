@@ -278,9 +278,7 @@ def _render_tasks(tasks: Sequence[Task]) -> h.Node:
 
 
 def _name_chat(binding: JsonValue) -> str:
-    channel, chat = (
-        agents_schema.find_value(binding, (key,)) for key in ("channel", "chatId")
-    )
+    channel, chat = (agents_schema.find_value(binding, (key,)) for key in ("channel", "chatId"))
     return f"all chats of {channel}" if chat == "*" else f"{channel}:{chat}"
 
 
@@ -314,5 +312,7 @@ def _say_whether(own: JsonValue, key: str) -> str:
 
 SCREENS = (
     PageScreen("/agents", "Agents", Right.LOOK, _show_agents, "Agents", from_journal=False),
-    PageScreen("/agents/{agent}", "An agent", Right.LOOK, _show_agent, "Agents", from_journal=False),
+    PageScreen(
+        "/agents/{agent}", "An agent", Right.LOOK, _show_agent, "Agents", from_journal=False
+    ),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import htpy as h
 
+from orchestrator.control import protocol
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.html import figures
@@ -22,7 +23,6 @@ from orchestrator.extensions.page.html.outside_text import (
     strip_terminal_codes,
 )
 from orchestrator.extensions.page.html.parts import (
-    render_choice,
     render_field,
     render_link_button,
     render_note,
@@ -53,7 +53,6 @@ from orchestrator.extensions.page.setup_answers import (
     SetupProgress,
     TrialResult,
 )
-from orchestrator.control import protocol
 
 DEMO = "demo"
 MAX_LISTED = 40  # models that a field offers

@@ -117,6 +117,4 @@ def _render_form(request: ScreenRequest, name: str, known: Sequence[str]) -> h.E
     ]
 
 
-SCREENS = (
-    PageScreen("/keys", "Keys", Right.READ, _show_keys, "Keys", from_journal=False),
-)
+SCREENS = (PageScreen("/keys", "Keys", Right.READ, _show_keys, "Keys", from_journal=False),)

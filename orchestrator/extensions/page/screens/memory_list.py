@@ -1,6 +1,7 @@
 """What agents remember: facts with their sources, and the profile."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 
@@ -41,6 +42,7 @@ from orchestrator.extensions.page.screen_request import (
 FACT_LIST, FACT_EDIT = "memory/list", "memory/edit"
 FACT_UNDO, FACT_FORGET = "memory/undo", "memory/forget"
 PROFILE_LIST, PROFILE_SET = "profile/list", "profile/set"
+NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 NEWEST = 2**63 - 1  # above the numbers of all facts
 LIMIT = 100  # facts on a screen
 TYPED = "forget"  # what one types to forget a fact for good
@@ -94,12 +96,11 @@ class ListedFields(CamelModel):
 
 
 async def _show_memory(request: ScreenRequest) -> ScreenResult:
-    number = request.query.get("before", "")
     query = MemoryQuery(
         agent=request.query.get("agent") or None,
         chat=request.query.get("chat") or None,
         text=request.query.get("q", "")[:500],
-        before=int(number) if number.isdecimal() and len(number) < 19 else NEWEST,
+        before=_parse_number(request.query.get("before", "")) or NEWEST,
     )
     facts = await edit_calls.ask_extension(request, FACT_LIST, query, ListedFacts)
     profile = await edit_calls.ask_extension(request, PROFILE_LIST, query, ListedFields)
@@ -107,11 +108,11 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
 
 
 async def _forget_fact(request: ScreenRequest) -> ScreenResult:
-    number = request.path["fact"]
-    if not number.isdecimal() or len(number) > 18:
+    number = _parse_number(request.path["fact"])
+    if number is None:
         return render_blank("There is no such fact.", render_link_button("Memory", "/memory"))
     if request.form.get("typed", "").strip().lower() == TYPED:
-        row = RowId(id=int(number))
+        row = RowId(id=number)
         await edit_calls.ask_extension(request, FACT_FORGET, row, Ack)
         return RedirectResponse("/memory", HTTPStatus.SEE_OTHER)
     return render_forgetting(request, wrong="typed" in request.form)
@@ -226,13 +227,15 @@ def _render_field_row(request: ScreenRequest, one: ListedField) -> Sequence[h.No
     return (
         show_hidden_characters(one.path),
         [shown[:2000], render_cut_note(2000, len(shown))],
-        f"{show_hidden_characters(one.agent_id)}, "
-        f"{show_hidden_characters(one.scope) or 'all chats'}",
+        [
+            h.div[show_hidden_characters(one.agent_id)],
+            h.div(class_="soft")[show_hidden_characters(one.scope) or "all chats"],
+        ],
         [
             show_hidden_characters(one.source or ""),
-            None if one.at is None else h.div(class_="soft")[
-                figures.format_age(one.at, request.now)
-            ],
+            None
+            if one.at is None
+            else h.div(class_="soft")[figures.format_age(one.at, request.now)],
         ],
         [
             h.form(method="post", action=f"/act/{PROFILE_SET}", class_="act")[
@@ -251,9 +254,11 @@ def _render_field_row(request: ScreenRequest, one: ListedField) -> Sequence[h.No
     )
 
 
+def _parse_number(text: str) -> int | None:
+    return int(text) if NUMBER.fullmatch(text) else None
+
+
 SCREENS = (
     PageScreen("/memory", "Memory", Right.READ, _show_memory, "Memory", from_journal=False),
-    PageScreen(
-        "/memory/{fact}/forget", "Forget", Right.CHANGE, _forget_fact, "Memory", posts=True
-    ),
+    PageScreen("/memory/{fact}/forget", "Forget", Right.CHANGE, _forget_fact, "Memory", posts=True),
 )

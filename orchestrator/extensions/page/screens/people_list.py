@@ -141,9 +141,7 @@ def render_people(
     )
 
 
-def _render_waiting(
-    request: ScreenRequest, one: ListedPerson, agents: Sequence[str]
-) -> h.Element:
+def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[str]) -> h.Element:
     name = strip_terminal_codes(one.name) or one.chat_id
     code = one.code or ""
     changes = request.has_right(Right.CHANGE)
@@ -240,9 +238,7 @@ def _render_logins(
     )
 
 
-def _render_invite_form(
-    request: ScreenRequest, agents: Sequence[str], problem: str
-) -> h.Element:
+def _render_invite_form(request: ScreenRequest, agents: Sequence[str], problem: str) -> h.Element:
     role = request.form.get("role", "chat")
     return h.details(open=bool(problem) or None)[
         h.summary["Invite someone to this page"],
@@ -277,12 +273,12 @@ def _render_invitation(invited: PageAddress) -> h.Element:
         "It is shown this once, and works once.",
         h.div(class_="codeblock")[
             h.pre[invited.url],
-            h.button(type="button", class_="plain", data_copy=".codeblock")[render_icon("copy"), "Copy"],
+            h.button(type="button", class_="plain", data_copy=".codeblock")[
+                render_icon("copy"), "Copy"
+            ],
         ],
         h.p(class_="soft")[strip_terminal_codes(invited.way)] if invited.way else None,
     ]
 
 
-SCREENS = (
-    PageScreen("/people", "People", Right.DECIDE, _show_people, "People", posts=True),
-)
+SCREENS = (PageScreen("/people", "People", Right.DECIDE, _show_people, "People", posts=True),)

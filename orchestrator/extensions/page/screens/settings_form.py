@@ -20,6 +20,7 @@ from orchestrator.extensions.page.edit_forms import agents_schema, field_values,
 from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE, PartPath
 from orchestrator.extensions.page.edit_forms.form_fields import FormField
 from orchestrator.extensions.page.edit_forms.part_words import (
+    ONE_OF,
     describe_jail,
     describe_removal,
     name_new_part,
@@ -28,7 +29,6 @@ from orchestrator.extensions.page.edit_forms.part_words import (
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
-    render_problems,
     render_report,
 )
 from orchestrator.extensions.page.html.field_controls import (
@@ -37,7 +37,6 @@ from orchestrator.extensions.page.html.field_controls import (
 )
 from orchestrator.extensions.page.html.forms import (
     build_link,
-    render_button,
     render_hidden_fields,
 )
 from orchestrator.extensions.page.html.parts import (
@@ -240,7 +239,11 @@ def _render_held_parts(part: EditedPart, one: FormField, value: JsonValue) -> h.
     if part.new:
         return None
     at = (*part.at, *one.path)
-    keys = list(value) if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(len(value) if isinstance(value, list) else 0)
+    )
     return h.div(class_="field")[
         h.label[one.label],
         h.div(class_="row")[
@@ -293,14 +296,21 @@ def _is_list(root: JsonObject, at: PartPath) -> bool:
 
 def _can_be_removed(part: EditedPart) -> bool:
     """Return whether the part is one of several, which can go."""
-    return isinstance(part.value, dict) and len(part.at) > 1 and part.at[0] != "channels" or (
-        len(part.at) > 2 and agents_schema.ACCOUNTS in part.at
-    )
+    holder = str(part.at[-2]) if len(part.at) > 1 else ""
+    return isinstance(part.value, dict) and holder in ONE_OF
 
 
 def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: str = "") -> EditedPart:
     return EditedPart(
-        part.at, part.file, part.value, part.schema, part.fields, part.new, part.named, problems, note
+        part.at,
+        part.file,
+        part.value,
+        part.schema,
+        part.fields,
+        part.new,
+        part.named,
+        problems,
+        note,
     )
 
 

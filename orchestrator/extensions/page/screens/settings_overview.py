@@ -64,6 +64,8 @@ TITLES = {
     "models": "Models",
     "prices": "Prices",
 }
+
+
 class PartRow(NamedTuple):
     """What stands in a row of the overview."""
 
@@ -102,8 +104,10 @@ def render_settings(
         [
             render_saved_note(request, newest, "/settings") if newest else None,
             h.div(data_kept=True)[render_note(strip_terminal_codes(done))] if done else None,
-            render_note("agents.json is no JSON. Edit it as a text; its problems are shown there.",
-                        kind="bad")
+            render_note(
+                "agents.json is no JSON. Edit it as a text; its problems are shown there.",
+                kind="bad",
+            )
             if value is None
             else h.div(class_="grid")[
                 render_panel(

@@ -154,7 +154,11 @@ def render_task_form(
     return TitledContent(
         "New task" if number == NEW else f"Task {strip_terminal_codes(values.get('name', number))}",
         h.form(
-            method="post", class_="editor", id="editor", data_kept=True, data_preview=True,
+            method="post",
+            class_="editor",
+            id="editor",
+            data_kept=True,
+            data_preview=True,
             autocomplete="off",
         )[
             render_hidden_fields(request, {"base": look.base}),
@@ -243,7 +247,7 @@ def _render_input(
     required: bool = False,
     hint: str | None = None,
     listed: str | None = None,
-) -> h.Element:
+) -> h.Node:
     return h.input(
         name=name,
         value=values.get(name, ""),

@@ -30,8 +30,8 @@ from orchestrator.extensions.page.screens.text_beginnings import find_beginning
 
 KEY_HELP = "/texts-help"
 MEANWHILE = (
-    "This text was changed by someone else while you edited it. Nothing is lost: yours is below, and"
-    " beside it stands what it would change of theirs."
+    "This text was changed by someone else while you edited it. Nothing is lost: yours is below,"
+    " and beside it stands what it would change of theirs."
 )
 
 
@@ -83,9 +83,7 @@ def render_editor(
     fresh = saved is not None or "fresh" in request.query
     content = [
         h.div(data_kept=True)[
-            render_saved_note(request, saved, build_text_link(found.name))
-            if saved
-            else None,
+            render_saved_note(request, saved, build_text_link(found.name)) if saved else None,
             _render_conflict(request, report) if report and report.conflict else None,
             h.form(
                 method="post",
@@ -110,9 +108,7 @@ def render_editor(
                 h.aside[
                     render_report(report),
                     h.section(id="key-help", hidden=True),
-                    h.p(class_="soft")[
-                        h.a(href="/manual/agents-json")["All keys, in the manual"]
-                    ]
+                    h.p(class_="soft")[h.a(href="/manual/agents-json")["All keys, in the manual"]]
                     if found.name == AGENTS_FILE
                     else None,
                 ],

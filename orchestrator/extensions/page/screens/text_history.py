@@ -109,9 +109,7 @@ def render_changes(
     ]
 
 
-def _render_change(
-    request: ScreenRequest, version: FileVersion, *, name: bool
-) -> Sequence[h.Node]:
+def _render_change(request: ScreenRequest, version: FileVersion, *, name: bool) -> Sequence[h.Node]:
     link = build_text_link(version.name, "history", version=version.number)
     shown = show_hidden_characters(version.name)
     return (

@@ -73,9 +73,7 @@ def render_texts(request: ScreenRequest, found: EditableFiles) -> TitledContent:
 def render_new_text(request: ScreenRequest, kind: TextKind, name: str) -> TitledContent:
     """Render the question for the name of a new text."""
     problem = (
-        "Use lower-case letters, digits, - and _, beginning with a letter or digit."
-        if name
-        else ""
+        "Use lower-case letters, digits, - and _, beginning with a letter or digit." if name else ""
     )
     return TitledContent(
         f"New: {kind.heading.lower()}",
