@@ -183,7 +183,8 @@ def _is_pairs(value: JsonValue) -> bool:
 
 def _make_label(path: PartPath) -> str:
     """Return words for a key: ``maxSteps`` is `Max steps`."""
-    return ": ".join(_spell_key(str(part)) for part in path).capitalize().replace("Mcp", "MCP")
+    words = ": ".join(_spell_key(str(part)) for part in path)
+    return words[:1].upper() + words[1:]
 
 
 def _spell_key(key: str) -> str:

@@ -46,11 +46,13 @@ from orchestrator.journal.schedule.tasks import Task
 MORE_USD = "0.10"  # by which the button raises today's budget
 
 
+@edit_calls.need_daemon
 async def _show_agents(request: ScreenRequest) -> ScreenResult:
     report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)
     return render_agents(request, report)
 
 
+@edit_calls.need_daemon
 async def _show_agent(request: ScreenRequest) -> ScreenResult:
     name = request.path["agent"]
     report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)

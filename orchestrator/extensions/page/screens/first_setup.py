@@ -69,6 +69,7 @@ class SetupLook:
     bot: TrialResult | None = None
 
 
+@edit_calls.need_daemon
 async def _show_setup(request: ScreenRequest) -> ScreenResult:
     model = bot = None
     if request.form.get("do") == "model":

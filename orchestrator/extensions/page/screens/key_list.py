@@ -34,6 +34,7 @@ KEPT_IN = "keys.env"
 HEADS = ("Key", "State", TableColumn("Used by", "grow"), ACTIONS)
 
 
+@edit_calls.need_daemon
 async def _show_keys(request: ScreenRequest) -> ScreenResult:
     found = await edit_calls.ask_extension(request, KEYS_LIST, None, KnownKeys)
     return render_keys(request, found.keys)

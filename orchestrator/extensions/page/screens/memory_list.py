@@ -95,6 +95,7 @@ class ListedFields(CamelModel):
     fields: tuple[ListedField, ...]
 
 
+@edit_calls.need_daemon
 async def _show_memory(request: ScreenRequest) -> ScreenResult:
     query = MemoryQuery(
         agent=request.query.get("agent") or None,
@@ -107,6 +108,7 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
     return render_memory(request, facts, profile.fields)
 
 
+@edit_calls.need_daemon
 async def _forget_fact(request: ScreenRequest) -> ScreenResult:
     number = _parse_number(request.path["fact"])
     if number is None:

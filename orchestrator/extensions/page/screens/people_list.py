@@ -60,6 +60,7 @@ PAGE_ROLES = (
 SECOND = 1000  # milliseconds
 
 
+@edit_calls.need_daemon
 async def _show_people(request: ScreenRequest) -> ScreenResult:
     daemon = edit_calls.require_daemon(request)
     invited, problem = None, ""

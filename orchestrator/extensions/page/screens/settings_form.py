@@ -74,7 +74,10 @@ class EditedPart:
     note: str = ""
 
 
+@edit_calls.need_daemon
 async def _show_form(request: ScreenRequest) -> ScreenResult:
+    if not request.query.get("at"):
+        return RedirectResponse("/settings", HTTPStatus.SEE_OTHER)
     part = await _load_part(request)
     todo = request.form.get("do", "")
     if todo == "save":
@@ -314,6 +317,7 @@ def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: str = "")
     )
 
 
+@edit_calls.need_daemon
 async def _start_server(request: ScreenRequest) -> ScreenResult:
     del request
     return RedirectResponse(build_form_link("mcpServers", new=1), HTTPStatus.SEE_OTHER)

@@ -77,6 +77,7 @@ class PartRow(NamedTuple):
 CHANNELS = ("telegram", "web", "api", "mcp", "hook", "console")
 
 
+@edit_calls.need_daemon
 async def _show_settings(request: ScreenRequest) -> ScreenResult:
     done = ""
     method = METHODS.get(request.form.get("do", ""))

@@ -72,6 +72,7 @@ class TaskLook(NamedTuple):
     base: str = NO_BASE
 
 
+@edit_calls.need_daemon
 async def _show_task_form(request: ScreenRequest) -> ScreenResult:
     number = request.path.get("task", NEW)
     name = f"tasks/{number}"

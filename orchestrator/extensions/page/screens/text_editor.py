@@ -28,7 +28,7 @@ from orchestrator.extensions.page.screen_request import (
 )
 from orchestrator.extensions.page.screens.text_beginnings import find_beginning
 
-KEY_HELP = "/texts-help"
+KEY_HELP = "texts-help"  # below the root of the page
 MEANWHILE = (
     "This text was changed by someone else while you edited it. Nothing is lost: yours is below,"
     " and beside it stands what it would change of theirs."
@@ -40,6 +40,7 @@ def build_text_link(name: str, *after: str, **query: str | int | None) -> str:
     return build_link("texts", *name.split("/"), *after, **query)
 
 
+@edit_calls.need_daemon
 async def _show_editor(request: ScreenRequest) -> ScreenResult:
     name = request.path["name"]
     if not request.form:
@@ -92,7 +93,7 @@ def render_editor(
                 id="editor",
                 data_editor=True,
                 data_fresh="1" if fresh else None,
-                data_help=KEY_HELP if found.name == AGENTS_FILE else None,
+                data_help=f"{KEY_HELP}/{AGENTS_FILE}" if found.name == AGENTS_FILE else None,
             )[
                 render_hidden_fields(request, {"base": found.base}),
                 h.div(class_="sheet")[
@@ -174,7 +175,7 @@ def _render_conflict(request: ScreenRequest, report: EditReport) -> h.Node:
 
 
 SCREENS = (
-    PageScreen(KEY_HELP, "Keys of agents.json", Right.READ, _send_key_help, "Texts"),
+    PageScreen(f"/{KEY_HELP}/{{name}}", "Keys of agents.json", Right.READ, _send_key_help, "Texts"),
     PageScreen(
         "/texts/{name:path}",
         "A text",

@@ -34,6 +34,7 @@ from orchestrator.extensions.page.screen_request import (
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 
 
+@edit_calls.need_daemon
 async def _show_history(request: ScreenRequest) -> ScreenResult:
     name, number = request.path["name"], request.query.get("version", "")
     history = await edit_calls.load_history(request, name)

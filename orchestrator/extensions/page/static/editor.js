@@ -116,7 +116,7 @@ document.addEventListener("input", (event) => {
   let help = null, shown = "";
   async function loadHelp() {
     help = {};
-    const answer = await fetch(form.dataset.help);
+    const answer = await fetch(document.body.dataset.root + form.dataset.help);
     if (answer.ok) help = await answer.json();
     explain();
   }
