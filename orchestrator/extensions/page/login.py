@@ -169,6 +169,6 @@ def _render_login(problem: str) -> h.Element:
                 h.input(id="code", name="code", autocomplete="off", required=True, size="40"),
             ],
             " ",
-            h.button(class_="first")["Log in"],
+            h.button(class_="do")["Log in"],
         ],
     )

@@ -181,7 +181,7 @@ class PageApp:
         badge = 0
         if screen_request.has_right(Right.DECIDE):
             badge = self.journal.read_now(waiting.count_waiting_items, screen_request.now)
-        text = str(render_page(screen_request, titled.title, screen.place, titled.content, badge))
+        text = str(render_page(screen_request, titled, screen.place, badge))
         return HTMLResponse(text, status, headers=headers)
 
     def build_screen_request(

@@ -18,10 +18,19 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class TitledContent(NamedTuple):
-    """The content of a screen with its own title."""
+    """The content of a screen with its own title.
+
+    ``lead`` stands beside the title and ``actions`` at the right of it. The parts of a ``split``
+    content scroll by themselves; otherwise all of it scrolls. ``writes`` says that it has a
+    composer.
+    """
 
     title: str
     content: htpy.Node
+    lead: htpy.Node = None
+    actions: htpy.Node = None
+    split: bool = False
+    writes: bool = False
 
 
 # The content of a screen, or another answer: a redirect, a file.

@@ -1,11 +1,16 @@
 """Forms: every change is a form sent to `/act`, even without scripts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 import htpy as h
 
+from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.screen_request import ScreenRequest
+
+# What one came to do, what one may do, and what cannot be undone.
+ButtonKind: TypeAlias = Literal["do", "quiet", "danger"]
 
 
 def build_link(*parts: str, **query: str | int | None) -> str:
@@ -21,7 +26,7 @@ def render_act_button(
     fields: Mapping[str, str],
     label: str,
     *,
-    danger: bool = False,
+    kind: ButtonKind = "quiet",
     note_label: str | None = None,
     key: str | None = None,
 ) -> h.Node:
@@ -35,8 +40,17 @@ def render_act_button(
         render_hidden_fields(request, fields),
         None
         if note_label is None
-        else h.label[h.span[note_label], h.input(name="note", maxlength="500")],
-        h.button(class_="danger" if danger else None, data_key=key)[label],
+        else h.input(name="note", maxlength="500", aria_label=note_label, placeholder=note_label),
+        render_button(label, kind, key=key),
+    ]
+
+
+def render_button(
+    label: h.Node, kind: ButtonKind = "quiet", *, icon: str = "", key: str | None = None
+) -> h.Element:
+    """Render the button that sends its form; ``key`` presses it."""
+    return h.button(class_=None if kind == "quiet" else kind, data_key=key)[
+        render_icon(icon) if icon else None, label
     ]
 
 
@@ -53,5 +67,5 @@ def render_filters(request: ScreenRequest, fields: Sequence[tuple[str, str]]) ->
             h.label[h.span[label], h.input(name=name, value=request.query.get(name, ""))]
             for name, label in fields
         ],
-        h.button["Show"],
+        render_button("Show"),
     ]

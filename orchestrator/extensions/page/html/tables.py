@@ -1,56 +1,50 @@
-"""Tables, lists of facts, and what replaces empty ones."""
+"""Tables: the kind of each column decides its width, and narrow windows show rows as cards."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import htpy as h
 
+# What a column holds: words, an instant, an identifier that may be clipped, a text that takes the
+# room that is left, a number, or buttons.
+ColumnKind: TypeAlias = Literal["text", "time", "id", "grow", "number", "action"]
+
+
+class TableColumn(NamedTuple):
+    """A column of a table; one for actions needs no name."""
+
+    name: str
+    kind: ColumnKind = "text"
+
+
+ACTIONS = TableColumn("", "action")
+
 
 def render_table(
-    caption: str, heads: Sequence[str], rows: Iterable[Sequence[h.Node]], empty: str = ""
+    caption: str,
+    columns: Sequence[TableColumn | str],
+    rows: Iterable[Sequence[h.Node]],
+    empty: h.Node = None,
 ) -> h.Node:
-    """Render a scrollable table; ``empty`` replaces missing rows.
-
-    A heading that begins with ``#`` is for numbers.
-    """
+    """Render a table; ``empty`` replaces missing rows. A plain name is a column of words."""
+    known = [TableColumn(column) if isinstance(column, str) else column for column in columns]
     listed = [list(row) for row in rows]
     if not listed:
-        return h.p(class_="empty")[empty] if empty else None
+        return h.p(class_="empty")[empty] if isinstance(empty, str) and empty else empty
     return h.div(class_="scroll", tabindex="0", role="region", aria_label=caption)[
-        h.table[
+        h.table(class_="cards")[
             h.caption[caption],
-            h.thead[h.tr[map(_render_head, heads)]],
-            h.tbody[
-                (
-                    h.tr[
-                        (
-                            h.td(class_=_get_column_class(head))[cell]
-                            for head, cell in zip(heads, row, strict=True)
-                        )
-                    ]
-                    for row in listed
-                )
-            ],
+            h.thead[h.tr[map(_render_head, known)]],
+            h.tbody[(h.tr[map(_render_cell, known, row)] for row in listed)],
         ]
     ]
 
 
-def render_facts(values: Mapping[str, h.Node]) -> h.Element:
-    """Render names with values, omitting None."""
-    return h.dl(class_="facts")[
-        (h.div[h.dt[name], h.dd[value]] for name, value in values.items() if value is not None)
-    ]
-
-
-def render_panel(title: str, *content: h.Node, id: str | None = None) -> h.Element:  # noqa: A002 - HTML's name
-    """Render a section of a screen with a heading."""
-    return h.section(id=id, class_="panel")[h.h2[title], content]
-
-
-def _render_head(head: str) -> h.Element:
-    if not head:
+def _render_head(column: TableColumn) -> h.Element:
+    if not column.name:
         return h.td
-    return h.th(scope="col", class_=_get_column_class(head))[head.lstrip("#")]
+    return h.th(scope="col", class_=column.kind)[column.name]
 
 
-def _get_column_class(head: str) -> str | None:
-    return "number" if head.startswith("#") else None
+def _render_cell(column: TableColumn, cell: h.Node) -> h.Element:
+    return h.td(class_=column.kind, data_label=column.name)[cell]

@@ -11,11 +11,13 @@ from orchestrator.control import protocol
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, markdown
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
+from orchestrator.extensions.page.html.layout import render_split
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
+from orchestrator.extensions.page.html.parts import render_blank, render_link_button
 from orchestrator.extensions.page.reads import chat_places
 from orchestrator.extensions.page.screen_request import (
     OWN,
@@ -72,7 +74,7 @@ class _Chat(NamedTuple):
 
 async def _show_chat_list(request: ScreenRequest) -> ScreenResult:
     found = await _list_chats(request)
-    return render_chats(request, found, None)
+    return TitledContent("Chats", render_chats(request, found, None), split=True)
 
 
 async def _show_chat(request: ScreenRequest) -> ScreenResult:
@@ -86,9 +88,8 @@ async def _show_chat(request: ScreenRequest) -> ScreenResult:
     history = await request.journal(chat_history.load_history_page, key, before)
     agents = await list_writable_agents(request) if key.startswith(OWN) else ()
     chat = _Chat(key, history, newest, agents)
-    return TitledContent(
-        _format_chat_title(key), render_chats(request, await _list_chats(request), chat)
-    )
+    content = render_chats(request, await _list_chats(request), chat)
+    return TitledContent(_format_chat_title(key), content, split=True, writes=key.startswith(OWN))
 
 
 async def _redirect_to_new_chat(request: ScreenRequest) -> ScreenResult:
@@ -114,22 +115,27 @@ def render_chats(
     request: ScreenRequest, chats: Sequence[ChatSummary], chat: _Chat | None
 ) -> h.Node:
     """Render the list and, next to it, a chat."""
-    return h.div(class_=f"chats {'open' if chat else ''}".strip())[
-        h.div(class_="chatlist-box")[
-            h.p[h.a(href="/chats/new")["+ new chat"]],
-            h.ul(class_="chatlist")[(_render_summary(item, chat, request.now) for item in chats)]
-            if chats
-            else h.p(class_="empty")["No chat yet. Say something: the demo agent needs no key."],
-            h.p[h.a(href=build_link("chats", chats=chats[-1].at))["older ▾"]]
-            if len(chats) == chat_history.PAGE
-            else None,
-        ],
-        h.div[
-            h.p(class_="empty")["Choose a chat, or begin a new one."]
-            if chat is None
-            else _render_chat(request, chat)
-        ],
+    listed = [
+        h.p[render_link_button("New chat", "/chats/new", "do", "add")],
+        h.ul(class_="chatlist")[(_render_summary(item, chat, request.now) for item in chats)]
+        if chats
+        else h.p(class_="empty")["No chat yet."],
+        h.p[h.a(href=build_link("chats", chats=chats[-1].at))["older ▾"]]
+        if len(chats) == chat_history.PAGE
+        else None,
     ]
+    detail = (
+        h.div(class_="pane")[
+            render_blank(
+                "Choose a chat, or begin a new one.",
+                render_link_button("New chat", "/chats/new", "do", "add"),
+                "chats",
+            )
+        ]
+        if chat is None
+        else _render_chat(request, chat)
+    )
+    return render_split("Chats", listed, detail, chosen=chat is not None)
 
 
 def render_question(request: ScreenRequest, found: OpenQuestion) -> h.Element:
@@ -162,7 +168,7 @@ def render_question(request: ScreenRequest, found: OpenQuestion) -> h.Element:
                 decide,
                 {**fields, "granted": "false"},
                 "Deny",
-                danger=True,
+                kind="danger",
                 note_label="why not",
                 key="d",
             ),
@@ -182,15 +188,16 @@ def format_arguments(text: str) -> str:
 def _render_chat(request: ScreenRequest, chat: _Chat) -> h.Node:
     older, here = chat.history.before, f"/chats/{chat.key}"
     return [
-        h.p[h.a(href=f"{here}?before={older}")["▴ older"]] if older else None,
-        h.ol(class_="talk")[(_render_talk(request, talk) for talk in chat.history.turns)]
-        if chat.history.turns
-        else h.p(class_="empty")["Say something."],
-        None if chat.newest else h.p[h.a(href=here)["newest ▾"]],
+        h.div(class_="pane", data_pane=True, data_bottom=chat.newest, tabindex="-1")[
+            h.p[h.a(href=f"{here}?before={older}")["▴ older"]] if older else None,
+            h.ol(class_="talk")[(_render_talk(request, talk) for talk in chat.history.turns)]
+            if chat.history.turns
+            else render_blank("Say something.", icon="chats"),
+            None if chat.newest else h.p[h.a(href=here)["newest ▾"]],
+        ],
         render_composer(request, chat.key, chat.history.turns, chat.agents)
         if chat.key.startswith(OWN) and request.daemon
         else None,
-        h.span(data_bottom=True) if chat.newest else None,
     ]
 
 
@@ -199,12 +206,10 @@ def _render_summary(item: ChatSummary, chat: _Chat | None, now: int) -> h.Elemen
     title = item.sender or _format_chat_title(item.key)
     return h.li[
         h.a(href=f"/chats/{item.key}", aria_current=here, data_row=True)[
-            h.b[shorten_text(item.text, 40) or "a file"],
-            h.br,
-            h.small[
-                shorten_text(title, 24),
-                f" · {item.key.partition('/')[0]} · {figures.format_age(item.at, now)}",
-            ],
+            h.b[shorten_text(title, 40)],
+            h.small[figures.format_age(item.at, now)],
+            h.span(class_="soft")[shorten_text(item.text, 60) or "a file"],
+            h.small[item.key.partition("/")[0]],
         ]
     ]
 

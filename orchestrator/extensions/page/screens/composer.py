@@ -64,7 +64,7 @@ def render_composer(
                 _render_file_picker(),
                 _render_agent_choice(agents, last),
                 _render_busy_choice() if runs else None,
-                h.button(class_="first")["Send"],
+                h.button(class_="do")["Send"],
             ],
         ],
         _render_command_button(request, name, last, "/stop", "Stop") if runs else None,

@@ -15,7 +15,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import call_verdicts, waiting
 from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.reads.waiting import AuditEntry
@@ -211,7 +212,7 @@ def _render_dead_message(request: ScreenRequest, row: InboxRow, *, reads: bool) 
             h.small[strip_terminal_codes(row.error or "")],
         ],
         render_act_button(request, protocol.DLQ_RETRY, row_id, "Try again"),
-        render_act_button(request, protocol.DLQ_DROP, row_id, "Drop", danger=True),
+        render_act_button(request, protocol.DLQ_DROP, row_id, "Drop", kind="danger"),
         h.a(href=build_link("m", str(row.id)))["its turn"] if row.turn_id else None,
     ]
 
@@ -247,7 +248,7 @@ def _render_decision_history(request: ScreenRequest, decided: Sequence[AuditEntr
         h.summary["What was decided, and by whom"],
         render_table(
             "Decisions",
-            ("When", "Who", "What", "Of what"),
+            (TableColumn("When", "time"), "Who", "What", "Of what"),
             (
                 (
                     figures.render_moment(at, request.zone),

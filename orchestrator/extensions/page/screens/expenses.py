@@ -17,8 +17,9 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
+from orchestrator.extensions.page.html.parts import render_panel
 from orchestrator.extensions.page.html.svg import Column
-from orchestrator.extensions.page.html.tables import render_panel, render_table
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import spending_days
 from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
@@ -183,7 +184,10 @@ def render_costs(
                 h.summary["The same as a table"],
                 render_table(
                     "By day",
-                    ("Day", *(f"#{show_hidden_characters(name)}" for name in names)),
+                    (
+                        "Day",
+                        *(TableColumn(show_hidden_characters(name), "number") for name in names),
+                    ),
                     (
                         (
                             day.label,
@@ -268,13 +272,13 @@ def _render_legend(names: Sequence[str]) -> h.Element:
 def _render_cost_table(ranked: Sequence[ExpenseSum], by: str) -> h.Node:
     heads = (
         by.capitalize(),
-        "#Calls",
-        "#Prompt",
-        "#Cached",
-        "#Completion",
-        "#Cost",
-        "#A call",
-        "#Background",
+        TableColumn("Calls", "number"),
+        TableColumn("Prompt", "number"),
+        TableColumn("Cached", "number"),
+        TableColumn("Completion", "number"),
+        TableColumn("Cost", "number"),
+        TableColumn("A call", "number"),
+        TableColumn("Background", "number"),
     )
     return render_table(
         f"By {by}",

@@ -15,7 +15,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_facts, render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_facts, render_panel
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import waiting, web_sessions
 from orchestrator.extensions.page.reads.waiting import AuditEntry
 from orchestrator.extensions.page.reads.web_sessions import WebSession
@@ -75,7 +76,7 @@ def render_system(request: ScreenRequest, report: StatusReport, health: HealthRe
             "Processes",
             render_table(
                 "Processes",
-                ("Process", "#Pid", "Jail, as it found it", ""),
+                ("Process", TableColumn("Pid", "number"), "Jail, as it found it", ""),
                 (
                     (
                         show_hidden_characters(item.name),
@@ -95,7 +96,7 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
         "Nodes that share the journal",
         render_table(
             "Nodes",
-            ("Node", "Address", "", "Connected"),
+            ("Node", "Address", "", TableColumn("Connected", "time")),
             (
                 (
                     show_hidden_characters(one.name),
@@ -145,7 +146,7 @@ def _render_logins(request: ScreenRequest, sessions: Sequence[WebSession]) -> h.
         "Who is logged in here",
         render_table(
             "Logins",
-            ("Who", "Role", "Since", "Last seen", "Browser"),
+            ("Who", "Role", TableColumn("Since", "time"), "Last seen", "Browser"),
             (
                 (
                     show_hidden_characters(one.user),
@@ -179,7 +180,7 @@ def _render_audit_log(
         h.p[chain],
         render_table(
             "Audit log",
-            ("When", "Who", "What", "Of what"),
+            (TableColumn("When", "time"), "Who", "What", "Of what"),
             (
                 (
                     figures.render_moment(one.at, request.zone),

@@ -21,7 +21,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import activity, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest
@@ -92,7 +93,7 @@ def render_now(request: ScreenRequest, report: StatusReport, lately: RecentActiv
 
 def render_recent_turns(recent: Sequence[RecentTurn]) -> h.Node:
     """Render the newest turns."""
-    heads = ("Agent", "Chat", "State", "Tools", "#Time", "")
+    heads = ("Agent", "Chat", "State", "Tools", TableColumn("Time", "number"), "")
     rows = (
         (
             turn.agent_id,
@@ -173,7 +174,16 @@ def _render_first_steps(report: StatusReport) -> h.Node:
 
 
 def _render_agents(request: ScreenRequest, report: StatusReport, lately: RecentActivity) -> h.Node:
-    heads = ("Agent", "Model", "State", "Doing", "#Tokens, 24 h", "#Cost, 24 h", "Budget", "")
+    heads = (
+        "Agent",
+        "Model",
+        "State",
+        "Doing",
+        TableColumn("Tokens, 24 h", "number"),
+        TableColumn("Cost, 24 h", "number"),
+        "Budget",
+        ACTIONS,
+    )
     rows = (_render_agent_row(request, agent, lately) for agent in report.agents)
     return render_table("Agents", heads, rows, "No agents yet.")
 

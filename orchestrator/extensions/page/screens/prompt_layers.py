@@ -14,7 +14,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import prompt_comparison
 from orchestrator.extensions.page.reads.prompt_comparison import (
     NO_HISTORY,
@@ -105,7 +106,14 @@ def render_prompt(request: ScreenRequest, found: PromptComparison) -> h.Node:
             "Parts",
             render_table(
                 "Parts",
-                ("Part", "Sent in", "#Characters", "#About tokens", "Share", "Since the other"),
+                (
+                    "Part",
+                    "Sent in",
+                    TableColumn("Characters", "number"),
+                    TableColumn("About tokens", "number"),
+                    "Share",
+                    "Since the other",
+                ),
                 (
                     (
                         h.a(href=f"#part-{number}")[show_hidden_characters(part.name)],

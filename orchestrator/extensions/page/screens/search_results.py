@@ -7,7 +7,7 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
-from orchestrator.extensions.page.html.tables import render_panel
+from orchestrator.extensions.page.html.parts import render_panel
 from orchestrator.extensions.page.reads import lookup
 from orchestrator.extensions.page.reads.lookup import SearchMatches
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult

@@ -16,7 +16,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_facts, render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_facts, render_panel
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import task_week
 from orchestrator.extensions.page.reads.task_week import TaskHistory, TaskWeek
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
@@ -91,7 +92,17 @@ def render_week(request: ScreenRequest, found: TaskWeek, monday: date) -> h.Node
     ]
 
 
-HEADS = ("Task", "Agent", "From", "When", "Next", "Last", "#Failures", "State", "")
+HEADS = (
+    "Task",
+    "Agent",
+    "From",
+    TableColumn("When", "time"),
+    TableColumn("Next", "time"),
+    "Last",
+    TableColumn("Failures", "number"),
+    "State",
+    ACTIONS,
+)
 
 
 def render_task(request: ScreenRequest, found: TaskHistory) -> h.Node:
@@ -133,7 +144,7 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> h.Node:
             "Runs",
             render_table(
                 "Runs",
-                ("Due", "State", "Result", ""),
+                (TableColumn("Due", "time"), "State", "Result", ""),
                 (
                     (
                         figures.render_moment(run.scheduled_at, request.zone),

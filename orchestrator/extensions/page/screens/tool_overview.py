@@ -13,7 +13,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import call_figures
 from orchestrator.extensions.page.reads.call_figures import CallFigures
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
@@ -47,7 +48,7 @@ def render_tools(
             "MCP servers",
             render_table(
                 "MCP servers",
-                ("Server", "State", "#Tools", "Jail", "Problem"),
+                ("Server", "State", TableColumn("Tools", "number"), "Jail", "Problem"),
                 (
                     (
                         show_hidden_characters(server.name),
@@ -65,7 +66,13 @@ def render_tools(
             f"Calls of the last {DAYS} days",
             render_table(
                 "Calls",
-                ("Tool", "#Calls", "#Failed", "#On average", "Last"),
+                (
+                    "Tool",
+                    TableColumn("Calls", "number"),
+                    TableColumn("Failed", "number"),
+                    TableColumn("On average", "number"),
+                    "Last",
+                ),
                 (
                     (
                         h.a(href=build_link("turns", tool=one.tool), data_row=True)[
@@ -88,7 +95,7 @@ def render_tools(
             "Tools of servers, as they were approved",
             render_table(
                 "Pins",
-                ("Tool", "State", "Approved by", "When", ""),
+                ("Tool", "State", "Approved by", TableColumn("When", "time"), ""),
                 ((*_render_pin_row(request, pin),) for pin in pins),
                 "No server has listed any tools yet.",
             ),

@@ -8,7 +8,7 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
-from orchestrator.extensions.page.html.tables import render_table
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect import turn_search
 from orchestrator.journal.inspect.turn_search import FoundTurn, TurnPage
@@ -25,16 +25,16 @@ LABELS = {
     "text": "asked contains",
 }
 HEADS = (
-    "When",
+    TableColumn("When", "time"),
     "Agent",
     "Chat",
     "Asked",
     "State",
-    "#Steps",
+    TableColumn("Steps", "number"),
     "Tools",
-    "#Took",
-    "#Tokens",
-    "#Cost",
+    TableColumn("Took", "number"),
+    TableColumn("Tokens", "number"),
+    TableColumn("Cost", "number"),
     "Marks",
 )
 

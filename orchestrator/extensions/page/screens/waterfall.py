@@ -16,7 +16,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import render_facts, render_panel, render_table
+from orchestrator.extensions.page.html.parts import render_facts, render_panel
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import turn_timeline
 from orchestrator.extensions.page.reads.turn_timeline import TimelineBar, TimelineStep, TurnTimeline
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
@@ -197,7 +198,7 @@ def _render_waterfall(found: TurnTimeline) -> h.Node:
             h.summary["The same as a table"],
             render_table(
                 "Parts",
-                ("Part", "What", "#After", "#Took", ""),
+                ("Part", "What", TableColumn("After", "number"), TableColumn("Took", "number"), ""),
                 (
                     (
                         show_hidden_characters(bar.name),
