@@ -1,4 +1,4 @@
-"""Texts are read, saved and undone without loss, whoever else edits them."""
+"""Texts are read, saved and undone without loss, also when others edit them."""
 
 import json
 import os
