@@ -19,7 +19,6 @@ from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.errors import OrchestratorError
-from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import budget_extensions, pauses, sessions, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
@@ -255,8 +254,7 @@ class SpendingRules:
         total = budget_extensions.find_extension(db, agent_id, day) + usd
         if total > MAX_EXTENSION:
             raise OrchestratorError(TOO_MUCH.format(agent=agent_id, most=MAX_EXTENSION))
-        budget_extensions.store_extension(db, agent_id, day, total)
-        audit.record_decision(db, by, f"may spend ${usd:g} more today", f"agent {agent_id}", now)
+        budget_extensions.store_extension(db, agent_id, day, total, by, now)
         pause = pauses.find_pause(db, agent_id)
         if pause is None:
             return None

@@ -3,6 +3,7 @@
 Where: is a budget extended for a day?
 """
 
+from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 
 KEY = "budget_extension {}"  # with the agent's id
@@ -15,9 +16,10 @@ def find_extension(db: Database, agent_id: str, day: int) -> float:
     return float(usd) if began == str(day) else 0.0
 
 
-def store_extension(db: Database, agent_id: str, day: int, usd: float) -> None:
+def store_extension(db: Database, agent_id: str, day: int, usd: float, by: str, now: int) -> None:
     """Store all dollars that are added on that day, in place of those of another one."""
     db.execute(
         "INSERT INTO meta VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v = excluded.v",
         (KEY.format(agent_id), f"{day} {round(usd, 6)}"),
     )
+    audit.record_decision(db, by, f"may spend ${usd:g} more today", f"agent {agent_id}", now)
