@@ -95,7 +95,9 @@ class HomeFileKind(EditableKind):
             return (_build_error(name, f"larger than {limit} KiB; {self.size.advice}"),)
         if text is not None and "\0" in text:
             return (_build_error(name, "it has a NUL character; remove it"),)
-        return await self.check_content(name, text)
+        path = self.find_place(name)
+        problems = await self.check_content(name, text)
+        return [replace(one, file=name) if one.file == path else one for one in problems]
 
     @abstractmethod
     async def check_content(self, name: str, text: str | None) -> Sequence[Problem]:
@@ -200,11 +202,7 @@ class PromptKind(HomeFileKind):
                 return (_build_error(name, text_of_error),)
             files[path.stem] = load_definition_file(path, lambda _path, _kind: text)
         found = library.examine_definitions(agents, files, unusable).problems
-        return [
-            replace(problem, file=name) if problem.file == str(path) else problem
-            for problem in found
-            if problem not in before
-        ]
+        return [problem for problem in found if problem not in before]
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
         users = [

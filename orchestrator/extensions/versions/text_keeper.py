@@ -123,7 +123,9 @@ class TextKeeper:
                 number = await self.in_thread(self._find_earlier, name)
             _, text = await self.in_thread(self.versions.read_version, name, number)
             edit = FileEdit.model_construct(name=name, base=_digest(present), text=text)
-            report = await self._save(kind, edit, present, _Origin(by, undoes=number))
+            report = await self._save(
+                kind, edit, present, _Origin(by, f"back to version {number}", number)
+            )
         kept = 0 if text is None else count_marks(text)
         if report.saved and kept:
             note = f"versions hold no secrets: {_count(kept, 'secret')} stayed as it is now"

@@ -20,7 +20,8 @@ def said(old: JsonObject, new: JsonObject) -> list[str]:
 
 def agent(**fields: object) -> JsonObject:
     """A file whose agent ``work`` has these fields too."""
-    return json.loads(json.dumps({"agents": [{**WORK, **fields}, HOME]}))
+    found: JsonObject = json.loads(json.dumps({"agents": [{**WORK, **fields}, HOME]}))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -108,8 +109,10 @@ def agent(**fields: object) -> JsonObject:
         (
             {"mcpServers": {"wiki": {"command": "wiki"}}},
             {"mcpServers": {"wiki": {"command": "wiki", "sandbox": "off"}}},
-            "server wiki: its programs run without a jail, with all that the daemon's user can"
-            " reach; before jailed, with network",
+            (
+                "server wiki: its programs run without a jail, with all that the daemon's user can"
+                " reach; before jailed, with network"
+            ),
         ),
         (
             {"mcpServers": {"wiki": {"command": "wiki"}}},
@@ -141,15 +144,19 @@ def test_each_change_has_its_sentence(old: JsonObject, new: JsonObject, sentence
 
 def test_new_and_removed_agents_are_introduced() -> None:
     """What a new one may do is what matters."""
-    mail = {"agentId": "mail", "llmProvider": "demo", "budget": {"usdPerDay": 0.5}}
+    mail: JsonObject = {"agentId": "mail", "llmProvider": "demo", "budget": {"usdPerDay": 0.5}}
     mail |= {"approvals": ["send_mail"]}
     assert said({}, {"agents": [WORK, HOME, mail]}) == [
-        "agent mail is new: its model is demo; it may use $0.50 a day; calls of send_mail wait for"
-        " an approval"
+        (
+            "agent mail is new: its model is demo; it may use $0.50 a day; calls of send_mail wait"
+            " for an approval"
+        ),
     ]
     assert said({}, {"agents": [WORK]}) == [
-        "agent home is removed: it answers nothing more; its conversations and its memory stay"
-        " until: orchestrator forget agent home"
+        (
+            "agent home is removed: it answers nothing more; its conversations and its memory stay"
+            " until: orchestrator forget agent home"
+        ),
     ]
 
 
