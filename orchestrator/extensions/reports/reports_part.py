@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
@@ -11,11 +11,14 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.extension import Part
 from orchestrator.extensions.reports import conversations
 from orchestrator.journal.access import pairing
-from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
+from thinker.protocol.peer import FAILED, INVALID_PARAMS, Peer, RequestHandler, RpcError
 
 SESSION_END = "sessions/end"  # RowId → Ack
 PAIR_REFUSE = "pair/refuse"  # PairCode → Ack
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
+
+
+NO_AMOUNT = "name an agent, and an amount in US dollars between 0 and 1000, such as 0.10"
 
 
 class MoreMoney(CamelModel):
@@ -54,8 +57,11 @@ class ReportsPart(Part):
         return protocol.Ack()
 
     async def _extend_budget(self, by: str, params: JsonValue) -> ExtendedBudget:
-        asked, daemon = MoreMoney.model_validate(params), self.daemon
-        guard = daemon.operations.guard
+        daemon, guard = self.daemon, self.daemon.operations.guard
+        try:
+            asked = MoreMoney.model_validate(params)
+        except ValidationError:
+            raise RpcError(INVALID_PARAMS, NO_AMOUNT) from None
         work = guard.build_rules().extend_budget
         try:
             paused = await daemon.store.transact(work, asked.agent_id, asked.usd, by)
