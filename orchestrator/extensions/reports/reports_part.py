@@ -10,7 +10,7 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extension import Part
 from orchestrator.extensions.reports import conversations
-from orchestrator.journal.access import pairing
+from orchestrator.extensions.reports.operator_decisions import extend_budget, refuse_chat
 from thinker.protocol.peer import FAILED, INVALID_PARAMS, Peer, RequestHandler, RpcError
 
 SESSION_END = "sessions/end"  # RowId → Ack
@@ -51,7 +51,7 @@ class ReportsPart(Part):
 
     async def _refuse_pairing(self, by: str, params: JsonValue) -> protocol.Ack:
         code, daemon = protocol.PairCode.model_validate(params).code, self.daemon
-        if not await daemon.store.transact(pairing.refuse, code, by, daemon.machine.clock()):
+        if not await daemon.store.transact(refuse_chat, code, by, daemon.machine.clock()):
             problem = f"no chat has the code {code!r}; see: orchestrator pair list"
             raise RpcError(protocol.UNKNOWN_NAME, problem)
         return protocol.Ack()
@@ -62,9 +62,11 @@ class ReportsPart(Part):
             asked = MoreMoney.model_validate(params)
         except ValidationError:
             raise RpcError(INVALID_PARAMS, NO_AMOUNT) from None
-        work = guard.build_rules().extend_budget
+        rules = guard.build_rules()
         try:
-            paused = await daemon.store.transact(work, asked.agent_id, asked.usd, by)
+            paused = await daemon.store.transact(
+                extend_budget, rules, asked.agent_id, asked.usd, by
+            )
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         guard.wake()
