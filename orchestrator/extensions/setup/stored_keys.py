@@ -70,7 +70,7 @@ class StoredKeys:
         document = parse_json_document((await self.text.read_text()).text).value
         users = find_key_users(document, file, daemon.environ)
         known = list_key_variables(file.known_providers)
-        names = {*stored, *users, *(name for name in known if daemon.environ.get(name))}
+        found = {name for name in known if daemon.environ.get(name)}
         return KeyList(
             keys=tuple(
                 KeyReport(
@@ -79,7 +79,7 @@ class StoredKeys:
                     origin=self._find_origin(name, stored),
                     users=users.get(name, ()),
                 )
-                for name in sorted(names)
+                for name in sorted(found.union(stored, users))
             )
         )
 
