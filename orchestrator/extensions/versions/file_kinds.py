@@ -163,7 +163,7 @@ class AgentsKind(HomeFileKind):
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
         del name
-        return describe_agents_change(old, new)
+        return await self.home.in_thread(describe_agents_change, old, new)
 
 
 class PromptKind(HomeFileKind):
@@ -210,7 +210,7 @@ class PromptKind(HomeFileKind):
             for agent in self.home.get_agents().agents
             if agent.prompt == Path(name).stem
         ]
-        return describe_prompt_change(name, old, new, users)
+        return await self.home.in_thread(describe_prompt_change, name, old, new, users)
 
 
 class SkillKind(HomeFileKind):
@@ -244,7 +244,8 @@ class SkillKind(HomeFileKind):
         )
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
-        return describe_skill_change(Path(name).parent.name, old, new)
+        folder = Path(name).parent.name
+        return await self.home.in_thread(describe_skill_change, folder, old, new)
 
 
 class PersonaKind(SkillKind):

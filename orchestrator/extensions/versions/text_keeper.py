@@ -88,7 +88,7 @@ class TextKeeper:
         kind = self._find_kind(asked.name)
         text = await kind.read_text(asked.name)
         base, place = _digest(text), kind.find_place(asked.name)
-        shown = "" if text is None else mask_secrets(asked.name, text).text
+        shown = (await self._mask(asked.name, text)).text
         number = asked.number
         if number is not None:
             version = await self.in_thread(self.versions.read_version, asked.name, number)
@@ -174,7 +174,7 @@ class TextKeeper:
         """Return the present text; keep a version if it is another one than the newest."""
         present = await kind.read_text(name)
         newest = await self.in_thread(self.versions.find_newest, name)
-        shown = None if present is None else mask_secrets(name, present).text
+        shown = None if present is None else (await self._mask(name, present)).text
         if newest is None:
             if present is not None:
                 head = self._make_head(_Origin(kind.author), (FOUND,))
@@ -190,28 +190,20 @@ class TextKeeper:
 
     async def _examine(self, kind: EditableKind, edit: FileEdit, present: str | None) -> EditReport:
         """Return the report on an edit of the present text, as nothing was saved yet."""
-        masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
-        draft = _build_draft(edit, masked)
-        if (base := _digest(present)) != edit.base:
-            return EditReport(
-                name=edit.name,
-                text=draft.shown or "",
-                base=base,
-                where=kind.find_place(edit.name),
-                difference=format_difference(masked.text, draft.shown or ""),
-                conflict=True,
-                present=masked.text,
-            )
-        problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
-        return EditReport(
+        draft, masked = await self.in_thread(_build_draft, edit, present)
+        shown, base = draft.shown or "", _digest(present)
+        report = EditReport(
             name=edit.name,
-            text=draft.shown or "",
+            text=shown,
             base=base,
             where=kind.find_place(edit.name),
-            problems=problems,
-            sentences=await self._describe(kind, edit.name, present, draft.text),
-            difference=format_difference(masked.text, draft.shown or ""),
+            difference=await self.in_thread(format_difference, masked, shown),
         )
+        if base != edit.base:
+            return report.model_copy(update={"conflict": True, "present": masked})
+        problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
+        sentences = await self._describe(kind, edit.name, present, draft.text)
+        return report.model_copy(update={"problems": problems, "sentences": sentences})
 
     async def _save(
         self, kind: EditableKind, edit: FileEdit, present: str | None, origin: "_Origin"
@@ -219,8 +211,7 @@ class TextKeeper:
         report = await self._examine(kind, edit, present)
         if report.conflict or any(one.severity == "error" for one in report.problems):
             return report
-        masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
-        draft = _build_draft(edit, masked)
+        draft, _ = await self.in_thread(_build_draft, edit, present)
         if draft.text == present:
             return report.model_copy(update={"saved": True})
         try:
@@ -230,10 +221,13 @@ class TextKeeper:
         now = await kind.read_text(name)
         if present is None and not await self.in_thread(self.versions.list_heads, name):
             await self._store_version(name, self._make_head(_Origin(origin.by), (NOTHING,)), None)
-        shown = None if now is None else mask_secrets(name, now).text
+        shown = None if now is None else (await self._mask(name, now)).text
         await self._store_version(name, self._make_head(origin, report.sentences), shown)
         changed = {"name": name, "base": _digest(now), "text": shown or "", "saved": True}
         return report.model_copy(update=changed)
+
+    async def _mask(self, name: str, text: str | None) -> MaskedText:
+        return await self.in_thread(mask_secrets, name, text or "")
 
     async def _describe(
         self, kind: EditableKind, name: str, old: str | None, new: str | None
@@ -314,19 +308,20 @@ class _Origin(NamedTuple):
     undoes: int = 0
 
 
-def _build_draft(edit: FileEdit, present: MaskedText) -> _Draft:
-    """Return the text that an edit makes of the present one."""
-    shown, problems = edit.text, tuple[Problem, ...]()
+def _build_draft(edit: FileEdit, present: str | None) -> tuple[_Draft, str]:
+    """Return the text that an edit makes of the present one, and the present one as it is shown."""
+    masked = mask_secrets(edit.name, present or "")
+    shown = edit.text
     if edit.changes:
         try:
-            shown = _apply_changes(present.text, edit.changes)
+            shown = _apply_changes(masked.text, edit.changes)
         except OrchestratorError as error:
             problem = Problem("error", edit.name, 0, None, str(error))
-            return _Draft(present.text, None, (problem,))
+            return _Draft(masked.text, None, (problem,)), masked.text
     if shown is None:
-        return _Draft(None, None)
-    text, problems = restore_secrets(edit.name, shown, present.secrets)
-    return _Draft(shown, text, problems)
+        return _Draft(None, None), masked.text
+    text, problems = restore_secrets(edit.name, shown, masked.secrets)
+    return _Draft(shown, text, problems), masked.text
 
 
 def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
