@@ -50,9 +50,9 @@ def copy_file(source: Path, target: Path) -> bool:
     return True
 
 
-def copy_schema(path: Path) -> None:
-    """Put the schema beside an agents.json, unless there is one."""
-    copy_file(find_bundled_path("config") / SCHEMA, path.with_name(SCHEMA))
+def copy_bundled(name: str, folder: Path) -> bool:
+    """Copy a file of a new home into a folder, unless there is one; return whether it was."""
+    return copy_file(find_bundled_path("config") / name, folder / name)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _write_file(path: Path, text: str | None) -> None:
     if text is None:
         path.unlink(missing_ok=True)
         return
-    copy_schema(path)
+    copy_bundled(SCHEMA, path.parent)
     write_agents_text(path, text)
 
 

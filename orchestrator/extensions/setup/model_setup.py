@@ -43,9 +43,11 @@ from orchestrator.extensions.setup.trials import (
 from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject
 
-LOADING = 90.0  # seconds for a model of this machine, which may have to be loaded
+LOADING = 60.0  # seconds for a model of this machine, which may have to be loaded
 ANSWERING = 20.0  # seconds for a model elsewhere
 LISTED = 600.0  # seconds for which a provider is not asked for its models again
+AGAIN = 60.0  # the same, for one that listed none
+PATIENCE = 4.0  # seconds that a person who looks waits for lists
 NO_KEY = "{provider} needs a key; paste it from the account that you have there"
 NO_ADDRESS = "{provider} needs the address of your resource, such as https://NAME.openai.azure.com"
 NO_WEB = "the address must begin with http:// or https://"
@@ -81,6 +83,7 @@ class ModelSetup:
     text: AgentsText
     keys: StoredKeys
     tried: dict[str, str] = field(default_factory=dict)
+    # Until when a list counts, and the list, by address and key.
     _listed: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = field(default_factory=dict)
     _trying: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -136,9 +139,12 @@ class ModelSetup:
         """Return the models that a provider lists; those of a while ago for one elsewhere."""
         now, name = self.daemon.machine.monotonic(), _name_list(wish)
         there = self._listed.get(name)
-        if there is None or wish.account.provider.local or now - there[0] > LISTED:
-            trial = await run_trial(anyio.run, try_account, wish.account, wish.key)
-            there = self._listed[name] = now, trial.models
+        if there is None or wish.account.provider.local or now > there[0]:
+            models: tuple[str, ...] = ()
+            with anyio.move_on_after(PATIENCE):
+                trial = await run_trial(anyio.run, try_account, wish.account, wish.key)
+                models = trial.models
+            there = self._listed[name] = now + (LISTED if models else AGAIN), models
         return there[1]
 
     async def set_up_model(self, by: str, params: JsonValue) -> ModelOutcome:

@@ -13,7 +13,7 @@ from orchestrator import keys_file
 from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.setup.agents_text import AgentsText, copy_file
+from orchestrator.extensions.setup.agents_text import AgentsText, copy_bundled
 from orchestrator.extensions.setup.key_lines import remove_value, replace_values
 from orchestrator.extensions.setup.key_users import find_key_users
 from orchestrator.extensions.setup.setup_requests import (
@@ -24,7 +24,6 @@ from orchestrator.extensions.setup.setup_requests import (
     KeyValue,
 )
 from orchestrator.files import write_private
-from orchestrator.home_paths import find_bundled_path
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
 from thinker.protocol.providers import list_key_variables
@@ -71,7 +70,7 @@ class StoredKeys:
         document = parse_json_document((await self.text.read_text()).text).value
         users = find_key_users(document, file, daemon.environ)
         known = list_key_variables(file.known_providers)
-        names = {*stored, *users, *(name for name in known if daemon.environ.get(name))}
+        found = {name for name in known if daemon.environ.get(name)}
         return KeyList(
             keys=tuple(
                 KeyReport(
@@ -80,7 +79,7 @@ class StoredKeys:
                     origin=self._find_origin(name, stored),
                     users=users.get(name, ()),
                 )
-                for name in sorted(names)
+                for name in sorted(found.union(stored, users))
             )
         )
 
@@ -174,7 +173,7 @@ def _rewrite_file(path: Path, change: Callable[[str], str]) -> None:
     """Replace keys.env by what ``change`` makes of it; the first one has the usual remarks."""
     if path.is_symlink():
         raise OrchestratorError(LINKED.format(path=path, real=path.resolve()))
-    copy_file(find_bundled_path("config") / keys_file.NAME, path)
+    copy_bundled(keys_file.NAME, path.parent)
     try:
         data = change(regular_file.read_text(path, regular_file.KEYS)).encode()
         if len(data) > regular_file.KEYS.max_bytes:  # it could not be read any more

@@ -18,6 +18,7 @@ from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.known_people import MAX_FIRST, KnownPeople
 from orchestrator.extensions.setup.setup_requests import KnownPerson
 from orchestrator.journal.access import pairing
+from orchestrator.journal.access.pairing import REFUSED_FOR
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.inbox import Arrival
@@ -61,7 +62,11 @@ def ask_for_admission(db: Database) -> None:
     for number, text in enumerate(("first" * MAX_FIRST, "second")):
         said = InboundMessage("telegram", "b", "8", str(number), "8", text, update_id=number)
         inbox.ingest(db, [Arrival(said, "not paired yet", held=True)], None, 1)
-    pairing.refuse(db, "EEEE", "operator", 1)
+    db.execute(
+        "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = 1, expires_at = ?"
+        " WHERE code = 'EEEE'",
+        (1 + REFUSED_FOR,),
+    )
 
 
 async def test_people_are_listed_with_what_decides_about_them(tmp_path: Path) -> None:

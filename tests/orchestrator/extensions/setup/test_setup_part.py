@@ -1,0 +1,55 @@
+"""Requests to set up a daemon: what is wrong with one is told, without its secrets."""
+
+from pathlib import Path
+
+import pytest
+from fakes.journal import store_in
+from fakes.set_up_home import SetUpHome
+
+from orchestrator.control.protocol import PAIR_APPROVE, UNKNOWN_NAME
+from orchestrator.extensions.setup import setup_requests as names
+from orchestrator.extensions.setup.setup_part import SetupPart
+from orchestrator.extensions.setup.setup_requests import KeyList
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import FAILED, INVALID_PARAMS, RpcError
+
+SECRET = "sk-canary"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code", "problem"),
+    [
+        (names.SETUP_MODEL, {"key": SECRET}, INVALID_PARAMS, "provider: "),
+        (names.SETUP_MODEL, {"provider": "openai", "key": [SECRET]}, INVALID_PARAMS, "key: "),
+        (names.SETUP_MODEL, {"provider": "x", "key": SECRET}, FAILED, "unknown provider"),
+        (names.SETUP_BOT, {"token": {"a": SECRET}}, INVALID_PARAMS, "token: "),
+        (names.KEYS_SET, {"name": "A", "value": SECRET * 1000}, INVALID_PARAMS, "value: "),
+        (names.KEYS_SET, {"name": "A B", "value": SECRET}, FAILED, "is not the name of a key"),
+        (names.KEYS_REMOVE, {"name": "A"}, UNKNOWN_NAME, "no key 'A' is set"),
+        (PAIR_APPROVE, {"code": "X", "agentId": "nil"}, UNKNOWN_NAME, "choose one of assistant"),
+        (PAIR_APPROVE, {"code": "X", "agentId": "assistant"}, UNKNOWN_NAME, "no chat has"),
+    ],
+)
+async def test_wrong_request_is_refused_in_words(
+    tmp_path: Path, method: str, params: JsonObject, code: int, problem: str
+) -> None:
+    """They name the field, and nothing is written."""
+    world = SetUpHome(tmp_path, store=store_in(tmp_path))
+    part = SetupPart(await world.start())
+    with pytest.raises(RpcError, match=problem) as raised:
+        await part.list_authored_methods("web:ann")[method](params)
+    assert raised.value.code == code
+    assert SECRET not in str(raised.value)
+    assert world.is_untouched
+    world.store.close()
+
+
+async def test_requests_share_what_they_know(tmp_path: Path) -> None:
+    """Whoever asks."""
+    world = SetUpHome(tmp_path)
+    part = SetupPart(await world.start())
+    await part.list_authored_methods("operator")[names.KEYS_SET]({"name": "A", "value": SECRET})
+    found = await part.list_authored_methods("web:ann")[names.KEYS_LIST](None)
+    assert isinstance(found, KeyList)
+    assert "A" in [one.name for one in found.keys if one.set]
+    assert SECRET not in found.model_dump_json()
