@@ -8,12 +8,12 @@ from orchestrator.control.camel_model import CamelModel
 
 SETUP_STATE = "setup/state"  # → SetupProgress
 SETUP_OFFERS = "setup/offers"  # → ModelOffers
-SETUP_MODEL = "setup/model"  # ModelTrial → TrialResult
-SETUP_BOT = "setup/bot"  # BotTrial → TrialResult
+SETUP_MODEL = "setup/model"  # TriedModel → TrialOutcome
+SETUP_BOT = "setup/bot"  # BotTrial → TrialOutcome
 KEYS_LIST = "keys/list"  # → KnownKeys
 KEYS_SET = "keys/set"  # name, value
 KEYS_REMOVE = "keys/remove"  # name
-PEOPLE_LIST = "people/list"  # → KnownPeople
+PEOPLE_LIST = "people/list"  # → ListedPeople
 PAIR_REFUSE = "pair/refuse"  # code
 BUDGET_EXTEND = "budget/extend"  # agentId, usd
 BACKUP_MAKE = "backup/make"  # → DoneSentence
@@ -94,7 +94,7 @@ class ModelPrice(CamelModel):
     output_usd: float | None = None
 
 
-class ProviderOffer(CamelModel):
+class ProviderChoice(CamelModel):
     """A provider; ``key_set`` is None where no key is needed."""
 
     provider: str
@@ -110,10 +110,10 @@ class ModelOffers(CamelModel):
     """The models that can be chosen."""
 
     local: tuple[LocalModels, ...] = ()
-    providers: tuple[ProviderOffer, ...] = ()
+    providers: tuple[ProviderChoice, ...] = ()
 
 
-class ModelTrial(CamelModel):
+class TriedModel(CamelModel):
     """A model to try, and to use if it works."""
 
     agent_id: str = ""
@@ -132,7 +132,7 @@ class BotTrial(CamelModel):
     replace: bool = False
 
 
-class TrialResult(CamelModel):
+class TrialOutcome(CamelModel):
     """What came of a trial; a model has ``seconds``, a bot its name and link."""
 
     works: bool
@@ -158,7 +158,7 @@ class ListedPerson(CamelModel):
     at: float | None = None
 
 
-class KnownPeople(CamelModel):
+class ListedPeople(CamelModel):
     """All chats that were let in, are bound, or wait; those that wait first."""
 
     people: tuple[ListedPerson, ...]
