@@ -11,6 +11,7 @@ from thinker.protocol.messages import JsonObject
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.thorough(part="page"),
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; install Debian's"),
 ]
 CONFIG: JsonObject = {
@@ -71,7 +72,6 @@ async def test_agent_is_added_changed_and_undone(tmp_path: Path) -> None:
         assert (tmp_path / "prompts" / "kind.yaml").read_text() == PROMPT
 
 
-@pytest.mark.thorough(part="page")
 async def test_unsaved_text_survives_a_reload_and_errors_lead_to_their_line(
     tmp_path: Path,
 ) -> None:
@@ -101,7 +101,6 @@ async def test_unsaved_text_survives_a_reload_and_errors_lead_to_their_line(
         await expect(page.locator(".problems")).to_contain_text("did you mean")
 
 
-@pytest.mark.thorough(part="page")
 async def test_two_browsers_lose_no_edit(tmp_path: Path) -> None:
     """The second to save sees the first one's text, and decides."""
     async with page_user(tmp_path, CONFIG) as user:
@@ -121,7 +120,6 @@ async def test_two_browsers_lose_no_edit(tmp_path: Path) -> None:
         await expect(second.locator(".note.done")).to_contain_text("$3.00 a day instead of $2.00")
 
 
-@pytest.mark.thorough(part="page")
 async def test_everything_is_edited_without_scripts(tmp_path: Path) -> None:
     """With the buttons Check and Save, and the same forms."""
     async with page_user(tmp_path, CONFIG) as user:

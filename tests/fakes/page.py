@@ -53,7 +53,7 @@ ANSWERS: dict[str, BaseModel] = {
     editing.FILE_CHECK: editing.EditReport(name="agents.json", text="{}", base="0"),
     editing.FILE_HISTORY: editing.FileHistory(name="", versions=()),
     setup_answers.KEYS_LIST: setup_answers.KnownKeys(keys=()),
-    setup_answers.PEOPLE_LIST: setup_answers.KnownPeople(people=()),
+    setup_answers.PEOPLE_LIST: setup_answers.ListedPeople(people=()),
     page_protocol.DASHBOARD_SESSIONS: page_protocol.PageSessions(sessions=()),
     "memory/list": memory_list.ListedFacts(facts=()),
     "profile/list": memory_list.ListedFields(fields=()),

@@ -162,7 +162,7 @@ def _parse_pair(line: str) -> tuple[str, JsonValue]:
     return name.strip(), value.strip()
 
 
-def _parse_json(field: FormField, text: str, before: JsonValue) -> JsonValue:
+def _parse_json_text(field: FormField, text: str, before: JsonValue) -> JsonValue:
     del field, before
     try:
         found: JsonValue = json.loads(text)
@@ -198,7 +198,7 @@ _PARSERS: Mapping[FieldKind, Callable[[FormField, str, JsonValue], JsonValue]] =
     "switch": _parse_switch,
     "words": _parse_words,
     "pairs": _parse_pairs,
-    "json": _parse_json,
+    "json": _parse_json_text,
     "choice": _parse_choice,
     "line": _parse_line,
 }

@@ -44,14 +44,14 @@ from orchestrator.extensions.page.setup_answers import (
     SETUP_STATE,
     BotInUse,
     BotTrial,
-    KnownPeople,
+    ListedPeople,
     ListedPerson,
     LocalModels,
     ModelOffers,
-    ModelTrial,
-    ProviderOffer,
+    ProviderChoice,
     SetupProgress,
-    TrialResult,
+    TrialOutcome,
+    TriedModel,
 )
 
 DEMO = "demo"
@@ -65,8 +65,8 @@ class SetupLook:
     progress: SetupProgress
     offers: ModelOffers
     waiting: Sequence[ListedPerson] = ()
-    model: TrialResult | None = None
-    bot: TrialResult | None = None
+    model: TrialOutcome | None = None
+    bot: TrialOutcome | None = None
 
 
 @edit_calls.need_daemon
@@ -80,15 +80,15 @@ async def _show_setup(request: ScreenRequest) -> ScreenResult:
     offers = ModelOffers(local=progress.local_servers)
     if not _has_model(progress) or "model" in request.query or model is not None:
         offers = await edit_calls.ask_extension(request, SETUP_OFFERS, None, ModelOffers)
-    people = (await edit_calls.ask_extension(request, PEOPLE_LIST, None, KnownPeople)).people
+    people = (await edit_calls.ask_extension(request, PEOPLE_LIST, None, ListedPeople)).people
     waiting = [one for one in people if one.state == "pending"]
     return render_setup(request, SetupLook(progress, offers, waiting, model, bot))
 
 
-async def _try_model(request: ScreenRequest) -> TrialResult:
+async def _try_model(request: ScreenRequest) -> TrialOutcome:
     form = request.form
     provider, _, local = form.get("provider", "").partition(" ")
-    trial = ModelTrial(
+    trial = TriedModel(
         agent_id=form.get("agentId", ""),
         provider=provider,
         model=form.get("model", "").strip()[:200],
@@ -96,16 +96,16 @@ async def _try_model(request: ScreenRequest) -> TrialResult:
         base_url=(form.get("baseUrl", "").strip() or local)[:2000],
     )
     if not provider:
-        return TrialResult(works=False, text="Choose where the model runs.")
-    return await edit_calls.ask_extension(request, SETUP_MODEL, trial, TrialResult)
+        return TrialOutcome(works=False, text="Choose where the model runs.")
+    return await edit_calls.ask_extension(request, SETUP_MODEL, trial, TrialOutcome)
 
 
-async def _try_bot(request: ScreenRequest) -> TrialResult:
+async def _try_bot(request: ScreenRequest) -> TrialOutcome:
     token = request.form.get("token", "").strip()[:MAX_SECRET]
     if not token:
-        return TrialResult(works=False, text="Paste the token that @BotFather gave you.")
+        return TrialOutcome(works=False, text="Paste the token that @BotFather gave you.")
     trial = BotTrial(token=token, replace=request.form.get("replace") == "yes")
-    return await edit_calls.ask_extension(request, SETUP_BOT, trial, TrialResult)
+    return await edit_calls.ask_extension(request, SETUP_BOT, trial, TrialOutcome)
 
 
 def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
@@ -285,7 +285,7 @@ def _render_waiting(request: ScreenRequest, one: ListedPerson) -> h.Element:
     ]
 
 
-def _render_result(result: TrialResult) -> h.Element:
+def _render_result(result: TrialOutcome) -> h.Element:
     time = f" ({result.seconds:.1f} s)" if result.seconds else ""
     text = strip_terminal_codes(result.text) + time
     return h.div(data_kept=True)[render_note(text, kind="" if result.works else "bad")]
@@ -304,7 +304,7 @@ def _name_local(one: LocalModels) -> str:
     return f"{one.name or one.provider} at {one.address}"
 
 
-def _name_provider(one: ProviderOffer) -> str:
+def _name_provider(one: ProviderChoice) -> str:
     return f"{one.title} (key is set)" if one.key_set else one.title
 
 

@@ -46,7 +46,7 @@ from orchestrator.extensions.page.screen_request import (
 from orchestrator.extensions.page.setup_answers import (
     PAIR_REFUSE,
     PEOPLE_LIST,
-    KnownPeople,
+    ListedPeople,
     ListedPerson,
 )
 
@@ -71,7 +71,7 @@ async def _show_people(request: ScreenRequest) -> ScreenResult:
     people: Sequence[ListedPerson] = ()
     if request.has_right(Right.READ):
         sessions = (await daemon.ask_daemon(DASHBOARD_SESSIONS, None, PageSessions)).sessions
-        people = (await edit_calls.ask_extension(request, PEOPLE_LIST, None, KnownPeople)).people
+        people = (await edit_calls.ask_extension(request, PEOPLE_LIST, None, ListedPeople)).people
     else:
         people = await _list_waiting(request)
     agents = (await daemon.ask_daemon(protocol.STATUS, None, StatusReport)).agents
