@@ -1,6 +1,6 @@
 """Find turns by subject and outcome, newest first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -106,17 +106,27 @@ class TurnPage(NamedTuple):
     looked_at: int
 
 
-def search_turns(db: Database, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
-    """Return the newest matching turns older than ``before``; filters are those of `FILTERS`."""
+def search_turns(
+    db: Database,
+    wanted: Mapping[str, str],
+    before: str | None = None,
+    also: Sequence[tuple[str, object]] = (),
+    limit: int = PAGE,
+) -> TurnPage:
+    """Return the newest matching turns older than ``before``; filters are those of `FILTERS`.
+
+    ``also`` are further conditions with their values.
+    """
     conditions = [
-        (FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value
+        *((FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value),
+        *also,
     ]
     found: list[str] = []
     looked_at, last = 0, before
     query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
     ids = [str(row) for (row,) in db.execute(query, (before or "~", MAX_SEARCHED))]
     for turn_id in ids:
-        if len(found) == PAGE:
+        if len(found) == limit:
             break
         looked_at, last = looked_at + 1, turn_id
         if all(_matches_condition(db, turn_id, *condition) for condition in conditions):
