@@ -13,6 +13,7 @@ LIVE = "orchestrator/extensions/page/live.py"
 LOGIN = "orchestrator/extensions/page/login.py"
 MARKDOWN = "orchestrator/extensions/page/html/markdown.py"
 PAGE_DESK = "orchestrator/extensions/page/daemon_side/page_requests.py"
+PAGE_LOGINS = "orchestrator/extensions/page/daemon_side/page_logins.py"
 PAGE_GUARD = "orchestrator/extensions/page/page_guard.py"
 SESSIONS = "orchestrator/extensions/page/reads/web_sessions.py"
 
@@ -71,19 +72,19 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             '" AND ifnull(?, 1) IS NOT NULL"',
         ),
         Edit(
-            "orchestrator/extensions/page/form_methods.py",
-            "protocol.APPROVAL_DECIDE: ShownDecision",
-            "protocol.APPROVAL_DECIDE: protocol.ApprovalDecision",
+            PAGE_DESK,
+            "ShownDecision.model_validate(asked.params)",
+            "protocol.ApprovalDecision.model_validate(asked.params)",
         ),
     ),
     "codes of the page let in once": (
         Edit(
-            PAGE_DESK,
+            PAGE_LOGINS,
             "self._codes.pop(web_sessions.hash_secret(",
             "self._codes.get(web_sessions.hash_secret(",
         ),
         Edit(
-            PAGE_DESK,
+            PAGE_LOGINS,
             "            web_sessions.has_invitation, asked.code, looked",
             "            lambda *_: True, asked.code, looked",
         ),

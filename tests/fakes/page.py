@@ -15,6 +15,8 @@ from pydantic import BaseModel, JsonValue
 from orchestrator.control import protocol
 from orchestrator.extension import Finding
 from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS
+from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND, WebSend
 from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
@@ -28,6 +30,8 @@ from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebGuest, WebSession
+from orchestrator.extensions.page.screen_request import PageScreen
+from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NO_METHOD, Params, RequestHandler, RpcError
@@ -77,6 +81,7 @@ class PageBench:
     switched: list[bool] = field(default_factory=list)
     answers: dict[str, RequestHandler] = field(default_factory=dict)
     web: PageSettings = field(default_factory=PageSettings)
+    screens: Sequence[PageScreen] = SCREENS
 
     def acting(self, by: str) -> Mapping[str, RequestHandler]:
         """Note all that is done; what is asked has a fixed answer."""
@@ -90,15 +95,13 @@ class PageBench:
 
             return handle
 
-        names = {**vars(protocol), **vars(page_protocol)}.items()
-        methods = [value for name, value in names if name.isupper()]
-        return {name: noting(name) for name in (*methods, *self.answers) if isinstance(name, str)}
+        return {name: noting(name) for name in (*REQUIRED_RIGHTS, "forget", *self.answers)}
 
     async def login(
         self, role: str = "operator", user: str = "ann", agents: tuple[str, ...] | None = None
     ) -> "Person":
         """A browser that is logged in."""
-        token = self.desk.random(32).hex()
+        token = self.desk.logins.random(32).hex()
         guest = WebGuest(user, role, agents)
         await self.store.transact(web_sessions.create_session, token, guest, "test", self.now)
         return Person(self.browser({COOKIE: token}), token)
@@ -112,7 +115,8 @@ class PageBench:
             proxied=True,
             identity_header="" if identity is None else identity.header,
         )
-        transport = ASGITransport(PageGuard(self.app.build_application(), entrance))
+        application = self.app.build_application(self.screens)
+        transport = ASGITransport(PageGuard(application, entrance))
         return AsyncClient(transport=transport, base_url=ORIGIN, cookies=cookies)
 
 
@@ -128,11 +132,13 @@ class Person:
         return await self.browser.get(path, headers=headers)
 
     async def act(self, method: str, fields: Mapping[str, str], **headers: str) -> Response:
-        """Send a form."""
+        """Send a form that calls a method."""
+        return await self.post(f"/act/{method}", fields, **headers)
+
+    async def post(self, path: str, fields: Mapping[str, str], **headers: str) -> Response:
+        """Send a form to an address."""
         every = {"csrf": build_csrf_value(self.token), "once": "form-0001", **fields}
-        return await self.browser.post(
-            f"/act/{method}", data=every, headers={"origin": ORIGIN, **headers}
-        )
+        return await self.browser.post(path, data=every, headers={"origin": ORIGIN, **headers})
 
     async def send(
         self, method: str, fields: Mapping[str, str], files: Sequence[tuple[str, bytes]]
@@ -148,8 +154,10 @@ class Person:
 
 
 @asynccontextmanager
-async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
-    """A page over the journal in a folder."""
+async def page_bench(
+    folder: Path, *, screens: Sequence[PageScreen] = ()
+) -> AsyncIterator[PageBench]:
+    """A page over the journal in a folder, with ``screens`` beside its own."""
     store = store_in(folder)
     numbers = iter(range(1, 10_000))
     switched: list[bool] = []
@@ -161,21 +169,27 @@ async def page_bench(folder: Path) -> AsyncIterator[PageBench]:
     async def send(session: WebSession, sent: WebSend) -> None:
         bench.acts.append((f"web:{session.user}", WEB_SEND, sent.model_dump(mode="json")))
 
-    desk = PageDesk(
+    logins = PageLogins(
         store=store,
         process=process,
-        acting=bench_acting,
-        send=send,
         clock=lambda: bench.now,
         random=lambda size: next(numbers).to_bytes(size, "big"),
         switch=switched.append,
-        looks=SharedStatus(lambda: bench.now / 1000),
         settings=lambda: bench.web,
+    )
+    desk = PageDesk(
+        store=store,
+        logins=logins,
+        acting=bench_acting,
+        send=send,
+        clock=lambda: bench.now,
+        looks=SharedStatus(lambda: bench.now / 1000),
     )
     reads = open_reads(address_of(folder))
     caller = DirectCaller(desk.page_methods)
     app = PageApp(reads, caller, ZoneInfo("UTC"), lambda: bench.now, LiveFeed(reads.read_version))
-    bench = PageBench(store, desk, app, switched=switched)
+    shown = (*screens, *SCREENS)
+    bench = PageBench(store, desk, app, switched=switched, screens=shown)
     try:
         yield bench
     finally:

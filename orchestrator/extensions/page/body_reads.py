@@ -1,5 +1,6 @@
 """Read the bodies of forms, so that slow ones do not delay others."""
 
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Mapping
 from http import HTTPStatus
@@ -7,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import anyio
+from pydantic import JsonValue
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
@@ -39,6 +41,9 @@ class BodyLimits(NamedTuple):
 
 FORM = BodyLimits(MAX_BODY, 30.0, MAX_CONCURRENT)
 FORM_WITH_FILES = BodyLimits(MAX_FILES_BODY, 180.0, 2)
+# A character of three bytes takes nine in a form, so this is enough for `editing.MAX_TEXT` of them.
+FORM_WITH_TEXT = BodyLimits(MAX_FILES_BODY, 60.0, 2)
+OWN_FIELDS = frozenset({"csrf", "once", "back"})  # of the page itself
 
 
 class Form(NamedTuple):
@@ -46,6 +51,17 @@ class Form(NamedTuple):
 
     fields: Mapping[str, str]
     files: tuple[tuple[str, bytes], ...] = ()
+
+    def list_params(self) -> dict[str, JsonValue]:
+        """Return what the form says to a method of the supervisor, as text."""
+        found: dict[str, JsonValue] = {
+            name: value for name, value in self.fields.items() if name not in OWN_FIELDS
+        }
+        if self.files:
+            found["files"] = [
+                {"name": name, "data": b64encode(data).decode()} for name, data in self.files
+            ]
+        return found
 
 
 class InMemoryParser(MultiPartParser):
@@ -60,10 +76,11 @@ class BodyReads:
     def __init__(self) -> None:
         self._reading: defaultdict[str, list[anyio.CancelScope]] = defaultdict(list)
 
-    async def read_form(self, request: Request, sender: str = "") -> Form:
+    async def read_form(self, request: Request, sender: str = "", *, long: bool = False) -> Form:
         """Return a form; ``sender`` is the session that sends the form, if any.
 
         Forms with files are read only for sessions; without one, such a form has no fields.
+        A ``long`` one may hold a whole text that is edited.
 
         Raises:
             ApiProblem: the form is malformed, too large or too slow, or the sender began too many
@@ -71,7 +88,12 @@ class BodyReads:
         """
         kind = request.headers.get("content-type", "")
         if not (sender and kind.startswith("multipart/form-data")):
-            return Form(_parse_fields(await self._read_body(request, sender, FORM)))
+            length = request.headers.get("content-length", "")
+            if long and length.isdecimal() and int(length[:15]) > MAX_BODY:
+                whole = await self._read_body(request, f"{sender} text", FORM_WITH_TEXT)
+            else:
+                whole = await self._read_body(request, sender, FORM)
+            return Form(_parse_fields(whole))
         try:
             body = await self._read_body(request, f"{sender} files", FORM_WITH_FILES)
         except ApiProblem as problem:

@@ -8,6 +8,8 @@ from orchestrator.extensions.page.daemon_side.page_protocol import ACT, PageAct
 from thinker.protocol.peer import Params
 
 TIMEOUT = 10.0  # seconds, after which the outcome is unknown
+# Seconds for methods that wait for a service elsewhere, or copy the whole home.
+LONG_TIMEOUTS = {"setup/model": 90.0, "setup/bot": 60.0, "backup/make": 300.0}
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -30,12 +32,15 @@ class SessionLink:
         self._once = once
 
     async def ask_daemon(self, method: str, params: BaseModel | None, answer: type[M]) -> M:
-        return await self._peer.call(ACT, self._build_act(method, params), answer, timeout=TIMEOUT)
+        act, timeout = self._build_act(method, params), LONG_TIMEOUTS.get(method, TIMEOUT)
+        return await self._peer.call(ACT, act, answer, timeout=timeout)
 
-    async def send_order(self, method: str, params: BaseModel | None) -> None:
-        """Call a method and ignore its result; raise the same errors as `ask_daemon`."""
-        await self._peer.request(ACT, self._build_act(method, params), timeout=TIMEOUT)
+    async def send_form(self, method: str, fields: JsonValue) -> None:
+        """Call a method with the fields of a form; raise the same errors as `ask_daemon`."""
+        act, timeout = self._build_act(method, fields), LONG_TIMEOUTS.get(method, TIMEOUT)
+        await self._peer.request(ACT, act, timeout=timeout)
 
-    def _build_act(self, method: str, params: BaseModel | None) -> PageAct:
-        values = None if params is None else params.model_dump(mode="json", by_alias=True)
-        return PageAct(digest=self._digest, method=method, params=values, once=self._once)
+    def _build_act(self, method: str, params: BaseModel | JsonValue) -> PageAct:
+        if isinstance(params, BaseModel):
+            params = params.model_dump(mode="json", by_alias=True)
+        return PageAct(digest=self._digest, method=method, params=params, once=self._once)

@@ -18,11 +18,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from orchestrator.control.editing import FILE_CHECK, FILE_SAVE
 from orchestrator.control.roles import Right
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.page import form_methods
-from orchestrator.extensions.page.body_reads import BodyReads
+from orchestrator.extensions.page.body_reads import BodyReads, Form
 from orchestrator.extensions.page.daemon_link import SessionLink, SupervisorCalls
+from orchestrator.extensions.page.daemon_side.page_protocol import NOT_PERMITTED
 from orchestrator.extensions.page.html.layout import render_bare_page, render_page
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
 from orchestrator.extensions.page.live import LiveFeed
@@ -33,6 +34,7 @@ from orchestrator.extensions.page.reads.web_sessions import WebSession
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
+    ScreenResult,
     TitledContent,
     Viewer,
 )
@@ -44,6 +46,7 @@ from orchestrator.web.app import build_app
 from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.peer import PeerClosedError, RpcError
 
+LONG_METHODS = frozenset({FILE_CHECK, FILE_SAVE})  # their forms may hold a whole text
 RUN = secrets.token_hex(4)  # numbers of changes count for one process
 UNKNOWN = "The daemon did not answer, so this may or may not have been done. Reload and check."
 
@@ -82,7 +85,9 @@ class PageApp:
             Route("/media/{id}", self._require_login(self._send_media)),
             *(
                 Route(
-                    screen.path, self._require_login(self._make_screen_handler(screen), enters=True)
+                    screen.path,
+                    self._require_login(self._make_screen_handler(screen), enters=True),
+                    methods=["GET", "POST"] if screen.posts else ["GET"],
                 )
                 for screen in screens
             ),
@@ -153,19 +158,39 @@ class PageApp:
             screen_request = self.build_screen_request(request, session)
             if screen.right is not None and not screen_request.has_right(screen.right):
                 return self._refuse_screen(screen_request, screen)
+            if request.method == "POST":
+                return await self._answer_posted_screen(request, session, screen)
             stamp = f"{RUN} {self.feed.stamp} {session.digest} {request.url}"
             etag = f'W/"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}"'
             if screen.from_journal and request.headers.get("if-none-match") == etag:
                 return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": etag})
             found = await screen.body(screen_request)
-            if isinstance(found, Response):
-                return found
-            titled = (
-                found if isinstance(found, TitledContent) else TitledContent(screen.title, found)
-            )
-            return self._render_screen(screen_request, screen, titled, headers={"etag": etag})
+            return self._render_result(screen_request, screen, found, {"etag": etag})
 
         return show_screen
+
+    async def _answer_posted_screen(
+        self, request: Request, session: WebSession, screen: PageScreen
+    ) -> Response:
+        """Show a screen with the fields of a form that was sent to it."""
+        edits = Right.CHANGE in _build_viewer(session).rights
+        form = await self._bodies.read_form(request, session.digest, long=edits)
+        if not _is_own_form(form.fields, request):
+            return _refuse_stale_form()
+        screen_request = self.build_screen_request(request, session, form)
+        return self._render_result(screen_request, screen, await screen.body(screen_request))
+
+    def _render_result(
+        self,
+        screen_request: ScreenRequest,
+        screen: PageScreen,
+        found: ScreenResult,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        if isinstance(found, Response):
+            return found
+        titled = found if isinstance(found, TitledContent) else TitledContent(screen.title, found)
+        return self._render_screen(screen_request, screen, titled, headers=headers)
 
     async def _send_media(self, request: Request, session: WebSession) -> Response:
         return await serve_media(self.build_screen_request(request, session))
@@ -185,8 +210,9 @@ class PageApp:
         return HTMLResponse(text, status, headers=headers)
 
     def build_screen_request(
-        self, request: Request, session: WebSession, once: str = ""
+        self, request: Request, session: WebSession, form: Form | None = None
     ) -> ScreenRequest:
+        fields = {} if form is None else form.fields
         query = request.url.query
         return ScreenRequest(
             viewer=_build_viewer(session),
@@ -199,8 +225,9 @@ class PageApp:
             journal=self.journal,
             daemon=None
             if self.known is not None
-            else SessionLink(self.daemon, session.digest, once),
+            else SessionLink(self.daemon, session.digest, fields.get("once", "")),
             once=lambda: secrets.token_hex(8),
+            form=fields,
             growing=self.feed.find_answer_text,
             added=self.added,
         )
@@ -224,13 +251,14 @@ class PageApp:
     # --- what is done ----------------------------------------------------------------------------
 
     async def _perform_act(self, request: Request, session: WebSession) -> Response:
-        form = await self._bodies.read_form(request, session.digest)
+        method = request.path_params["method"]
+        edits = method in LONG_METHODS and Right.CHANGE in _build_viewer(session).rights
+        form = await self._bodies.read_form(request, session.digest, long=edits)
         fields = form.fields
         if not _is_own_form(fields, request):
             return _refuse_stale_form()
-        method = request.path_params["method"]
         link = SessionLink(self.daemon, session.digest, fields.get("once", ""))
-        await link.send_order(method, form_methods.parse_params(method, fields, form.files))
+        await link.send_form(method, form.list_params())
         return RedirectResponse(_choose_return_path(fields.get("back", "/")), HTTPStatus.SEE_OTHER)
 
     async def _open_event_stream(self, request: Request, session: WebSession) -> Response:
@@ -266,7 +294,9 @@ def _translate_errors() -> Iterator[None]:
     except ApiProblem:
         raise
     except (RpcError, OrchestratorError) as error:
-        raise ApiProblem(HTTPStatus.CONFLICT, str(error)) from error
+        refused = isinstance(error, RpcError) and error.code == NOT_PERMITTED
+        status = HTTPStatus.FORBIDDEN if refused else HTTPStatus.CONFLICT
+        raise ApiProblem(status, str(error)) from error
     except (PeerClosedError, TimeoutError) as error:
         raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, UNKNOWN) from error
 

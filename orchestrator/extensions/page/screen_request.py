@@ -1,7 +1,7 @@
 """A request for a screen, and the definition of a screen."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -81,7 +81,11 @@ class DaemonLink(Protocol):
 
 @dataclass(frozen=True)
 class ScreenRequest:
-    """One request. ``now`` is in milliseconds since the epoch; ``once`` makes an id for a form."""
+    """One request. ``now`` is in milliseconds since the epoch; ``once`` makes an id for a form.
+
+    ``form`` has the fields of a form that was sent to the screen; then acts of ``daemon`` count as
+    those of this form. It is empty when the screen is only looked at.
+    """
 
     viewer: Viewer
     csrf: str
@@ -93,6 +97,7 @@ class ScreenRequest:
     journal: JournalView
     daemon: DaemonLink | None  # None where a journal is shown without a daemon
     once: Callable[[], str]
+    form: Mapping[str, str] = field(default_factory=dict)
     growing: Callable[[str], str] = lambda _: ""  # the text so far of a turn's answer
     added: tuple[ScreenLink, ...] = ()  # screens of other extensions
 
@@ -106,7 +111,7 @@ class PageScreen:
 
     ``place`` is its navigation entry, ``path`` a starlette route. Without a ``right`` every
     logged-in person may see it. ``from_journal`` says that it changes only with the journal, so a
-    browser may cache it until then.
+    browser may cache it until then. ``posts`` says that forms can be sent to its own address.
     """
 
     path: str
@@ -115,3 +120,4 @@ class PageScreen:
     body: Callable[[ScreenRequest], Awaitable[ScreenResult]]
     place: str
     from_journal: bool = True
+    posts: bool = False

@@ -4,8 +4,9 @@ Where: are the rights of a role on the page decided?
 """
 
 from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
 
-from orchestrator.control import protocol
+from orchestrator.control import editing, protocol
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.daemon_side import page_protocol
 
@@ -34,32 +35,98 @@ REQUIRED_RIGHTS = {
     protocol.TASK_RUN: Right.CHANGE,
     protocol.TASK_ENABLE: Right.CHANGE,
     protocol.TASK_DISABLE: Right.CHANGE,
+    page_protocol.DASHBOARD_SESSIONS: Right.READ,
+    page_protocol.DASHBOARD_INVITE: Right.CHANGE,
+    page_protocol.DASHBOARD_REVOKE: Right.CHANGE,
+    editing.FILE_LIST: Right.READ,
+    editing.FILE_READ: Right.READ,
+    editing.FILE_CHECK: Right.READ,
+    editing.FILE_HISTORY: Right.READ,
+    editing.FILE_SAVE: Right.CHANGE,
+    editing.FILE_UNDO: Right.CHANGE,
+    protocol.PAIR_ROLE: Right.CHANGE,
+    # Methods of other extensions.
+    "setup/state": Right.READ,
+    "setup/offers": Right.READ,
+    "setup/model": Right.CHANGE,
+    "setup/bot": Right.CHANGE,
+    "keys/list": Right.READ,
+    "keys/set": Right.CHANGE,
+    "keys/remove": Right.CHANGE,
+    "people/list": Right.READ,
+    "pair/refuse": Right.DECIDE,
+    "budget/extend": Right.CHANGE,
+    "backup/make": Right.CHANGE,
+    "daemon/restart": Right.CHANGE,
+    "memory/list": Right.READ,
+    "memory/edit": Right.CHANGE,
+    "memory/undo": Right.CHANGE,
+    "memory/forget": Right.CHANGE,
+    "sessions/end": Right.CHANGE,
+    "tools/pins": Right.DECIDE,
 }
+_READ_VERBS = frozenset({"list", "read", "check", "history", "offers", "state", "pins"})
 # Methods that change nothing; all others need the id of a form, and are audited.
 READ_METHODS = frozenset(
     {
         protocol.STATUS,
         protocol.HEALTH,
-        page_protocol.LOG_TAIL,
-        protocol.APPROVAL_LIST,
-        protocol.PAIR_LIST,
-        protocol.TOOL_LIST,
         protocol.EXAMINE,
+        page_protocol.LOG_TAIL,
         page_protocol.SCREEN_SHOW,
+        page_protocol.DASHBOARD_SESSIONS,
+        *(method for method in REQUIRED_RIGHTS if method.rpartition("/")[2] in _READ_VERBS),
     }
+)
+# Parameters that say what an act is about; all others, such as keys and texts, are not audited.
+AUDITED_FIELDS = (
+    "id",
+    "name",
+    "base",
+    "number",
+    "code",
+    "argsHash",
+    "granted",
+    "note",
+    "role",
+    "user",
+    "agents",
+    "agentId",
+    "agent",
+    "account",
+    "provider",
+    "model",
+    "channel",
+    "chatId",
+    "chat",
+    "turnId",
+    "seq",
+    "happened",
+    "usd",
 )
 
 
 def can_call_method(role: str, method: str, params: JsonValue = None) -> bool:
     """Return whether a role may call a method with these parameters; an unknown role calls none.
 
-    Only who may change everything can let a chat do so.
+    Only who may change everything can let a chat do so, or choose its agent.
     """
     right = REQUIRED_RIGHTS.get(method)
-    if method == protocol.PAIR_APPROVE and _find_role(params) not in ("talk", "approve"):
-        right = Right.CHANGE
+    if method == protocol.PAIR_APPROVE:
+        named = _name_fields(params)
+        if named.get("role") not in ("talk", "approve") or named.get("agentId"):
+            right = Right.CHANGE
     return right in ROLES.get(role, frozenset())
 
 
-def _find_role(params: JsonValue) -> JsonValue:
-    return params.get("role") if isinstance(params, dict) else None
+def select_audited_fields(params: JsonValue) -> dict[str, JsonValue]:
+    """Return the parameters that an entry of the audit log may contain."""
+    named = _name_fields(params)
+    return {name: named[name] for name in AUDITED_FIELDS if name in named}
+
+
+def _name_fields(params: JsonValue) -> dict[str, JsonValue]:
+    """Return parameters by their names in JSON: models also accept those of Python."""
+    if not isinstance(params, dict):
+        return {}
+    return {to_camel(name): value for name, value in params.items()}

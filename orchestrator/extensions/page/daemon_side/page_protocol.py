@@ -1,11 +1,12 @@
 """Requests of the page's process and of `orchestrator dashboard` to the supervisor."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Base64Bytes, Field, JsonValue
+from pydantic import Base64Bytes, BeforeValidator, Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
+from orchestrator.control.protocol import ApprovalDecision
 from orchestrator.control.roles import PageRole
 from thinker.protocol.messages import WhileBusy
 
@@ -28,11 +29,19 @@ DASHBOARD_SESSIONS = "dashboard/sessions"  # → PageSessions
 DASHBOARD_REVOKE = "dashboard/revoke"  # SessionName → Ack
 DASHBOARD_INVITE = "dashboard/invite"  # PageGuest → PageAddress
 
+NOT_PERMITTED = -32005  # error code: the role of the session has no right to the method
+
 MAX_FILES = 10  # of a message
 MAX_FILE_NAME = 200  # characters
 MAX_FILE_BYTES = 8 * 1024 * 1024  # of all of them, which have to fit a frame in base64
 
 Role: TypeAlias = PageRole
+
+
+def _split_names(value: JsonValue) -> JsonValue:
+    if not isinstance(value, str):
+        return value
+    return [name for part in value.split(",") if (name := part.strip())] or None
 
 
 class PageCode(CamelModel):
@@ -69,6 +78,12 @@ class PageAct(CamelModel):
     method: str
     params: JsonValue = None
     once: str = ""
+
+
+class ShownDecision(ApprovalDecision):
+    """A decision about exactly the arguments that were shown."""
+
+    args_hash: str
 
 
 class ChatKeys(CamelModel):
@@ -148,11 +163,14 @@ class PageAddress(CamelModel):
 
 
 class PageGuest(CamelModel):
-    """A guest with a role and the agents to write to; None means all agents."""
+    """A guest with a role and the agents to write to; None means all agents.
+
+    A form has the agents as one text, separated by commas.
+    """
 
     user: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     role: Role = "chat"
-    agents: tuple[str, ...] | None = None
+    agents: Annotated[tuple[str, ...] | None, BeforeValidator(_split_names)] = None
 
 
 class PageSession(CamelModel):

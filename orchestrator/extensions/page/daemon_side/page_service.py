@@ -14,6 +14,7 @@ from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.page.daemon_side.added_screens import AddedScreens
 from orchestrator.extensions.page.daemon_side.growing_answers import GrowingAnswers
 from orchestrator.extensions.page.daemon_side.log_tail import read_tail
+from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     CALL_SETTLE,
@@ -53,21 +54,25 @@ class PageService(Part):
     async def open(self) -> None:
         daemon, process, machine = self.daemon, self.process, self.daemon.machine
         control = daemon.control
-        desk = PageDesk(
+        self._logins = PageLogins(
             store=daemon.store,
             process=process,
-            acting=self._build_methods_for,
-            send=partial(self._channel.accept_message, control.intake),
             clock=machine.clock,
             random=machine.random_bytes,
             switch=self.switch_page,
-            looks=SharedStatus(machine.monotonic),
             settings=self._get_settings,
+        )
+        desk = PageDesk(
+            store=daemon.store,
+            logins=self._logins,
+            acting=self._build_methods_for,
+            send=partial(self._channel.accept_message, control.intake),
+            clock=machine.clock,
+            looks=SharedStatus(machine.monotonic),
         )
         growing = GrowingAnswers(control.chats.activity, partial(process.notify_page, VIEW))
         process.handlers = desk.page_methods
         process.notified = {WATCH: lambda params: growing.watch_chats(_parse_keys(params))}
-        self._desk = desk
 
     @cached_property
     def _screens(self) -> AddedScreens:
@@ -78,12 +83,13 @@ class PageService(Part):
         """Return the methods of the command line, or without a peer those of the page."""
         if peer is None:
             return {SCREEN_SHOW: self._screens.render_screen, LOG_TAIL: self._read_log_tail}
-        return self._desk.operator_methods
+        return self._logins.build_methods("operator")
 
     def _build_methods_for(self, by: str) -> Mapping[str, RequestHandler]:
         """Return the methods for a person on the page; `PageDesk` checks the role."""
         return {
             **self.daemon.control.build_methods_for(by),
+            **self._logins.build_methods(by),
             CALL_SETTLE: partial(self._settle_call, by),
         }
 
@@ -147,7 +153,7 @@ class PageService(Part):
         while True:
             changed = self._changed.changed
             try:
-                await self._desk.identities.end_unlisted_sessions()
+                await self._logins.identities.end_unlisted_sessions()
             except JournalError as error:
                 await retry_later(error)
                 continue

@@ -13,9 +13,9 @@ from anyio.abc import SocketStream
 
 from orchestrator.control import protocol
 from orchestrator.control.connection import open_control_connection
+from orchestrator.control.editing import FILE_SAVE, FILE_UNDO
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_protocol import PageAddress, PageGuest, Role
-from orchestrator.extensions.page.form_methods import FIELDS
 from orchestrator.extensions.page.login import COOKIE
 from orchestrator.extensions.page.page_app import build_csrf_value
 from orchestrator.extensions.page.screens import SCREENS
@@ -30,12 +30,21 @@ _EFFECTS = (
     "SELECT count(*) FROM approval WHERE state <> 'pending'",
     "SELECT count(*) FROM web_session",
 )
-# Valid fields of the forms by method; for a method without an entry "1" will do everywhere.
+# Valid fields of the forms by method; for a method without an entry an id will do.
 _SAID = {
     page_protocol.WEB_SEND: {"chat": "{user}/attacked", "text": "hello", "agent": "public"},
     protocol.APPROVAL_DECIDE: {"code": "x", "argsHash": "x", "granted": "true"},
     protocol.AGENT_PAUSE: {"agentId": "native"},
     protocol.AGENT_RESUME: {"agentId": "native"},
+    protocol.PAIR_APPROVE: {"code": "1"},
+    protocol.PAIR_REVOKE: {"channel": "1", "chatId": "1"},
+    protocol.PAIR_ROLE: {"channel": "1", "chatId": "1", "role": "talk"},
+    protocol.TOOL_APPROVE: {"name": "1"},
+    page_protocol.CALL_SETTLE: {"turnId": "1", "seq": "1", "happened": "1"},
+    page_protocol.DASHBOARD_INVITE: {"user": "attacker", "role": "operator"},
+    page_protocol.DASHBOARD_REVOKE: {"name": "operator"},
+    FILE_SAVE: {"name": "agents.json", "base": "", "text": "{}"},
+    FILE_UNDO: {"name": "agents.json"},
 }
 _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 _IDS = {
@@ -194,15 +203,8 @@ async def connect_page(world: AttackWorld) -> SocketStream:
 
 def build_form(method: str, who: PageLogin, number: str) -> dict[str, str]:
     """Return all fields of a method's form; ``number`` makes its id."""
-    model = FIELDS.get(method)
-    said = _SAID.get(method)
-    if said is None and model is not None:
-        said = {
-            field.alias or name: "1"
-            for name, field in model.model_fields.items()
-            if field.is_required()
-        }
-    filled = {key: value.format(user=who.user) for key, value in (said or {}).items()}
+    said = _SAID.get(method, {"id": "1"})
+    filled = {key: value.replace("{user}", who.user) for key, value in said.items()}
     return {"csrf": who.csrf, "once": f"attack-{number:0>8}", **filled}
 
 

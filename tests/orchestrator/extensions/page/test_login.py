@@ -39,9 +39,9 @@ async def sessions(bench: PageBench) -> list[WebSession]:
 
 async def link(bench: PageBench) -> str:
     """The code of a link of `orchestrator dashboard`."""
-    bench.desk.process.place = 8485
-    bench.desk.process.try_listening = lambda: None  # type: ignore[method-assign]  # no real port
-    found = await bench.desk.operator_methods[page_protocol.DASHBOARD_OPEN](None)
+    bench.desk.logins.process.place = 8485
+    bench.desk.logins.process.try_listening = lambda: None  # type: ignore[method-assign]  # no real port
+    found = await bench.desk.logins.build_methods("operator")[page_protocol.DASHBOARD_OPEN](None)
     assert isinstance(found, PageAddress)
     return found.url.partition("#")[2]
 
@@ -162,7 +162,7 @@ async def test_login_ends_with_its_place_in_the_list(tmp_path: Path, later: Page
             f"/act/{protocol.RELOAD}", data=form, headers={**FORM, **cookie(ann)}
         )
         assert (acted.status_code, bench.acts) == (409, [])
-        await bench.desk.identities.end_unlisted_sessions()
+        await bench.desk.logins.identities.end_unlisted_sessions()
         assert (await browser.get("/", headers={**PROXIED, **cookie(ann)})).status_code == 401
         kept = (await browser.get("/", headers={**PROXIED, **cookie(bob)})).status_code == 200
         assert kept is ("bob@example.org" in (later.identity.users if later.identity else ()))

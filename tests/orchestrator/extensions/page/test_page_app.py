@@ -3,19 +3,26 @@
 from pathlib import Path
 
 import anyio
+import htpy as h
 import pytest
 from fakes.page import NOW, ORIGIN, page_bench
 from fakes.time_limit import time_limit
+from pydantic import JsonValue
 
 from orchestrator.control import protocol
-from orchestrator.control.roles import ROLES
+from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, MAX_TEXT, FileEdit
+from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.daemon_side import page_protocol
-from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS, can_call_method
+from orchestrator.extensions.page.daemon_side.page_access import (
+    READ_METHODS,
+    REQUIRED_RIGHTS,
+    can_call_method,
+)
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
-from orchestrator.extensions.page.form_methods import FIELDS
 from orchestrator.extensions.page.login import MAX_WRONG_CODES
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import MAX_AGE_MS, MAX_IDLE_MS
+from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.journal.db import audit
 
@@ -29,6 +36,7 @@ FORMS = {
     protocol.AGENT_PAUSE: {"agentId": "a"},
     protocol.AGENT_RESUME: {"agentId": "a"},
 }
+ACTS = tuple(method for method in REQUIRED_RIGHTS if method not in READ_METHODS)
 ADDRESSES = [screen.path for screen in SCREENS if "{" not in screen.path]
 
 
@@ -46,9 +54,9 @@ async def test_stranger_gets_the_login_page_and_nothing_else(tmp_path: Path) -> 
 async def test_code_of_the_link_lets_in_once(tmp_path: Path) -> None:
     """The second use and an old code are refused; the cookie is for this page alone."""
     async with page_bench(tmp_path) as bench:
-        bench.desk.process.place = 8485
-        bench.desk.process.try_listening = lambda: None  # type: ignore[method-assign]  # no real port
-        link = await bench.desk.operator_methods["dashboard/open"](None)
+        bench.desk.logins.process.place = 8485
+        bench.desk.logins.process.try_listening = lambda: None  # type: ignore[method-assign]  # no real port
+        link = await bench.desk.logins.build_methods("operator")["dashboard/open"](None)
         code = link.url.partition("#")[2]  # type: ignore[union-attr]  # it is an address
         headers = {"origin": ORIGIN}
         browser = bench.browser()
@@ -95,22 +103,17 @@ async def test_each_role_may_do_what_its_rights_say(tmp_path: Path, role: str) -
     """Decided in the supervisor; each form of the page is tried, and each leaves a trace."""
     async with page_bench(tmp_path) as bench:
         person = await bench.login(role)
-        for number, method in enumerate(FIELDS):
+        for number, method in enumerate(ACTS):
             fields = FORMS.get(method, {"id": "1"})
             answer = await person.act(method, {**fields, "once": f"form-{number:04}"})
             done = any(entry[:2] == ("web:ann", method) for entry in bench.acts)
             assert done is can_call_method(role, method)
-            assert answer.status_code == (303 if done else 409)
+            assert answer.status_code == (303 if done else 403)
         kept = await bench.store.read(
             lambda db: {str(act) for (act,) in db.execute("SELECT act FROM audit")}
         )
-        assert kept == {method for method in FIELDS if can_call_method(role, method)}
+        assert kept == {method for method in ACTS if can_call_method(role, method)}
         assert await bench.store.read(audit.find_broken_entry) is None
-
-
-def test_every_form_is_of_a_method_that_a_role_may_call() -> None:
-    """A form without a right would always be refused."""
-    assert set(FIELDS) <= set(REQUIRED_RIGHTS)
 
 
 async def test_form_without_the_value_of_its_session_does_nothing(tmp_path: Path) -> None:
@@ -135,7 +138,7 @@ async def test_same_form_twice_is_done_once(tmp_path: Path) -> None:
         for _ in range(2):
             answer = await person.act(protocol.TASK_RUN, {"id": "3", "back": "/tasks"})
             assert answer.headers["location"] == "/tasks"
-        assert bench.acts == [("web:ann", protocol.TASK_RUN, {"id": 3})]
+        assert bench.acts == [("web:ann", protocol.TASK_RUN, {"id": "3"})]
 
 
 async def test_same_form_twice_at_once_is_done_once(tmp_path: Path) -> None:
@@ -184,16 +187,22 @@ async def test_form_leads_back_to_this_page_alone(tmp_path: Path) -> None:
 
 
 async def test_wrong_field_is_named(tmp_path: Path) -> None:
-    """And nothing is done."""
+    """And nothing is done: a form is checked where its method is carried out."""
     async with page_bench(tmp_path) as bench:
         person = await bench.login()
+
+        async def run(params: JsonValue) -> protocol.Ack:
+            protocol.RowId.model_validate(params)
+            return protocol.Ack()
+
+        bench.answers[protocol.TASK_RUN] = run
         answer = await person.act(protocol.TASK_RUN, {"id": "x"})
         assert answer.status_code == 409
         blind = await person.act(protocol.APPROVAL_DECIDE, {"code": "x", "granted": "true"})
         assert "no valid value for argsHash" in blind.text
         assert "no valid value for id" in answer.text
-        assert (await person.act("forget", {"agent": "a"})).status_code == 409
-        assert bench.acts == []
+        assert (await person.act("forget", {"agent": "a"})).status_code == 403
+        assert [act for _, act, _ in bench.acts] == [protocol.TASK_RUN]
 
 
 async def test_nothing_is_drawn_anew_until_something_changes(tmp_path: Path) -> None:
@@ -320,3 +329,116 @@ async def test_chat_of_someone_else_is_not_shown(tmp_path: Path) -> None:
         assert "someone else" in (await person.get("/chats/telegram/1/7/")).text
         assert "someone else" in (await person.get("/chats/web/local/ann2/x/")).text
         assert "someone else" not in (await person.get("/chats/web/local/ann/x/")).text
+
+
+async def _save_text(request: ScreenRequest) -> ScreenResult:
+    """An editor: it shows what it was sent, and saves it if that is asked."""
+    text = request.form.get("text", "")
+    if request.form.get("save") and request.daemon:
+        edit = FileEdit(name="agents.json", base="", text=text)
+        await request.daemon.ask_daemon(FILE_SAVE, edit, protocol.Ack)
+    return h.p[f"{len(text)} characters by {request.form.get('once', 'a look')}"]
+
+
+EDITOR = PageScreen("/editor", "Editor", Right.READ, _save_text, "System", posts=True)
+
+
+async def test_form_of_a_screen_is_answered_by_the_screen(tmp_path: Path) -> None:
+    """With what it says; looking at the screen has no fields."""
+    async with page_bench(tmp_path, screens=(EDITOR,)) as bench:
+        person = await bench.login()
+        assert "0 characters by a look" in (await person.get("/editor")).text
+        shown = await person.post("/editor", {"text": "hello"})
+        assert (shown.status_code, bench.acts) == (200, [])
+        assert "5 characters by form-0001" in shown.text
+        assert "<nav" in shown.text
+        assert "etag" not in shown.headers
+
+
+async def test_screen_acts_once_for_a_form_that_is_sent_twice(tmp_path: Path) -> None:
+    """As the buttons of the page do; without a form it cannot act at all."""
+    async with page_bench(tmp_path, screens=(EDITOR,)) as bench:
+        person = await bench.login()
+        for _ in range(2):
+            assert (await person.post("/editor", {"text": "a", "save": "1"})).status_code == 200
+        assert [act for _, act, _ in bench.acts] == [FILE_SAVE]
+        stale = await person.post("/editor", {"text": "a", "save": "1", "once": ""})
+        assert (stale.status_code, len(bench.acts)) == (409, 1)
+
+
+@pytest.mark.parametrize(("role", "csrf"), [("operator", "x" * 32), ("viewer", "")])
+async def test_form_of_a_screen_is_refused_before_the_screen_reads_it(
+    tmp_path: Path, role: str, csrf: str
+) -> None:
+    """Without the value of the session, or the right to see the screen."""
+    async with page_bench(tmp_path, screens=(EDITOR,)) as bench:
+        person = await bench.login(role)
+        fields = {"text": "a", "save": "1", **({"csrf": csrf} if csrf else {})}
+        answer = await person.post("/editor", fields)
+        assert (answer.status_code, bench.acts) == (403, [])
+
+
+async def test_screen_without_forms_takes_none(tmp_path: Path) -> None:
+    """It is only looked at."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        assert (await person.post("/turns", {})).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "status"),
+    [
+        ("operator", "/editor", 200),
+        ("operator", f"/act/{FILE_SAVE}", 303),
+        ("operator", f"/act/{protocol.RELOAD}", 413),
+        ("chat", f"/act/{FILE_SAVE}", 413),
+        ("chat", "/editor", 403),
+    ],
+)
+async def test_operators_send_texts_of_a_million_characters(
+    tmp_path: Path, role: str, path: str, status: int
+) -> None:
+    """Where a text is edited; others need no such forms."""
+    async with page_bench(tmp_path, screens=(EDITOR,)) as bench:
+        person = await bench.login(role)
+        answer = await person.post(path, {"text": "語" * MAX_TEXT})
+        assert answer.status_code == status
+
+
+async def test_audit_log_has_no_key_and_no_text(tmp_path: Path) -> None:
+    """It says who changed which one."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        await person.act("keys/set", {"name": "A_KEY", "value": "hidden-1"})
+        await person.act(FILE_SAVE, {"name": "prompts/a", "base": "b", "text": "hidden-2"})
+        await person.act("setup/bot", {"token": "hidden-3", "account": "home"})
+        await person.act(WEB_SEND, {"chat": "ann/x", "text": "hidden-4", "once": "form-0004"})
+        await person.act(FILE_CHECK, {"name": "prompts/a", "base": "b", "text": "hidden-5"})
+        kept = await bench.store.read(
+            lambda db: [
+                f"{act} {about}" for act, about in db.execute("SELECT act, object FROM audit")
+            ]
+        )
+        assert kept == [
+            'keys/set {"name":"A_KEY"}',
+            'files/save {"name":"prompts/a","base":"b"}',
+            'setup/bot {"account":"home"}',
+            'web/send {"chat":"ann/x"}',
+        ]
+
+
+async def test_operator_invites_from_the_page(tmp_path: Path) -> None:
+    """Under the own name, for agents that a form separates by commas."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        bench.desk.logins.process.place = 8485
+        bench.desk.logins.process.try_listening = lambda: None  # type: ignore[method-assign]  # no real port
+        bench.answers |= bench.desk.logins.build_methods("web:ann")
+        fields = {"user": "bob", "role": "chat", "agents": "home, work"}
+        assert (await person.act(page_protocol.DASHBOARD_INVITE, fields)).status_code == 303
+        kept = await bench.store.read(
+            lambda db: db.execute("SELECT actor, act, object FROM audit").fetchall()
+        )
+        assert ("web:ann", "web:invite:chat", "bob") in kept
+        guests = await bench.store.read(lambda db: db.execute("SELECT agents FROM web_invite").get)
+        assert guests == '["home","work"]'
