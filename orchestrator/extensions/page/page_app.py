@@ -6,7 +6,7 @@ Where: are the page's forms protected against CSRF?
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -18,11 +18,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from orchestrator.control.editing import FILE_CHECK, FILE_SAVE
+from orchestrator.control.editing import FILE_SAVE
 from orchestrator.control.roles import Right
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, QueryTimeoutError
 from orchestrator.extensions.page.body_reads import BodyReads, Form
 from orchestrator.extensions.page.daemon_link import SessionLink, SupervisorCalls
+from orchestrator.extensions.page.daemon_side.page_access import READ_METHODS
 from orchestrator.extensions.page.daemon_side.page_protocol import NOT_PERMITTED
 from orchestrator.extensions.page.html.layout import render_bare_page, render_page
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
@@ -34,7 +35,6 @@ from orchestrator.extensions.page.reads.web_sessions import WebSession
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
-    ScreenResult,
     TitledContent,
     Viewer,
 )
@@ -46,8 +46,8 @@ from orchestrator.web.app import build_app
 from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-LONG_METHODS = frozenset({FILE_CHECK, FILE_SAVE})  # their forms may hold a whole text
 RUN = secrets.token_hex(4)  # numbers of changes count for one process
+CUT = "Reading the journal for this took too long, and was cut off."
 UNKNOWN = "The daemon did not answer, so this may or may not have been done. Reload and check."
 
 
@@ -164,8 +164,7 @@ class PageApp:
             etag = f'W/"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}"'
             if screen.from_journal and request.headers.get("if-none-match") == etag:
                 return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": etag})
-            found = await screen.body(screen_request)
-            return self._render_result(screen_request, screen, found, {"etag": etag})
+            return await self._show_body(screen_request, screen, {"etag": etag})
 
         return show_screen
 
@@ -178,15 +177,21 @@ class PageApp:
         if not _is_own_form(form.fields, request):
             return _refuse_stale_form()
         screen_request = self.build_screen_request(request, session, form)
-        return self._render_result(screen_request, screen, await screen.body(screen_request))
+        return await self._show_body(screen_request, screen)
 
-    def _render_result(
+    async def _show_body(
         self,
         screen_request: ScreenRequest,
         screen: PageScreen,
-        found: ScreenResult,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
+        """Show a screen; one that reads for too long has its frame, and says what to do."""
+        try:
+            found = await screen.body(screen_request)
+        except QueryTimeoutError:
+            titled = TitledContent(screen.title, h.p(class_="problem")[CUT, " ", screen.when_cut])
+            status = HTTPStatus.SERVICE_UNAVAILABLE  # so that a browser keeps what it shows
+            return self._render_screen(screen_request, screen, titled, status, {"retry-after": "1"})
         if isinstance(found, Response):
             return found
         titled = found if isinstance(found, TitledContent) else TitledContent(screen.title, found)
@@ -205,7 +210,8 @@ class PageApp:
     ) -> HTMLResponse:
         badge = 0
         if screen_request.has_right(Right.DECIDE):
-            badge = self.journal.read_now(waiting.count_waiting_items, screen_request.now)
+            with suppress(QueryTimeoutError):
+                badge = self.journal.read_now(waiting.count_waiting_items, screen_request.now)
         text = str(render_page(screen_request, titled, screen.place, badge))
         return HTMLResponse(text, status, headers=headers)
 
@@ -252,11 +258,13 @@ class PageApp:
 
     async def _perform_act(self, request: Request, session: WebSession) -> Response:
         method = request.path_params["method"]
-        edits = method in LONG_METHODS and Right.CHANGE in _build_viewer(session).rights
+        edits = method == FILE_SAVE and Right.CHANGE in _build_viewer(session).rights
         form = await self._bodies.read_form(request, session.digest, long=edits)
         fields = form.fields
         if not _is_own_form(fields, request):
             return _refuse_stale_form()
+        if method in READ_METHODS:
+            raise ApiProblem(HTTPStatus.CONFLICT, f"{method} changes nothing, so it has no form")
         link = SessionLink(self.daemon, session.digest, fields.get("once", ""))
         await link.send_form(method, form.list_params())
         return RedirectResponse(_choose_return_path(fields.get("back", "/")), HTTPStatus.SEE_OTHER)

@@ -62,7 +62,7 @@ class JournalView(Protocol):
         """Return ``read(db, *args)``, which sees one state of the journal.
 
         Raises:
-            QueryTimeoutError: the query took more than 250 ms.
+            QueryTimeoutError: the query took too long.
             JournalError: the journal cannot be read.
         """
 
@@ -112,6 +112,7 @@ class PageScreen:
     ``place`` is its navigation entry, ``path`` a starlette route. Without a ``right`` every
     logged-in person may see it. ``from_journal`` says that it changes only with the journal, so a
     browser may cache it until then. ``posts`` says that forms can be sent to its own address.
+    ``when_cut`` says what to do on this screen when reading the journal took too long.
     """
 
     path: str
@@ -121,3 +122,4 @@ class PageScreen:
     place: str
     from_journal: bool = True
     posts: bool = False
+    when_cut: str = "Reload it; if that does not help, run: orchestrator doctor"

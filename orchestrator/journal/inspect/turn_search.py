@@ -110,10 +110,10 @@ def search_turns(
     db: Database,
     wanted: Mapping[str, str],
     before: str | None = None,
+    most: int = MAX_SEARCHED,
     also: Sequence[tuple[str, object]] = (),
-    limit: int = PAGE,
 ) -> TurnPage:
-    """Return the newest matching turns older than ``before``; filters are those of `FILTERS`.
+    """Return matches among the ``most`` newest turns older than ``before``, by `FILTERS`.
 
     ``also`` are further conditions with their values.
     """
@@ -124,14 +124,14 @@ def search_turns(
     found: list[str] = []
     looked_at, last = 0, before
     query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
-    ids = [str(row) for (row,) in db.execute(query, (before or "~", MAX_SEARCHED))]
+    ids = [str(row) for (row,) in db.execute(query, (before or "~", most))]
     for turn_id in ids:
-        if len(found) == limit:
+        if len(found) == PAGE:
             break
         looked_at, last = looked_at + 1, turn_id
         if all(_matches_condition(db, turn_id, *condition) for condition in conditions):
             found.append(turn_id)
-    more = looked_at < len(ids) or len(ids) == MAX_SEARCHED
+    more = looked_at < len(ids) or len(ids) == most
     return TurnPage(list_turns_by_id(db, found), last if more else None, looked_at)
 
 

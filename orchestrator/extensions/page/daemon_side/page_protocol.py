@@ -19,6 +19,7 @@ VIEW = "page/view"  # notification to the page ChatView: an answer grows
 WEB_SEND = "web/send"  # WebSend → Ack, by `page/act`
 SCREEN_SHOW = "screen/show"  # ShownScreen → ScreenText, by `page/act`
 LOG_TAIL = "logs/tail"  # → LogLines, by `page/act`
+PROCESS_LIST = "processes/list"  # ProcessNumbers → ProcessTable, by `page/act`
 CALL_SETTLE = "calls/settle"  # SettledCall → Ack, by `page/act`
 LEAVE = "page/leave"  # SessionDigest → Ack
 CHANGED = "page/changed"  # notification to the page: something changed outside of the journal
@@ -142,6 +143,27 @@ class LogLines(CamelModel):
     """The newest lines of the daemon's log, oldest first."""
 
     lines: tuple[str, ...]
+
+
+class ProcessNumbers(CamelModel):
+    """Processes of the daemon by their numbers."""
+
+    pids: tuple[int, ...] = Field(max_length=1000)
+
+
+class ProcessFigures(CamelModel):
+    """A process: its resident memory, its processor time since its start, and its age."""
+
+    pid: int
+    memory_bytes: int
+    cpu_seconds: float
+    age_seconds: float
+
+
+class ProcessTable(CamelModel):
+    """The processes that still run."""
+
+    processes: tuple[ProcessFigures, ...]
 
 
 class SettledCall(CamelModel):

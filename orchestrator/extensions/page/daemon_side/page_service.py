@@ -1,5 +1,6 @@
 """The page as a part of the daemon: its process, its desk, and its on switch."""
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from itertools import chain
@@ -19,18 +20,23 @@ from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     CALL_SETTLE,
     LOG_TAIL,
+    PROCESS_LIST,
     SCREEN_SHOW,
     VIEW,
     WATCH,
     ChatKeys,
     LogLines,
+    ProcessNumbers,
+    ProcessTable,
     SettledCall,
 )
 from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
+from orchestrator.extensions.page.daemon_side.process_figures import measure_processes
 from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.daemon_side.web_channel import WebChannel
 from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
+from orchestrator.extensions.page.page_zone import choose_page_zone
 from orchestrator.extensions.page.reads.call_verdicts import CallOutcome, store_verdict
 from orchestrator.files import run_off_loop
 from orchestrator.journal.db.store import retry_later
@@ -82,7 +88,11 @@ class PageService(Part):
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         """Return the methods of the command line, or without a peer those of the page."""
         if peer is None:
-            return {SCREEN_SHOW: self._screens.render_screen, LOG_TAIL: self._read_log_tail}
+            return {
+                SCREEN_SHOW: self._screens.render_screen,
+                LOG_TAIL: self._read_log_tail,
+                PROCESS_LIST: self._measure_processes,
+            }
         return self._logins.build_methods("operator")
 
     def _build_methods_for(self, by: str) -> Mapping[str, RequestHandler]:
@@ -102,6 +112,10 @@ class PageService(Part):
         del params
         return LogLines(lines=await run_off_loop(read_tail, self.daemon.settings.paths.log))
 
+    async def _measure_processes(self, params: JsonValue) -> ProcessTable:
+        wanted = ProcessNumbers.model_validate(params)
+        return await run_off_loop(measure_processes, wanted, os.getpid())
+
     def list_hints(self) -> Iterable[str]:
         if self.process.problem:
             yield self.process.problem
@@ -112,8 +126,8 @@ class PageService(Part):
         return {"page": self.process.child}
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
+        self.apply_configuration()
         if old.channels.get_settings(PageSettings) != new.channels.get_settings(PageSettings):
-            self.apply_configuration()
             self._changed.wake()
 
     async def run(self) -> None:
@@ -133,6 +147,7 @@ class PageService(Part):
             proxied=web.is_proxied,
             identity_header=web.identity.header if web.identity else "",
             screens=self._screens.list_links(),
+            zone=choose_page_zone(self.daemon.environ, self.daemon.get_agents_file()).key,
         )
         on = web.enabled and self._switch.exists()
         self.process.configure(place if on else None, entrance)

@@ -343,6 +343,13 @@ def _compute_day_start(day: date, zone: ZoneInfo) -> int:
 
 
 SCREENS = (
-    PageScreen("/costs", "Costs", Right.LOOK, _show_costs, "Costs"),
+    PageScreen(
+        "/costs",
+        "Costs",
+        Right.LOOK,
+        _show_costs,
+        "Costs",
+        when_cut="Choose fewer days, by adding ?from=2026-01-31 to the address.",
+    ),
     PageScreen("/costs.csv", "Costs as CSV", Right.LOOK, _send_costs_csv, "Costs"),
 )

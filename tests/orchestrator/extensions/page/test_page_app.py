@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from orchestrator.control import protocol
 from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, MAX_TEXT, FileEdit
 from orchestrator.control.roles import ROLES, Right
+from orchestrator.errors import QueryTimeoutError
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_access import (
     READ_METHODS,
@@ -403,6 +404,24 @@ async def test_operators_send_texts_of_a_million_characters(
         person = await bench.login(role)
         answer = await person.post(path, {"text": "語" * MAX_TEXT})
         assert answer.status_code == status
+
+
+async def _read_for_too_long(request: ScreenRequest) -> ScreenResult:
+    del request
+    raise QueryTimeoutError
+
+
+async def test_screen_that_is_cut_off_keeps_its_frame_and_says_what_to_do(tmp_path: Path) -> None:
+    """A browser that shows the screen already keeps what it shows, as this is no success."""
+    slow = PageScreen(
+        "/slow", "Slow", None, _read_for_too_long, "System", when_cut="Choose fewer days."
+    )
+    async with page_bench(tmp_path, screens=(slow,)) as bench:
+        shown = await (await bench.login()).get("/slow")
+        assert shown.status_code == 503
+        assert "<nav" in shown.text
+        assert "<h1>Slow</h1>" in shown.text
+        assert "Choose fewer days." in shown.text
 
 
 async def test_audit_log_has_no_key_and_no_text(tmp_path: Path) -> None:

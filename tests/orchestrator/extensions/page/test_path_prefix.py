@@ -82,7 +82,7 @@ async def test_files_forms_and_the_way_back_work_below_the_path(tmp_path: Path) 
             headers={"origin": ORIGIN},
         )
         assert sent.headers["location"] == f"{PREFIX}/tasks?week=2026-03-02"
-        assert bench.acts == [("web:ann", protocol.RELOAD, None)]
+        assert bench.acts == [("web:ann", protocol.RELOAD, {})]
 
 
 async def test_text_of_others_stays_as_it_is(tmp_path: Path) -> None:
