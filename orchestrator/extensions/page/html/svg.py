@@ -20,11 +20,10 @@ MAX_LABELS = 6  # days that are named below a plot
 
 
 class Column(NamedTuple):
-    """A column of stacked parts, bottom first; ``before`` is the sum of the period before."""
+    """A column of stacked parts, bottom first."""
 
     label: str
     parts: Mapping[str, float]
-    before: float | None = None
 
     @property
     def total(self) -> float:
@@ -84,9 +83,9 @@ def render_share_bar(part: float, label: str) -> h.Element:
 
 def render_plot(plot: Plot) -> h.Element:
     """Render stacked columns with an axis of round values."""
-    most = max((max(one.total, one.before or 0.0) for one in plot.columns), default=0.0)
+    most = max((column.total for column in plot.columns), default=0.0)
     ticks = choose_ticks(max(most, plot.limit or 0.0))
-    highest = max(ticks[-1], most, plot.limit or 0.0) or 1.0
+    highest = max(most, plot.limit or 0.0) or 1.0
 
     def scale_y(value: float) -> float:
         return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / highest)
@@ -155,8 +154,6 @@ def _render_columns(plot: Plot, scale_y: Callable[[float], float]) -> Iterator[h
     every = math.ceil(len(plot.columns) / MAX_LABELS)
     for index, column in enumerate(plot.columns):
         x = index * step
-        if column.before is not None:
-            yield _render_box("before", x, step, (scale_y(column.before), scale_y(0)))
         yield h.g[
             h.title[_describe_column(column, plot.format_value)],
             # The whole column answers to the pointer, not only what is drawn.
@@ -200,5 +197,4 @@ def _describe_column(column: Column, format_value: Callable[[float], str]) -> st
         for name, value in column.parts.items()
         if value > 0
     )
-    before = "" if column.before is None else f"; the period before {format_value(column.before)}"
-    return f"{column.label}: {parts or format_value(0.0)}{before}"
+    return f"{column.label}: {parts or format_value(0.0)}"
