@@ -52,6 +52,7 @@ _SIGNS = {
             "ran",
             "connected",
             "approved",
+            "on",
         ),
         ("●", "good"),
     ),
@@ -101,6 +102,11 @@ def render_recent_moment(ms: int, zone: ZoneInfo, now: int) -> h.Element:
     """Render an instant as `render_moment` does, without the day if that is today."""
     day = datetime.fromtimestamp(ms / 1000, zone).date()
     return render_moment(ms, zone, day=day != datetime.fromtimestamp(now / 1000, zone).date())
+
+
+def format_moment(ms: int, zone: ZoneInfo) -> str:
+    """Format an instant in a zone, to the minute."""
+    return f"{datetime.fromtimestamp(ms / 1000, zone):%Y-%m-%d %H:%M}"
 
 
 def format_clock_time(ms: int, zone: ZoneInfo) -> str:

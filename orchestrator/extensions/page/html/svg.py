@@ -69,14 +69,19 @@ def render_sparkline(
     ]
 
 
-def render_share_bar(part: float, label: str) -> h.Element:
-    """Render a bar of which ``part``, from 0 to 1, is filled."""
-    filled = 100 * min(1.0, max(0.0, part))
+def render_share_bar(part: float, label: str, *, width: int = 100) -> h.Element:
+    """Render a bar, ``width`` pixels wide, of which ``part`` from 0 to 1 is filled."""
+    filled = width * min(1.0, max(0.0, part))
     kind = "full" if part >= 1 else "bar0"
     return h.svg(
-        viewBox="0 0 100 6", width="100", height="6", role="img", aria_label=label, class_="share"
+        viewBox=f"0 0 {width} 6",
+        width=str(width),
+        height="6",
+        role="img",
+        aria_label=label,
+        class_="share",
     )[
-        h.rect(class_="track", x="0", y="0", width="100", height="6", rx="3"),
+        h.rect(class_="track", x="0", y="0", width=str(width), height="6", rx="3"),
         h.rect(class_=kind, x="0", y="0", width=f"{filled:.1f}", height="6", rx="3"),
     ]
 

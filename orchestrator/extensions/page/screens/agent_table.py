@@ -98,7 +98,7 @@ def render_budget(use: BudgetUse) -> h.Node:
     else:
         used, limit = f"${use.usd:.2f}", f"${use.usd_limit:.2f}"
     words = f"{used} of {limit} {PERIODS.get(use.window, use.window)}"
-    return h.div(class_="budget")[svg.render_share_bar(use.share, words), h.span[words]]
+    return h.div(class_="budget")[svg.render_share_bar(use.share, words, width=48), h.span[words]]
 
 
 def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
@@ -112,11 +112,11 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
         show_hidden_characters(name_model(agent.provider, agent.model)),
         [
             figures.render_state(row.state),
+            _render_lack(agent),
             [
-                h.small(class_="clip")[text]
+                h.small(class_="clip", title=text)[text]
                 for text in (
                     explain_reason(agent.paused or agent.reason),
-                    *map(strip_terminal_codes, agent.lacking),
                     _describe_restarts(agent.restarts),
                 )
                 if text
@@ -138,6 +138,15 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
         _render_process(row.process),
         _render_order(request, agent),
     )
+
+
+def _render_lack(agent: AgentReport) -> h.Node:
+    """Say that an agent's turns did without something; pointing at it tells what."""
+    if not agent.lacking:
+        return None
+    return h.small(class_="warn", title="; ".join(map(strip_terminal_codes, agent.lacking)))[
+        " ▲ with less"
+    ]
 
 
 def _render_unpriced(used: RecentSpending) -> h.Node:

@@ -14,7 +14,9 @@ from orchestrator.extensions.page.screen_request import ScreenRequest
 
 # Where a text of the daemon ends that says which command mends it: a link says it here.
 _COMMAND = re.compile(
-    r"[;,.]?\s*(?:check it, then |then )?(?:run|see):? orchestrator [a-z -]+.*$", re.DOTALL
+    r"[;,.]?\s*(?:put \w+=\S* into \S+ |check it, |install it, )?(?:and |then )*"
+    r"(?:run|see):? orchestrator [a-z -]+.*$",
+    re.DOTALL,
 )
 # The reason of a pause by a budget, as `spending.budgets.find_exceeded_limit` writes it.
 _BUDGET = re.compile(
@@ -49,19 +51,20 @@ _REMEDIES = tuple(
     )
 )
 
+_KEYS = tuple(one for one in _REMEDIES if one.path == "/keys")
+
 
 def render_trouble(
     request: ScreenRequest, text: str, kind: NoteKind = "warn", *, line: int = 0
 ) -> h.Element:
     """Render a trouble with a link to where it is mended; ``line`` is one of agents.json."""
-    if line and request.has_right(Right.READ):
-        way = build_link("settings", line=line), f"Line {line}"
-        return _render_line(strip_terminal_codes(text), kind, way)
     remedy = next((one for one in _REMEDIES if one.pattern.search(text)), None)
-    if remedy is None or not request.has_right(remedy.right):
-        return _render_line(explain_reason(text), kind, None)
-    short = _COMMAND.sub("", text)
-    return _render_line(explain_reason(short), kind, (remedy.path, remedy.label))
+    way: tuple[str, str] | None = None
+    if line and remedy not in _KEYS and request.has_right(Right.READ):
+        way = build_link("settings", line=line), f"Line {line}"
+    elif remedy is not None and request.has_right(remedy.right):
+        way = remedy.path, remedy.label
+    return _render_line(explain_reason(_COMMAND.sub("", text) if way else text), kind, way)
 
 
 def explain_reason(text: str) -> str:

@@ -45,6 +45,8 @@ from orchestrator.extensions.page.screens.turn_table import (
 )
 from thinker.protocol.names import format_chat_name, format_turn_name
 
+MAX_TITLE = 60  # characters of the question
+
 
 async def _show_turn(request: ScreenRequest) -> ScreenResult:
     name = request.path["turn"]
@@ -82,7 +84,9 @@ def render_turn(request: ScreenRequest, found: TurnTimeline) -> TitledContent:
     turn, reads = found.turn, request.has_right(Right.READ)
     content = [
         _render_troubles(request, found),
-        h.p(class_="said")[shorten_text(turn.asked, 300)] if reads else None,
+        h.p(class_="said")[shorten_text(turn.asked, 300)]
+        if reads and len(turn.asked) > MAX_TITLE
+        else None,
         render_panel(
             "In time",
             h.p[describe_turn(found)],
@@ -104,7 +108,7 @@ def render_turn(request: ScreenRequest, found: TurnTimeline) -> TitledContent:
             ),
         ),
     ]
-    title = shorten_text(turn.asked, 80) if reads else f"Turn {format_turn_name(turn.id)}"
+    title = shorten_text(turn.asked, MAX_TITLE) if reads else f"Turn {format_turn_name(turn.id)}"
     return TitledContent(
         title or f"Turn {format_turn_name(turn.id)}",
         content,
@@ -185,9 +189,7 @@ def _render_step(request: ScreenRequest, found: TurnTimeline, step: TimelineStep
     elif step.began is not None and step.ended is not None:
         took = figures.format_span(step.ended - step.began)
     about = summarize_arguments(step.arguments) if reads and step.arguments else ""
-    return h.details(
-        id=f"step-{step.seq}", class_="step", open=step.state in ("failed", "unknown")
-    )[
+    return h.details(id=f"step-{step.seq}", class_="one", open=step.state in ("failed", "unknown"))[
         h.summary[
             h.span(class_="soft")[f"{step.seq} "],
             f"{'asked' if step.kind == 'model' else 'called'} ",
