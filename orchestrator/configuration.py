@@ -296,9 +296,11 @@ class Configuration(LoopBound):
         """Return agents.json, the keys and the prompts; missing keys are not watched."""
         paths, settings = self._settings.paths, self._settings
         keys = (paths.keys,) if paths.keys.is_file() else ()
-        # A push may bring the first one; next to a journal's file, each write would be reported.
-        first = () if settings.store is None else (settings.home / "agents.json",)
-        named = settings.find_agents_file(), *first, *keys, *settings.named_prompts
+        used = settings.find_agents_file()
+        # The first one may come; until then each write of a journal beside it is reported.
+        bundled = used.parent == find_bundled_path("config")
+        first = (settings.home / "agents.json",) if bundled or settings.store is not None else ()
+        named = used, *first, *keys, *settings.named_prompts
         return Watch.from_paths(named, (paths.prompts,))
 
     def _build_skill_watch(self) -> Watch:

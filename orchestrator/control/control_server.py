@@ -212,8 +212,9 @@ class ControlServer:
         return protocol.Ack()
 
     async def _approve_tool(self, params: JsonValue) -> protocol.Ack:
-        name = protocol.ToolName.model_validate(params).name
-        done = await self.change_journal(tool_pins.approve_tools, name, self.by)
+        asked = protocol.ToolName.model_validate(params)
+        approve = partial(tool_pins.approve_tools, seen=asked.seen)
+        done = await self.change_journal(approve, asked.name, self.by)
         self.daemon.servers.recheck_pins()
         return done
 

@@ -386,9 +386,10 @@ class PinList(CamelModel):
 
 
 class ToolName(CamelModel):
-    """A tool as ``server/tool``, or all tools of a ``server``."""
+    """A tool as ``server/tool``, with the digest that was ``seen``, or all of a ``server``."""
 
     name: str
+    seen: str = ""
 
 
 class AgentName(CamelModel):

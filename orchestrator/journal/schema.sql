@@ -412,6 +412,7 @@ CREATE TABLE tool_pin(  -- the tools of MCP servers as they were first seen or l
   sha256 TEXT NOT NULL,  -- of the tool as its server listed it then
   changed TEXT,  -- of the tool as it is listed now; not NULL: blocked until approved
   by TEXT NOT NULL, at INTEGER NOT NULL,
+  definition TEXT,  -- JSON of the tool as it was approved; NULL: not recorded, '': too long
   PRIMARY KEY(server, tool)) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tool_list(  -- what each MCP server listed last, offered until it answers again

@@ -10,13 +10,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.extensions.mcp_client import tool_lists
 from orchestrator.extensions.mcp_client.mcp_tools import name_tools
+from orchestrator.extensions.mcp_client.tool_changes import keep_definitions
+from orchestrator.extensions.mcp_client.tool_lists import TOOLS
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import Database
@@ -25,9 +27,7 @@ from orchestrator.journal.turns import outbox
 from orchestrator.loop_bound import LoopBound
 from orchestrator.spending.operator_chat import find_operator_chat
 from orchestrator.tools.policy import is_tool_allowed
-from thinker.protocol.messages import LATE
 
-TOOLS = TypeAdapter(tuple[ServerTool, ...], config=LATE)
 log = structlog.get_logger()
 
 
@@ -186,8 +186,10 @@ def _compare_list(
         tool_lists.store_tool_list(db, server, TOOLS.dump_json(new.tools).decode(), now)
     if not new.pinned:
         return frozenset(), [], []
-    listed = {tool.name: tool.digest for tool in reversed(new.tools)}  # the first of a name wins
+    tools = {tool.name: tool for tool in reversed(new.tools)}  # the first of a name wins
+    listed = {name: tool.digest for name, tool in tools.items()}
     digests, changed = tool_pins.compare_with_pins(db, server, listed, now)
+    keep_definitions(db, server, tools, digests)
     for tool in changed:
         _notify_of_change(db, new.names[tool], f"{server}/{tool}", agents, now)
     return digests, changed, tool_pins.list_unapproved_tools(db, server)

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pydantic import ValidationError
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.extensions.mcp_client import pins, tool_lists
+from orchestrator.extensions.mcp_client import tool_lists
 from orchestrator.extensions.mcp_client.mcp_tools import build_catalog, build_own_tools
 from orchestrator.home_paths import Paths
 from orchestrator.journal.access import tool_pins
@@ -29,7 +29,7 @@ def find_remembered_tools(
     complete, listed = {}, {}
     for server, stored in tool_lists.load_tool_lists(db).items():
         try:
-            tools = pins.TOOLS.validate_json(stored)
+            tools = tool_lists.TOOLS.validate_json(stored)
         except ValidationError:  # of another version
             continue
         complete[server] = tools

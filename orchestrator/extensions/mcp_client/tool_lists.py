@@ -1,6 +1,12 @@
 """The latest tool lists of MCP servers, offered after a restart until the servers answer."""
 
+from pydantic import TypeAdapter
+
+from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from orchestrator.journal.db.database import Database
+from thinker.protocol.messages import LATE
+
+TOOLS = TypeAdapter(tuple[ServerTool, ...], config=LATE)  # the JSON of a list
 
 
 def store_tool_list(db: Database, server: str, tools: str, now: int) -> None:

@@ -1,5 +1,6 @@
 """``orchestrator tools``: tools of MCP servers, and whether they changed since their approval."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,9 +9,16 @@ from orchestrator.cli.client import send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import ask_or_read
 from orchestrator.cli.options import AsJson, Home, load_settings
-from orchestrator.cli.output import format_minute
+from orchestrator.cli.output import format_minute, make_printable
 from orchestrator.cli.tables import Columns, print_listing
 from orchestrator.control import listings, protocol
+from orchestrator.extensions.mcp_client.tool_changes import (
+    TOOL_PINS,
+    ToolChange,
+    ToolChanges,
+    format_change,
+    load_changes,
+)
 
 COLUMNS: Columns = {
     "tool": "name",
@@ -18,6 +26,7 @@ COLUMNS: Columns = {
     "approved by": "by",
     "at (UTC)": lambda pin: format_minute(pin.at),
 }
+MAX_LINES = 200  # of one tool's change
 app = make_command_group("tools")
 
 
@@ -35,6 +44,9 @@ def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
         empty="no MCP server has listed any tools yet",
         as_json=as_json,
     )
+    if not as_json:
+        for change in _load_changes(home):
+            _print_change(change)
 
 
 @app.command()
@@ -45,6 +57,27 @@ def approve(
     *,
     home: Home = None,
 ) -> None:
-    """Let agents use a changed tool in its current version."""
-    send_order(load_settings(home), protocol.TOOL_APPROVE, protocol.ToolName(name=name))
+    """Let agents use a changed tool in its current version, which is shown.
+
+    A tool that changes again meanwhile is not approved.
+    """
+    found = _load_changes(home)
+    changes = [one for one in found if name in (one.name, one.name.partition("/")[0])]
+    for change in changes:
+        _print_change(change)
+    orders = [protocol.ToolName(name=one.name, seen=one.seen) for one in changes]
+    for order in orders or [protocol.ToolName(name=name)]:
+        send_order(load_settings(home), protocol.TOOL_APPROVE, order)
     typer.echo("approved")
+
+
+def _load_changes(home: Path | None) -> tuple[ToolChange, ...]:
+    return ask_or_read(load_settings(home), TOOL_PINS, ToolChanges, load_changes).tools
+
+
+def _print_change(change: ToolChange) -> None:
+    lines = list(format_change(change))
+    for line in lines[:MAX_LINES]:
+        typer.echo(make_printable(line))
+    if len(lines) > MAX_LINES:
+        typer.echo(f"  [{len(lines) - MAX_LINES} more lines; see: orchestrator dashboard]")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from orchestrator.extension import Command, Extension
+from orchestrator.extension import Command, DaemonView, Extension, Part
 
 COMMANDS = "orchestrator.extensions.setup.commands"
 
@@ -28,3 +28,8 @@ class SetupExtension(Extension):
                 f"{COMMANDS}.models",
             ),
         }
+
+    def build_part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.setup.setup_part import SetupPart
+
+        return SetupPart(daemon)

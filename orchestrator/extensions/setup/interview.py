@@ -24,6 +24,9 @@ from orchestrator.extensions.setup.bot_tokens import (
 )
 from orchestrator.extensions.setup.key_choices import KeyChoices
 from orchestrator.extensions.setup.model_account import (
+    FIRST_AGENT,
+    LOCAL,
+    SHOWN,
     ModelAccount,
     find_account,
     find_account_with_key,
@@ -37,7 +40,7 @@ from orchestrator.extensions.setup.proposal import (
     require_no_other_account,
 )
 from orchestrator.extensions.setup.questions import Questions
-from orchestrator.extensions.setup.small_models import LOCAL, SMALL_WINDOW, fetch_local_model
+from orchestrator.extensions.setup.small_models import SMALL_WINDOW, fetch_local_model
 from orchestrator.extensions.setup.trials import (
     Trial,
     try_account,
@@ -52,23 +55,6 @@ from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 
-SHOWN = (
-    "anthropic",
-    "openai",
-    "gemini",
-    "mistral",
-    "deepseek",
-    "xai",
-    "groq",
-    "together",
-    "azure",
-    "openrouter",
-    "ollama",
-    "lmstudio",
-    LOCAL,
-    "demo",
-)
-FIRST_AGENT = "assistant"
 NONE = "-"  # typed for no account where Enter takes the proposed one
 AN_ADDRESS = "https://NAME.openai.azure.com"
 

@@ -31,6 +31,12 @@ def replace_values(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
+def remove_value(text: str, name: str) -> str:
+    """Return the text of a keys file without any line that sets a key; all other lines stay."""
+    parts = ((binding.key, binding.original.string) for _, binding in parse_bindings(text))
+    return "".join(part for key, part in parts if key != name)
+
+
 def _is_placeholder_line(part: str, name: str) -> bool:
     return part.strip().removeprefix("#").strip() == f"{name}="
 

@@ -11,6 +11,24 @@ from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 
 COMPATIBLE = "openai"  # the provider whose API other servers speak
+LOCAL = "local"  # the provider whose server the daemon runs
+FIRST_AGENT = "assistant"  # the name of the agent of a new file
+SHOWN = (
+    "anthropic",
+    "openai",
+    "gemini",
+    "mistral",
+    "deepseek",
+    "xai",
+    "groq",
+    "together",
+    "azure",
+    "openrouter",
+    "ollama",
+    "lmstudio",
+    LOCAL,
+    "demo",
+)
 
 
 @dataclass(frozen=True)

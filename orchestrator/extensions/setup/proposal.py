@@ -12,7 +12,7 @@ from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.setup.model_account import ModelAccount
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.providers import list_key_variables
+from thinker.protocol.providers import PROVIDERS, list_key_variables
 
 PAIRING = "pairing"
 
@@ -24,7 +24,8 @@ class SetupChoices:
     ``account`` is None if the agent keeps its model. ``allow`` are the ids that may write to the
     bot, or `PAIRING`; empty leaves that unchanged. ``window`` is set for an agent that gets the
     profile for a small model: the tokens that the model reads at once. ``bot_account`` is that
-    of the bot; empty for the default one.
+    of the bot; empty for the default one. With ``releases``, an address or a key of the agent that
+    is for another model goes, instead of being refused.
     """
 
     agent_id: str
@@ -34,6 +35,7 @@ class SetupChoices:
     allow: tuple[str, ...] = ()
     window: int | None = None
     bot_account: str = ""
+    releases: bool = False
 
     def build_fields(self) -> JsonObject:
         """Return the agent's fields to write."""
@@ -136,7 +138,10 @@ def _set_agent(text: str, value: JsonObject, wishes: SetupChoices) -> str:
     fields = wishes.build_fields()
     for number, agent in enumerate(known):
         if isinstance(agent, dict) and agent.get("agentId") == wishes.agent_id:
-            require_no_other_account(agent, fields)
+            if wishes.releases:
+                fields = _release_account(agent, fields)
+            else:
+                require_no_other_account(agent, fields)
             for path, wanted in _list_changes(agent, fields):
                 text = replace_value(text, ("agents", number, *path), wanted)
             return text
@@ -158,6 +163,23 @@ def require_no_other_account(agent: JsonObject, fields: JsonObject) -> None:
             f"agent '{agent['agentId']}' has {other}, which is for another model; remove that from"
             " agents.json first, or name a new agent with --agent"
         )
+
+
+def _release_account(agent: JsonObject, fields: JsonObject) -> JsonObject:
+    """Return the fields of a model, with those that undo what the agent has for another one."""
+    env, wanted = agent.get("env"), fields.get("env", {})
+    keys = list_key_variables() & env.keys() if fields and isinstance(env, dict) else set()
+    others = sorted(keys - (wanted.keys() if isinstance(wanted, dict) else set()))
+    usual: JsonObject = {name: f"${{{name}}}" for name in others if _is_used(name, fields)}
+    fields = fields | ({"env": usual | wanted} if usual and isinstance(wanted, dict) else {})
+    if fields and agent.get("baseUrl") and "baseUrl" not in fields:
+        fields["baseUrl"] = None
+    return fields
+
+
+def _is_used(variable: str, fields: JsonObject) -> bool:
+    provider = PROVIDERS.get(str(fields.get("llmProvider")))
+    return provider is not None and provider.key_var == variable
 
 
 def _list_changes(agent: JsonObject, fields: JsonObject) -> list[tuple[tuple[str, ...], JsonValue]]:

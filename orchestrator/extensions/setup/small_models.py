@@ -12,7 +12,7 @@ import typer
 from pydantic import JsonValue
 
 from orchestrator.errors import ConfigError, OrchestratorError
-from orchestrator.extensions.setup.model_account import ModelAccount
+from orchestrator.extensions.setup.model_account import LOCAL, ModelAccount
 from orchestrator.extras import explain_missing_extension
 from orchestrator.installed import list_names
 from thinker.protocol.messages import JsonObject
@@ -20,7 +20,6 @@ from thinker.protocol.messages import JsonObject
 if TYPE_CHECKING:
     import httpx
 
-LOCAL = "local"  # the provider whose server the daemon runs
 EXTENSION = "local_model"  # which has that server
 LOCAL_WINDOW = 4096  # tokens, unless agents.json says otherwise
 OLLAMA_WINDOW = 4096  # tokens, if nothing sets num_ctx and the graphics memory is below 24 GiB

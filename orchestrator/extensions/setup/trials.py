@@ -1,14 +1,17 @@
 """Try keys and tokens at their services."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, TypeVar, TypeVarTuple
 from urllib.parse import urlsplit, urlunsplit
 
+import anyio
 import httpx
-from pydantic import BaseModel, ValidationError
+from anyio import to_thread
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from orchestrator.cli.output import format_count
 from orchestrator.extensions.setup.model_account import ModelAccount
@@ -20,12 +23,16 @@ from thinker.protocol.model_endpoints import build_api_url
 from thinker.protocol.providers import Provider
 
 Verdict = Literal["works", "refused", "unreachable"]
-FAILED = (httpx.HTTPError, httpx.InvalidURL)  # no answer came, or none can come
+FAILED = (httpx.HTTPError, httpx.InvalidURL, TimeoutError)  # no answer came, or none can come
+HEADERS = {"user-agent": USER_AGENT}
 SECONDS = 10.0  # for a service to answer
 SHOWN = 200  # characters shown of a service's error message
 REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 NO_LIST = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 NOT_NOW = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.TOO_MANY_REQUESTS)
+NEWER = "max_completion_tokens"  # which models that reason want in place of max_tokens
+LIMITS: tuple[JsonObject, ...] = ({"max_tokens": 1}, {NEWER: 64})
+HELLO: list[JsonValue] = [{"role": "user", "content": "hello"}]
 BOT_TOKEN = re.compile(r"\d{1,19}:[\w-]+", re.ASCII)
 MALFORMED = (
     "TELEGRAM_BOT_TOKEN is not a bot token; copy the token from @BotFather, which looks like"
@@ -45,6 +52,10 @@ class Trial:
     bot: str = ""
 
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
 class _ListedModel(BaseModel):
     id: str
 
@@ -61,6 +72,14 @@ class _BotAnswer(BaseModel):
     result: _BotUser
 
 
+async def run_trial(trial: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Run a trial in a thread, which is abandoned when the caller is cancelled.
+
+    A client of the web takes long to prepare a connection. A trial changes nothing.
+    """
+    return await to_thread.run_sync(trial, *arguments, abandon_on_cancel=True)
+
+
 async def try_account(account: ModelAccount, key: str) -> Trial:
     """List a provider's models with the key."""
     if account.provider.name == "demo":
@@ -72,24 +91,23 @@ async def try_account(account: ModelAccount, key: str) -> Trial:
         )
     headers = model_endpoints.build_headers(account.provider, key)
     try:
-        async with _make_client() as client:
+        async with _open_client() as client:
             return await _fetch_models(client, account, key, headers)
     except (*FAILED, ValueError) as error:
         return Trial("unreachable", _describe_outage(account, error))
 
 
-async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
-    """Request one token from a model, for providers that list no models."""
+async def try_model(account: ModelAccount, key: str, model: str, seconds: float = SECONDS) -> Trial:
+    """Request one token from a model; models that reason get a few more."""
     url = model_endpoints.build_chat_url(account.provider, account.url, model)
-    body: JsonObject = {
-        "model": model,
-        "max_tokens": 1,
-        "messages": [{"role": "user", "content": "hello"}],
-    }
     headers = model_endpoints.build_headers(account.provider, key)
     try:
-        async with _make_client() as client:
-            answer = await client.post(url, json=body, headers=headers)
+        async with _open_client(seconds) as client:
+            for limit in LIMITS:
+                body: JsonObject = {"model": model, "messages": HELLO, **limit}
+                answer = await client.post(url, json=body, headers=headers)
+                if answer.status_code != HTTPStatus.BAD_REQUEST or NEWER not in answer.text:
+                    break
     except FAILED as error:
         return Trial("unreachable", _describe_outage(account, error))
     if answer.is_success:
@@ -102,7 +120,7 @@ async def try_model(account: ModelAccount, key: str, model: str) -> Trial:
 async def try_window(account: ModelAccount, model: str) -> int | None:
     """Return how many tokens a model of a local server reads at once; None if unknown."""
     try:
-        async with _make_client() as client:
+        async with _open_client() as client:
             return await read_window(client, account, model)
     except FAILED:
         return None
@@ -114,7 +132,7 @@ async def try_bot(token: str, api_url: str) -> Trial:
     if not BOT_TOKEN.fullmatch(token):
         return Trial("refused", MALFORMED)
     try:
-        async with _make_client() as client:
+        async with _open_client() as client:
             answer = await client.post(f"{api_url.rstrip('/')}/bot{token}/getMe")
         if answer.status_code in UNKNOWN_BOT:
             text = f"{host} does not know this token; copy it again from @BotFather"
@@ -129,8 +147,15 @@ async def try_bot(token: str, api_url: str) -> Trial:
     return Trial("works", f"the token belongs to @{name}", bot=name)
 
 
-def _make_client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(headers={"user-agent": USER_AGENT}, timeout=SECONDS)
+@asynccontextmanager
+async def _open_client(seconds: float = SECONDS) -> AsyncIterator[httpx.AsyncClient]:
+    """Open a client for requests that take so many seconds together."""
+    try:
+        with anyio.fail_after(seconds):
+            async with httpx.AsyncClient(headers=HEADERS, timeout=seconds) as client:
+                yield client
+    except TimeoutError:
+        raise TimeoutError(f"no answer within {seconds:g} seconds") from None
 
 
 async def _fetch_models(

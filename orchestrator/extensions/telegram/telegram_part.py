@@ -9,6 +9,7 @@ from orchestrator.channel_api import Adapter
 from orchestrator.errors import ConfigError
 from orchestrator.extension import DaemonView, Part, Route
 from orchestrator.extensions.telegram.downtime import DowntimeMonitor
+from orchestrator.extensions.telegram.telegram_checks import API_URL
 from orchestrator.extensions.telegram.telegram_settings import TelegramChannel
 from orchestrator.inbound.commands import build_menus
 from orchestrator.settings import TOKEN
@@ -32,7 +33,8 @@ class TelegramPart(Part):
         super().__init__(daemon)
         self._changed = Wakeup()
         self._bots: dict[str, Adapter] = {}  # by channel
-        self._apis: dict[str, tuple[str, BotApi]] = {}  # each with its token, by channel
+        # Each with its token and the address of the server, by channel.
+        self._apis: dict[str, tuple[tuple[str, str], BotApi]] = {}
         self._wrong: dict[str, str] = {}  # why a token cannot be used, by channel
         self._downtime = DowntimeMonitor(daemon.store, daemon.machine.clock)
 
@@ -81,19 +83,19 @@ class TelegramPart(Part):
         self._wrong.pop(name, None)
         if not token or not self._get_settings(name).enabled:
             return None
-        if name in self._apis and self._apis[name][0] == token:
+        url = daemon.environ.get(API_URL) or daemon.settings.telegram_api_url
+        if name in self._apis and self._apis[name][0] == (token, url):
             return self._apis[name][1]
         # The HTTP client and a Markdown parser: a sixth of the start-up time.
         from orchestrator.extensions.telegram.bot_api import BotApi
 
-        url, network = daemon.settings.telegram_api_url, daemon.machine.bot_network
         try:
-            api = BotApi(token, url, network=network, channel=name)
+            api = BotApi(token, url, network=daemon.machine.bot_network, channel=name)
         except ConfigError as error:
             self._wrong[name] = str(error)
             return None
         daemon.stack.push_async_exit(api)
-        self._apis[name] = token, api
+        self._apis[name] = (token, url), api
         return api
 
     async def run(self) -> None:

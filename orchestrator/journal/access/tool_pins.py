@@ -7,11 +7,12 @@ tool is therefore withheld until an operator approves it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.errors import UnknownNameError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
 
 FIRST_SIGHT = "first sight"  # ``by`` of a tool that was pinned without an approval
+CHANGED_AGAIN = "{name} has changed again since you looked at it; look at it once more"
 LATER = "seen later"  # the same, for a tool that its server added later
 
 
@@ -83,14 +84,15 @@ def list_pins(db: Database) -> list[Pin]:
     return PINS.select(db, "true ORDER BY server, tool")
 
 
-def approve_tools(db: Database, name: str, by: str, now: int) -> list[str]:
+def approve_tools(db: Database, name: str, by: str, now: int, seen: str = "") -> list[str]:
     """Pin a changed tool (``server/tool``), or all tools of a ``server``, as listed now.
 
-    Tools that the server added later are trusted from then on, too. Returns the names of these
-    tools.
+    Tools that the server added later are trusted from then on, too. ``seen`` is the digest of the
+    tool that was looked at, if one was. Returns the names of these tools.
 
     Raises:
         UnknownNameError: no tool of that name has changed.
+        OrchestratorError: the tool is no longer the one that was looked at.
     """
     found = [
         pin.name for pin in list_pins(db) if pin.needs_approval and name in (pin.name, pin.server)
@@ -99,9 +101,12 @@ def approve_tools(db: Database, name: str, by: str, now: int) -> list[str]:
         raise UnknownNameError(f"no tool {name!r} has changed; see 'orchestrator tools list'")
     for subject in found:
         db.execute(
-            "UPDATE tool_pin SET sha256 = ifnull(changed, sha256), changed = NULL, by = ?, at = ?"
-            " WHERE server || '/' || tool = ?",
-            (by, now, subject),
+            "UPDATE tool_pin SET definition = CASE WHEN changed IS NULL THEN definition END,"
+            " sha256 = ifnull(changed, sha256), changed = NULL, by = ?, at = ?"
+            " WHERE server || '/' || tool = ? AND ? IN('', ifnull(changed, sha256))",
+            (by, now, subject, seen),
         )
+        if not db.changes():
+            raise OrchestratorError(CHANGED_AGAIN.format(name=subject))
         audit.record_decision(db, by, "approved a tool that changed", subject, now)
     return found

@@ -1,14 +1,11 @@
 """``orchestrator init``."""
 
-import os
-from pathlib import Path
-
 import typer
 
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
-from orchestrator.errors import ConfigError
+from orchestrator.extensions.setup.agents_text import copy_file
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.settings import Settings
 from thinker.protocol.providers import list_key_variables
@@ -49,18 +46,3 @@ def _describe_keys(settings: Settings, option: str) -> str:
         "no key of a model provider is set, so a local model or the built-in demo answers;\n"
         f"  set one with: orchestrator setup{option}, or in {settings.paths.keys}"
     )
-
-
-def copy_file(source: Path, target: Path) -> bool:
-    """Copy a file, readable only by this user; return False if the target exists."""
-    try:
-        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(source.read_bytes())
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise ConfigError(
-            f"{target} cannot be written ({error.strerror}); choose a directory that you own"
-        ) from error
-    return True

@@ -20,8 +20,13 @@ from orchestrator.cli.other_user import require_owner
 from orchestrator.cli.output import make_printable
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
 from orchestrator.extensions.setup import key_lines, small_models
+from orchestrator.extensions.setup.agents_text import (
+    copy_file,
+    copy_schema,
+    find_agents_file,
+    write_agents_text,
+)
 from orchestrator.extensions.setup.checked_text import require_valid_text
-from orchestrator.extensions.setup.commands.init import copy_file
 from orchestrator.extensions.setup.first_answer import (
     ANSWERS_WITHIN,
     QUESTION,
@@ -35,6 +40,7 @@ from orchestrator.extensions.setup.interview import (
     Interview,
     parse_allowed_ids,
 )
+from orchestrator.extensions.setup.model_account import LOCAL
 from orchestrator.extensions.setup.proposal import (
     PAIRING,
     SetupChoices,
@@ -58,7 +64,7 @@ class SetupCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own click
         """Parse the arguments as if they were written out."""
-        whole = (("--provider", small_models.LOCAL) if arg == "--local" else (arg,) for arg in args)
+        whole = (("--provider", LOCAL) if arg == "--local" else (arg,) for arg in args)
         return super().parse_args(ctx, [*chain.from_iterable(whole)])
 
 
@@ -109,7 +115,7 @@ def setup(
         allow=parse_allowed_ids(",".join(allow or ())),
         account=key_lines.find_account_of(telegram_token_from),
     )
-    path = _find_agents_file(settings)
+    path = find_agents_file(settings)
     stored = keys_file.read_keys(settings.home, {}).values
     before = ExistingSetup(
         _read_agents_file(path),
@@ -134,11 +140,6 @@ def setup(
     answered = interview.answers and _show_first_answer(settings, path, wishes)
     _show_next_steps(settings, home, wishes, text, interview)
     raise typer.Exit(ExitCode.OK if answered else ExitCode.FAILED)
-
-
-def _find_agents_file(settings: Settings) -> Path:
-    """Return the file to write, existing or not."""
-    return settings.config or settings.home / "agents.json"
 
 
 def _ask_wishes(interview: Interview) -> SetupChoices:
@@ -204,18 +205,13 @@ def _write_files(
     settings.paths.create_directories()
     keys = settings.paths.keys
     copy_file(find_bundled_path("config") / "keys.env", keys)
-    copy_file(
-        find_bundled_path("config") / "agents.schema.json", path.with_name("agents.schema.json")
-    )
+    copy_schema(path)
     if values:
         there = regular_file.read_text(keys, regular_file.KEYS)
         write_private(keys, key_lines.replace_values(there, values).encode())
         typer.echo(f"wrote {', '.join(sorted(values))} to {keys}")
     if text is not None:
-        real = Path(os.path.realpath(path))
-        mode = real.stat().st_mode & 0o777 if real.exists() else 0o600
-        write_private(real, text.encode())
-        real.chmod(mode)
+        write_agents_text(path, text)
         typer.echo(f"wrote {path}")
 
 
@@ -270,7 +266,7 @@ def _show_next_steps(
     lines: dict[str, str] = {}
     if status is None:
         lines[f"orchestrator run{option}"] = "start the daemon; Ctrl-C ends it"
-    elif Path(status.config_file) != _find_agents_file(settings):
+    elif Path(status.config_file) != find_agents_file(settings):
         lines["restart the daemon"] = f"it uses {status.config_file}"
     lines[f"orchestrator chat {wishes.agent_id}{option}"] = "talk to it, in another terminal"
     if interview.bot:

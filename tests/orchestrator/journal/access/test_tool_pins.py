@@ -62,6 +62,19 @@ def test_approval_is_for_what_the_server_says_now(tmp_path: Path) -> None:
         assert audit.find_broken_entry(db) is None
 
 
+def test_tool_that_changed_since_it_was_looked_at_is_not_approved(tmp_path: Path) -> None:
+    """The digest says which version was looked at."""
+    with opened(tmp_path) as db:
+        seen(db, {"read": "a"})
+        seen(db, {"read": "y"})
+        with pytest.raises(OrchestratorError, match="changed again"), job(db):
+            tool_pins.approve_tools(db, "files/read", "operator", 9, seen="x")
+        assert [pin.changed for pin in tool_pins.list_pins(db)] == [True]
+        with job(db):
+            tool_pins.approve_tools(db, "files/read", "operator", 9, seen="y")
+        assert [pin.changed for pin in tool_pins.list_pins(db)] == [False]
+
+
 def test_what_has_not_changed_cannot_be_approved(tmp_path: Path) -> None:
     """The message says where to look."""
     with opened(tmp_path) as db, job(db):

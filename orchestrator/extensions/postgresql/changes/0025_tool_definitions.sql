@@ -1,0 +1,3 @@
+-- As for SQLite.
+
+ALTER TABLE tool_pin ADD COLUMN definition string;

@@ -1,0 +1,131 @@
+"""Read and save agents.json in a running daemon: by its editor, which keeps versions, if any."""
+
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from orchestrator.control import editing
+from orchestrator.control.editing import EditReport, FileEdit, FileText, VersionName
+from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.extension import DaemonView
+from orchestrator.files import write_private
+from orchestrator.home_paths import find_bundled_path
+from orchestrator.settings import Settings
+from thinker.formats import regular_file
+from thinker.formats.regular_file import FileError
+from thinker.protocol.peer import RequestHandler
+
+NAME = "agents.json"
+SCHEMA = "agents.schema.json"  # for editors; agents.json names it
+BY = "operator"
+MEANWHILE = "agents.json was changed meanwhile, so nothing was saved; look at it and try again"
+REFUSED = "nothing was saved: {problem}"
+
+
+def find_agents_file(settings: Settings) -> Path:
+    """Return the file to write, existing or not."""
+    return settings.config or settings.home / NAME
+
+
+def write_agents_text(path: Path, text: str) -> None:
+    """Replace the file atomically; its mode stays, and a link to it stays one."""
+    real = Path(os.path.realpath(path))
+    mode = real.stat().st_mode & 0o777 if real.exists() else 0o600
+    write_private(real, text.encode(), mode)
+
+
+def copy_file(source: Path, target: Path) -> bool:
+    """Copy a file, readable only by this user; return False if the target exists."""
+    try:
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(source.read_bytes())
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise ConfigError(
+            f"{target} cannot be written ({error.strerror}); choose a directory that you own"
+        ) from error
+    return True
+
+
+def copy_schema(path: Path) -> None:
+    """Put the schema beside an agents.json, unless there is one."""
+    copy_file(find_bundled_path("config") / SCHEMA, path.with_name(SCHEMA))
+
+
+@dataclass(frozen=True)
+class AgentsText:
+    """The agents.json of a daemon, which has the bundled one until the first is saved."""
+
+    daemon: DaemonView
+
+    async def read_text(self) -> FileText:
+        """Return the present text, with the digest that a save needs.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
+        handler = self._find_handler(editing.FILE_READ)
+        if handler is not None:
+            answer = await handler(VersionName(name=NAME).model_dump(by_alias=True))
+            return FileText.model_validate(answer, from_attributes=True)
+        path = self.daemon.configuration.path
+        try:
+            text = await self.daemon.machine.off_loop(
+                regular_file.read_text, path, regular_file.AGENTS_FILE
+            )
+        except (FileError, TimeoutError) as error:
+            raise ConfigError(f"{path} cannot be read: {error}") from error
+        return FileText(name=NAME, text=text, base=_digest(text), where=str(path))
+
+    async def save_text(self, text: str, base: str, why: str) -> None:
+        """Save a text that began as the one with this digest; it is in force then.
+
+        Raises:
+            OrchestratorError: the text has an error, or another one came meanwhile.
+        """
+        handler = self._find_handler(editing.FILE_SAVE)
+        if handler is None:
+            await self._write_text(text, base)
+            return
+        edit = FileEdit(name=NAME, base=base, text=text, why=why)
+        report = EditReport.model_validate(
+            await handler(edit.model_dump(by_alias=True)), from_attributes=True
+        )
+        if report.conflict:
+            raise OrchestratorError(MEANWHILE)
+        if not report.saved:
+            wrong = next((one for one in report.problems if one.severity == "error"), None)
+            raise OrchestratorError(REFUSED.format(problem=wrong or "it has no effect"))
+
+    def _find_handler(self, method: str) -> RequestHandler | None:
+        return self.daemon.control.build_methods_for(BY).get(method)
+
+    async def _write_text(self, text: str, base: str) -> None:
+        """Write the file and put it in force; after a refusal the file is as it was."""
+        daemon, before = self.daemon, await self.read_text()
+        if before.base != base:
+            raise OrchestratorError(MEANWHILE)
+        path = find_agents_file(daemon.settings)
+        await daemon.machine.in_thread(_write_file, path, text)
+        report = await daemon.operations.reload_configuration()
+        if not report.applied:
+            old = before.text if before.where == str(path) else None  # None: it was the bundled one
+            await daemon.machine.in_thread(_write_file, path, old)
+            await daemon.operations.reload_configuration()
+            wrong = next((one for one in report.problems if one.severity == "error"), None)
+            raise OrchestratorError(REFUSED.format(problem=wrong or "agents.json has an error"))
+
+
+def _write_file(path: Path, text: str | None) -> None:
+    if text is None:
+        path.unlink(missing_ok=True)
+        return
+    copy_schema(path)
+    write_agents_text(path, text)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,61 @@
+"""Setting up in a daemon: the requests of the page and of commands."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from pydantic import JsonValue, ValidationError
+
+from orchestrator.control.protocol import UNKNOWN_NAME
+from orchestrator.errors import OrchestratorError, UnknownNameError
+from orchestrator.extension import DaemonView, Part
+from orchestrator.extensions.setup import setup_requests as names
+from thinker.protocol.peer import FAILED, INVALID_PARAMS, Params, Peer, RequestHandler, RpcError
+
+METHODS = (
+    names.SETUP_STATE,
+    names.SETUP_OFFERS,
+    names.SETUP_MODEL,
+    names.SETUP_BOT,
+    names.KEYS_LIST,
+    names.KEYS_SET,
+    names.KEYS_REMOVE,
+)
+
+
+class SetupPart(Part):
+    """Answers requests to set up a running daemon."""
+
+    def __init__(self, daemon: DaemonView) -> None:
+        super().__init__(daemon)
+        self._methods: Mapping[str, RequestHandler] = {}  # before the first request
+
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+        del peer
+        return {name: partial(self._answer_request, name) for name in METHODS}
+
+    async def _answer_request(self, method: str, params: JsonValue) -> Params:
+        """Answer a request; a fault of its sender becomes an error that says what to do."""
+        if not self._methods:
+            self._methods = await self.daemon.machine.in_thread(_build_methods, self.daemon)
+        try:
+            return await self._methods[method](params)
+        except ValidationError as error:
+            raise RpcError(INVALID_PARAMS, _describe_fields(error)) from None
+        except OrchestratorError as error:
+            unknown = isinstance(error, UnknownNameError)
+            raise RpcError(UNKNOWN_NAME if unknown else FAILED, str(error)) from error
+
+
+def _build_methods(daemon: DaemonView) -> Mapping[str, RequestHandler]:
+    """Load what requests need: a client of the web, which few daemons use."""
+    from orchestrator.extensions.setup.setup_desk import SetupDesk
+
+    return SetupDesk(daemon).methods
+
+
+def _describe_fields(error: ValidationError) -> str:
+    """Return what is wrong with each field, without its value, which may be a secret."""
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'the request'}: {one['msg']}" for one in faults
+    )

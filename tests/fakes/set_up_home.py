@@ -1,0 +1,71 @@
+"""What a part that sets up a daemon sees of it: real files of a home, read by the real reader."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from anyio import to_thread
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.channel_api import Adapter
+from orchestrator.configuration import Configuration
+from orchestrator.control.protocol import ReloadReport
+from orchestrator.extension import DaemonView
+from orchestrator.files import run_off_loop
+from orchestrator.processes.launch import Endpoint
+from orchestrator.settings import Settings
+from thinker.protocol.peer import RequestHandler
+
+
+@dataclass
+class SetUpHome:
+    """A daemon without processes; ``own`` is its environment, ``methods`` those of editors."""
+
+    home: Path
+    own: Mapping[str, str] = field(default_factory=dict)
+    servers: tuple[Endpoint, ...] = ()
+    methods: dict[str, RequestHandler] = field(default_factory=dict)
+    adapters: dict[str, Adapter] = field(default_factory=dict)
+    store: Any = None
+
+    def __post_init__(self) -> None:
+        self.settings = Settings.read_environ({"ORCHESTRATOR_HOME": str(self.home), **self.own})
+        self.environ = dict(self.own)
+        self.configuration = Configuration(self.settings, self.environ, self._list_servers)
+        self.machine = SimpleNamespace(
+            in_thread=to_thread.run_sync,
+            off_loop=run_off_loop,
+            model_servers=self._list_servers,
+            monotonic=lambda: 0.0,
+            clock=lambda: 0,
+        )
+        self.operations = SimpleNamespace(reload_configuration=self._reload)
+        self.control = SimpleNamespace(build_methods_for=lambda _: self.methods)
+
+    async def _list_servers(self) -> tuple[Endpoint, ...]:
+        return self.servers
+
+    async def _reload(self) -> ReloadReport:
+        applied = await self.configuration.reread_files()
+        return ReloadReport(applied=applied, problems=self.configuration.problems)
+
+    def get_agents_file(self) -> AgentsFile:
+        """The current file."""
+        return self.configuration.file
+
+    async def start(self) -> DaemonView:
+        """Read the files, and return what a part gets."""
+        await self.configuration.read_at_start()
+        return cast("DaemonView", self)
+
+    @property
+    def text(self) -> str:
+        """The text of the home's agents.json."""
+        return (self.home / "agents.json").read_text("utf-8")
+
+    @property
+    def keys(self) -> str:
+        """The text of keys.env."""
+        return (self.home / "keys.env").read_text("utf-8")
