@@ -39,10 +39,20 @@ def _measure_each(pids: tuple[int, ...], root: int, proc: Path) -> Iterator[Proc
         age = max(0.0, uptime - found.started / per_second)
         yield ProcessFigures(
             pid=pid,
-            memory_bytes=found.pages * page,
+            memory_bytes=_read_private_bytes(pid, proc) or found.pages * page,
             cpu_seconds=found.ticks / per_second,
             age_seconds=age,
         )
+
+
+def _read_private_bytes(pid: int, proc: Path) -> int:
+    """Return the memory that a process shares with no other; 0 where Linux does not tell."""
+    try:
+        lines = (proc / str(pid) / "smaps_rollup").read_text("ascii").splitlines()
+        sizes = [line.split()[1] for line in lines if line.startswith("Private_")]
+        return sum(map(int, sizes)) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _descends(pid: int, root: int, proc: Path) -> bool:
