@@ -70,7 +70,7 @@ async def _show_system(request: ScreenRequest) -> ScreenResult:
         shown_log,
     ]
     ready = ("running", "ready") if health.ready else ("failed", "not ready")
-    lead = [figures.render_state(*ready), f" · version {report.version}"]
+    lead: h.Node = [figures.render_state(*ready), f" · version {report.version}"]
     return TitledContent("System", content, lead=lead, actions=_render_orders(request))
 
 
