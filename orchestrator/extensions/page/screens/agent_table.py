@@ -20,7 +20,7 @@ from orchestrator.extensions.page.html.parts import render_choice, render_link_b
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.screen_request import ScreenRequest
-from orchestrator.extensions.page.screens.remedies import explain_reason
+from orchestrator.extensions.page.screens.remedies import shorten_reason
 from thinker.protocol.names import format_chat_name
 
 PERIODS = {"Hour": "this hour", "Day": "today", "Month": "this month"}
@@ -81,7 +81,7 @@ def render_agents(request: ScreenRequest, rows: Sequence[AgentRow]) -> h.Node:
                 _sorted_column(request, "Tokens, 24 h", "tokens"),
                 _sorted_column(request, "Cost, 24 h", "cost"),
                 "Budget",
-                _sorted_column(request, "Process", "memory"),
+                _sorted_column(request, "Memory", "memory"),
                 ACTIONS,
             ),
             (_render_row(request, row) for row in shown),
@@ -110,19 +110,8 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
             h.a(href=build_link("turns", agent=agent.agent_id), class_="by")[h.b[name]],
         ],
         show_hidden_characters(name_model(agent.provider, agent.model)),
-        [
-            figures.render_state(row.state),
-            _render_lack(agent),
-            [
-                h.small(class_="clip", title=text)[text]
-                for text in (
-                    explain_reason(agent.paused or agent.reason),
-                    _describe_restarts(agent.restarts),
-                )
-                if text
-            ],
-        ],
-        _render_doing(request, row.doing),
+        figures.render_state(row.state),
+        [_render_doing(request, row.doing), _render_remarks(agent)],
         [
             h.span(class_="row")[
                 svg.render_sparkline(
@@ -140,12 +129,14 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
     )
 
 
-def _render_lack(agent: AgentReport) -> h.Node:
-    """Say that an agent's turns did without something; pointing at it tells what."""
-    if not agent.lacking:
-        return None
-    return h.small(class_="warn", title="; ".join(map(strip_terminal_codes, agent.lacking)))[
-        " ▲ with less"
+def _render_remarks(agent: AgentReport) -> h.Node:
+    """Say why an agent does not answer; pointing at "with less" tells what its turns lacked."""
+    reason = shorten_reason(agent.paused or agent.reason, agent.agent_id)
+    lacks = "; ".join(map(strip_terminal_codes, agent.lacking))
+    return [
+        h.span(class_="soft clip", title=reason)[reason] if reason else None,
+        h.small(class_="warn", title=lacks)["▲ with less "] if lacks else None,
+        h.small[_describe_restarts(agent.restarts)] if agent.restarts else None,
     ]
 
 
@@ -189,7 +180,7 @@ def _render_process(process: ProcessFigures | None) -> h.Node:
     cpu = 100 * process.cpu_seconds / max(1.0, process.age_seconds)
     age = figures.format_span(1000 * process.age_seconds, rough=True)
     words = f"runs for {age}; {cpu:.1f} % of a processor on average"
-    return h.span(title=words)[figures.format_size(process.memory_bytes), h.small[f" · {age}"]]
+    return h.span(title=words)[figures.format_size(process.memory_bytes)]
 
 
 def _render_order(request: ScreenRequest, agent: AgentReport) -> h.Node:
@@ -212,8 +203,6 @@ def _choose_state(agent: AgentReport, doing: Sequence[TurnInProgress]) -> str:
 
 
 def _describe_restarts(restarts: int) -> str:
-    if not restarts:
-        return ""
     return "restarted once" if restarts == 1 else f"restarted {restarts} times"
 
 

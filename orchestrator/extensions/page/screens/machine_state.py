@@ -1,6 +1,6 @@
 """System: health, processes with their jails, and the audit log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import htpy as h
@@ -22,7 +22,12 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_facts, render_link_button, render_panel
+from orchestrator.extensions.page.html.parts import (
+    NoteKind,
+    render_facts,
+    render_link_button,
+    render_panel,
+)
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import waiting
 from orchestrator.extensions.page.reads.waiting import AuditEntry
@@ -32,11 +37,15 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.remedies import render_trouble
+from orchestrator.extensions.page.screens.remedies import (
+    list_troubles,
+    render_trouble,
+    render_troubles,
+)
 from orchestrator.extensions.page.screens.tool_overview import describe_jail
 from orchestrator.journal.db import audit
 
-VERDICTS = {"ok": "ok", "warning": "degraded", "problem": "failed"}
+NOTES: Mapping[str, NoteKind] = {"problem": "bad", "warning": "warn"}  # by the doctor's verdict
 ENTRIES = 50  # of the audit log
 SUPERVISOR = "supervisor"  # the process that owns the home, so it cannot be kept from it
 BACKUP_MAKE, RESTART = "backup/make", "daemon/restart"  # methods of other extensions
@@ -61,12 +70,18 @@ async def _show_system(request: ScreenRequest) -> ScreenResult:
     health = await request.daemon.ask_daemon(protocol.HEALTH, None, HealthReport)
     asked = ProcessNumbers(pids=tuple(one.pid for one in report.processes))
     table = await request.daemon.ask_daemon(page_protocol.PROCESS_LIST, asked, ProcessTable)
-    found: DoctorFindings | None = None
+    reasons = [render_trouble(request, reason, "bad") for reason in health.reasons]
+    checks: h.Node = None
     if request.has_right(Right.READ):
         found = await request.daemon.ask_daemon(protocol.EXAMINE, None, DoctorFindings)
+        troubles = render_troubles([*reasons, *_list_findings(request, found.findings)])
+        checks = _render_good_checks(found.findings)
+    else:
+        troubles = render_troubles([*reasons, *list_troubles(request, report)])
     content = [
-        render_system(request, report, health, table.processes),
-        _render_findings(found.findings) if found else None,
+        troubles,
+        render_system(request, report, table.processes),
+        checks,
         shown_log,
     ]
     ready = ("running", "ready") if health.ready else ("failed", "not ready")
@@ -75,24 +90,10 @@ async def _show_system(request: ScreenRequest) -> ScreenResult:
 
 
 def render_system(
-    request: ScreenRequest,
-    report: StatusReport,
-    health: HealthReport,
-    processes: Sequence[ProcessFigures] = (),
+    request: ScreenRequest, report: StatusReport, processes: Sequence[ProcessFigures] = ()
 ) -> h.Node:
     """Render the daemon's state."""
-    troubles = [
-        *(render_trouble(request, reason, "bad") for reason in health.reasons),
-        *(
-            render_trouble(request, note)
-            for note in dict.fromkeys((*health.notes, *report.hints))
-            if not any(note.endswith(reason) for reason in health.reasons)
-        ),
-    ]
     return [
-        h.section(class_="panel urgent")[h.div(class_="top")[h.h2["What to look at"]], troubles]
-        if troubles
-        else None,
         render_panel(
             "The daemon",
             render_facts(
@@ -203,41 +204,27 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
     )
 
 
-def _render_findings(found: Sequence[Finding]) -> h.Node:
-    """Render what the doctor found; what is well is folded."""
-    order = ("problem", "warning")
-    wrong = sorted(
-        (one for one in found if one.verdict in order), key=lambda one: order.index(one.verdict)
-    )
-    good = [one for one in found if one.verdict not in order]
+def _list_findings(request: ScreenRequest, found: Sequence[Finding]) -> Iterator[h.Node]:
+    """Yield what the doctor found wrong, problems first."""
+    for verdict, kind in NOTES.items():
+        for one in found:
+            if one.verdict == verdict:
+                yield render_trouble(request, f"{one.subject}: {one.text}", kind)
+
+
+def _render_good_checks(found: Sequence[Finding]) -> h.Node:
+    good = [one for one in found if one.verdict not in NOTES]
+    rows = ((show_hidden_characters(one.subject), strip_terminal_codes(one.text)) for one in good)
     return render_panel(
-        "What the doctor finds",
-        _render_finding_table("Findings", wrong),
-        h.details(open=not wrong)[
+        "Checks",
+        h.details[
             h.summary[figures.render_state("ok", f"{len(good)} checks are well")],
-            _render_finding_table("Checks that are well", good),
-        ]
-        if good
-        else None,
+            render_table("Checks", ("Subject", TableColumn("Finding", "grow")), rows),
+        ],
         h.p(class_="soft")[
-            "It changes nothing. In a terminal it also tries each jail from inside: ",
+            "In a terminal the doctor also tries each jail from inside: ",
             h.code["orchestrator doctor"],
         ],
-    )
-
-
-def _render_finding_table(caption: str, found: Sequence[Finding]) -> h.Node:
-    return render_table(
-        caption,
-        ("Verdict", "Subject", TableColumn("Finding", "grow")),
-        (
-            (
-                figures.render_state(VERDICTS[one.verdict], one.verdict),
-                show_hidden_characters(one.subject),
-                strip_terminal_codes(one.text),
-            )
-            for one in found
-        ),
     )
 
 

@@ -18,9 +18,9 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
 from orchestrator.extensions.page.html.parts import (
-    NoteKind,
     render_blank,
     render_link_button,
+    render_note,
     render_panel,
 )
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
@@ -34,7 +34,7 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens.agent_table import build_agent_rows, render_agents
-from orchestrator.extensions.page.screens.remedies import render_trouble
+from orchestrator.extensions.page.screens.remedies import is_demo, list_troubles, render_troubles
 from orchestrator.extensions.page.screens.turn_table import render_turn_list
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import turn_search
@@ -43,7 +43,6 @@ from orchestrator.journal.inspect.turn_search import FoundTurn
 HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
 CHANNELS_OF_MACHINE = {"console", "api", "http", "web", "mcp"}
 MAX_TURNS = 8  # newest turns
-MAX_TROUBLES = 4  # that are shown at once
 NO_DAEMON = "A journal without a daemon: nothing runs here."
 
 
@@ -126,47 +125,18 @@ def _render_lead(request: ScreenRequest, report: StatusReport) -> h.Node:
 
 
 def _render_attention_panel(request: ScreenRequest, report: StatusReport, waits: int) -> h.Node:
-    lines = [*_list_troubles(request, report)]
     waiting_line = None
     if waits and request.has_right(Right.DECIDE):
         words = "1 thing waits" if waits == 1 else f"{waits} things wait"
-        waiting_line = h.div(class_="trouble")[
-            h.p(class_="note")[h.b[f"{words} for you"]],
-            render_link_button("Open the inbox", "/inbox", "do"),
-        ]
-    if not lines and waiting_line is None:
-        return None
-    return h.section(class_="panel urgent")[
-        h.div(class_="top")[h.h2["Look at this"]],
-        waiting_line,
-        lines[:MAX_TROUBLES],
-        h.details[h.summary[f"{len(lines) - MAX_TROUBLES} more"], lines[MAX_TROUBLES:]]
-        if len(lines) > MAX_TROUBLES
-        else None,
-    ]
-
-
-def _list_troubles(request: ScreenRequest, report: StatusReport) -> Iterator[h.Node]:
-    """Yield what is wrong, problems first; what the cards and the inbox say is left out."""
-    for problem in sorted(report.config_errors, key=lambda one: one.severity == "warning"):
-        kind: NoteKind = "warn" if problem.severity == "warning" else "bad"
-        yield render_trouble(request, problem.message, kind, line=problem.line)
-    demo = [hint for hint in report.hints if "demo model" in hint]
-    if demo and not _is_demo(report):
-        others = f", and {len(demo) - 1} more" if len(demo) > 1 else ""
-        yield render_trouble(request, f"{demo[0].partition(';')[0]}{others}")
-    for hint in report.hints:
-        if hint not in demo and "waits for a decision" not in hint:
-            yield render_trouble(request, hint)
-
-
-def _is_demo(report: StatusReport) -> bool:
-    return all(agent.provider == "demo" for agent in report.agents if not agent.parent)
+        waiting_line = render_note(
+            h.b[f"{words} for you"], " ", h.a(href="/inbox")["Open the inbox ▸"]
+        )
+    return render_troubles([*list_troubles(request, report)], waiting_line)
 
 
 def _render_first_steps(request: ScreenRequest, report: StatusReport) -> h.Node:
     """Render the first steps, until a model is set up."""
-    if not _is_demo(report):
+    if not is_demo(report):
         return None
     telegram = any(channel.name == "telegram" for channel in report.channels)
     may = request.has_right(Right.CHANGE)

@@ -1,15 +1,17 @@
 """Troubles in people's words, each with the screen where it can be mended."""
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import htpy as h
 
+from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.html.parts import NoteKind, render_link_button, render_note
+from orchestrator.extensions.page.html.parts import NoteKind, render_note
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
 # Where a text of the daemon ends that says which command mends it: a link says it here.
@@ -23,6 +25,7 @@ _BUDGET = re.compile(
     r"the budget (tokens|usd)Per(Hour|Day|Month) is used up: ([\d,.]+) of ([\d,.]+),"
     r" and the next call may (?:take|cost) ([\d,.]+)"
 )
+MAX_TROUBLES = 4  # that are shown at once
 _SPANS = {"Hour": "an hour", "Day": "a day", "Month": "a month"}
 
 
@@ -72,6 +75,44 @@ def explain_reason(text: str) -> str:
     return strip_terminal_codes(_BUDGET.sub(_explain_budget, text))
 
 
+def shorten_reason(text: str, agent_id: str) -> str:
+    """Return the reason beside an agent's state, without its name and the command to mend it."""
+    plain = _COMMAND.sub("", text).removeprefix(f"agent '{agent_id}' ")
+    return explain_reason(plain.removeprefix("cannot answer, because "))
+
+
+def list_troubles(request: ScreenRequest, report: StatusReport) -> Iterator[h.Node]:
+    """Yield what is wrong, problems first; what the inbox says is left out."""
+    for problem in sorted(report.config_errors, key=lambda one: one.severity == "warning"):
+        kind: NoteKind = "warn" if problem.severity == "warning" else "bad"
+        yield render_trouble(request, problem.message, kind, line=problem.line)
+    demo = [hint for hint in report.hints if "demo model" in hint]
+    if demo and not is_demo(report):
+        others = f", and {len(demo) - 1} more" if len(demo) > 1 else ""
+        yield render_trouble(request, f"{demo[0].partition(';')[0]}{others}")
+    for hint in report.hints:
+        if hint not in demo and "waits for a decision" not in hint:
+            yield render_trouble(request, hint)
+
+
+def render_troubles(lines: Sequence[h.Node], first: h.Node = None) -> h.Node:
+    """Render what to look at, the first lines open; nothing without any."""
+    if not lines and first is None:
+        return None
+    more = lines[MAX_TROUBLES:]
+    return h.section(class_="panel urgent")[
+        h.div(class_="top")[h.h2["Look at this"]],
+        first,
+        lines[:MAX_TROUBLES],
+        h.details[h.summary[f"{len(more)} more"], more] if more else None,
+    ]
+
+
+def is_demo(report: StatusReport) -> bool:
+    """Return whether no agent has a model yet; the first steps say what that means."""
+    return all(agent.provider == "demo" for agent in report.agents if not agent.parent)
+
+
 def _explain_budget(found: re.Match[str]) -> str:
     unit, span, spent, limit, wanted = found.groups()
     numbers = [float(one.rstrip(".,").replace(",", "")) for one in (spent, limit, wanted)]
@@ -86,6 +127,5 @@ def _explain_budget(found: re.Match[str]) -> str:
 
 
 def _render_line(text: str, kind: NoteKind, way: tuple[str, str] | None) -> h.Element:
-    return h.div(class_="trouble")[
-        render_note(text, kind=kind), render_link_button(way[1], way[0]) if way else None
-    ]
+    link = [" ", h.a(href=way[0])[f"{way[1]} ▸"]] if way else None
+    return render_note(text, link, kind=kind)

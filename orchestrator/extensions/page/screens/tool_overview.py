@@ -22,6 +22,7 @@ from orchestrator.extensions.page.html.parts import (
     render_blank,
     render_facts,
     render_link_button,
+    render_note,
     render_panel,
     render_values,
 )
@@ -195,7 +196,7 @@ def _render_servers(servers: Iterable[ToolServerReport]) -> h.Node:
             "Server",
             "State",
             TableColumn("Tools", "number"),
-            "Its process may reach",
+            TableColumn("Its process may reach", "grow"),
             TableColumn("Problem", "grow"),
         ),
         (
@@ -203,9 +204,9 @@ def _render_servers(servers: Iterable[ToolServerReport]) -> h.Node:
                 h.b[show_hidden_characters(server.name)],
                 figures.render_state(server.state),
                 str(server.tools),
-                # A server that is not connected has no process whose jail could be told.
+                # A server that is not connected has no process.
                 describe_jail(server.sandbox, server.sandbox_reason)
-                if server.sandbox or server.state == "connected"
+                if server.state == "connected"
                 else "",
                 strip_terminal_codes("; ".join(filter(None, (server.error, *server.notes)))),
             )
@@ -219,10 +220,11 @@ def _render_waiting(request: ScreenRequest, waiting: int) -> h.Node:
     if not waiting or not request.has_right(Right.DECIDE):
         return None
     words = "1 tool waits" if waiting == 1 else f"{waiting} tools wait"
-    return h.div(class_="trouble")[
-        h.p(class_="note warn")[f"{words} for a decision: its server changed or added it."],
-        render_link_button("Look and decide", "/inbox", "do"),
-    ]
+    return render_note(
+        f"{words} for a decision: its server changed or added it. ",
+        h.a(href="/inbox")["Look and decide ▸"],
+        kind="warn",
+    )
 
 
 def _render_matrix(scene: ToolScene) -> h.Node:

@@ -18,7 +18,7 @@ ROW = 24  # pixels of a line
 EDGE = 88  # percent of the width from which a text stands before its place
 MIN_GAP_MS, FOLDED_MS = 5000, 400  # the idle time of a folded gap, and its drawn length
 MAX_ROWS = 200  # above it calls of one tool are one line
-TICKS = 6  # at most, beside zero
+TICKS = 4  # at most, beside zero
 KINDS = {
     "queue": "waiting in line",
     "wake": "waking the agent",
@@ -124,7 +124,7 @@ def _list_ticks(scale: TimeScale, came: int) -> Iterator[tuple[float, str]]:
     for place in svg.choose_ticks(scale.length, TICKS):
         if not any(begin < place < begin + FOLDED_MS for begin, _ in scale.folds):
             words = figures.format_span(round(scale.find_instant(place)) - came)
-            yield 100 * place / scale.length, words if place else "0"
+            yield 100 * place / scale.length, words.replace(".00 s", " s") if place else "0"
 
 
 def _render_axis(scale: TimeScale, ticks: Sequence[tuple[float, str]]) -> h.Element:
