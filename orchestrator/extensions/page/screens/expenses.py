@@ -24,6 +24,7 @@ from orchestrator.extensions.page.html.parts import (
 )
 from orchestrator.extensions.page.html.svg import Column, Plot
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.reads import stamps
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -404,6 +405,7 @@ SCREENS = (
         Right.LOOK,
         _show_costs,
         "Costs",
+        stamp=stamps.read_newest_work,
         when_cut="Choose fewer days, by adding ?from=2026-01-31 to the address.",
     ),
     PageScreen("/costs.csv", "Costs as CSV", Right.LOOK, _send_costs_csv, "Costs"),

@@ -24,7 +24,7 @@ from orchestrator.extensions.page.html.parts import (
     render_panel,
 )
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import activity, waiting
+from orchestrator.extensions.page.reads import activity, stamps, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.reads.turn_filters import compute_day_start
 from orchestrator.extensions.page.screen_request import (
@@ -235,4 +235,4 @@ def _render_tool_servers(report: StatusReport) -> h.Node:
     return render_table("Tool servers", columns, rows, "Only the built-in tools are set up.")
 
 
-SCREENS = (PageScreen("/", "Now", Right.LOOK, _show_now, "Now"),)
+SCREENS = (PageScreen("/", "Now", Right.LOOK, _show_now, "Now", stamp=stamps.read_open_turns),)

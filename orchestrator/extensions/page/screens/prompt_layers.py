@@ -23,7 +23,7 @@ from orchestrator.extensions.page.html.parts import (
     render_panel,
 )
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
-from orchestrator.extensions.page.reads import prompt_comparison
+from orchestrator.extensions.page.reads import prompt_comparison, stamps
 from orchestrator.extensions.page.reads.prompt_comparison import (
     NO_HISTORY,
     NO_TOOLS,
@@ -426,5 +426,12 @@ def _render_tool(found: PromptComparison, name: str, reason: str) -> h.Element:
 
 
 SCREENS = (
-    PageScreen("/turns/{turn}/prompt", "What the model saw", Right.READ, _show_prompt, "Turns"),
+    PageScreen(
+        "/turns/{turn}/prompt",
+        "What the model saw",
+        Right.READ,
+        _show_prompt,
+        "Turns",
+        stamp=stamps.read_turn,
+    ),
 )

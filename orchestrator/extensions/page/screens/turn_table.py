@@ -16,7 +16,7 @@ from orchestrator.extensions.page.html.parts import (
     render_note,
 )
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import turn_filters
+from orchestrator.extensions.page.reads import stamps, turn_filters
 from orchestrator.extensions.page.reads.turn_filters import TurnChoices, TurnQuery
 from orchestrator.extensions.page.reads.turn_parts import search_turn_parts
 from orchestrator.extensions.page.screen_request import (
@@ -307,6 +307,7 @@ SCREENS = (
         Right.LOOK,
         _show_turns,
         "Turns",
+        stamp=stamps.read_newest_work,
         when_cut="Look for less: an agent or a chat alone is found fastest.",
     ),
 )

@@ -27,7 +27,7 @@ from orchestrator.extensions.page.html.parts import (
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.reads import turn_timeline
+from orchestrator.extensions.page.reads import stamps, turn_timeline
 from orchestrator.extensions.page.reads.turn_timeline import TimelineStep, TurnTimeline
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
@@ -273,6 +273,8 @@ def _render_result(step: TimelineStep) -> h.Node:
 
 
 SCREENS = (
-    PageScreen("/turns/{turn}", "One turn", Right.LOOK, _show_turn, "Turns"),
+    PageScreen(
+        "/turns/{turn}", "One turn", Right.LOOK, _show_turn, "Turns", stamp=stamps.read_turn
+    ),
     PageScreen("/m/{row}", "One message", Right.LOOK, _redirect_to_turn, "Turns"),
 )
