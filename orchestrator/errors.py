@@ -72,10 +72,7 @@ class QueryTimeoutError(OrchestratorError):
     """A query of the page took too long."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "this took more than a quarter of a second and was cut off; choose a shorter time or"
-            " fewer rows"
-        )
+        super().__init__("this took too long and was cut off; choose a shorter time or fewer rows")
 
 
 class WorkerError(OrchestratorError):

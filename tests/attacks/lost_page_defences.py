@@ -22,7 +22,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(PAGE_GUARD, "problem = self._check_host(headers, came)", "problem = None"),
         Edit(
             PAGE_GUARD,
-            'if any(site != "same-origin" for site in sites) or not self._is_same_origin(headers):',
+            'if any(site != "same-origin" for site in sites)'
+            " or not self._is_same_origin(headers, sites):",
             "if not headers:",
         ),
         Edit(PAGE_GUARD, 'if "transfer-encoding" in headers and', 'if "" in headers and'),

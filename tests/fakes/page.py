@@ -1,6 +1,6 @@
 """The page without a socket: its real application over a real journal and desk."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +30,9 @@ from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebGuest, WebSession
-from orchestrator.extensions.page.screen_request import PageScreen
+from orchestrator.extensions.page.screen_request import JournalView, PageScreen
 from orchestrator.extensions.page.screens import SCREENS
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NO_METHOD, Params, RequestHandler, RpcError
@@ -47,6 +48,16 @@ ANSWERS: dict[str, BaseModel] = {
     ),
 }
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
+
+
+def read_from(db: Database) -> JournalView:
+    """Read from an open journal."""
+
+    async def run(read: Callable[..., T], *args: object) -> T:
+        return read(db, *args)
+
+    return run
 
 
 @dataclass

@@ -62,12 +62,11 @@ async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxRep
         peer.tasks.start_soon(answer_pings, peer, ready)
         channel = DescriptorChannel(socket.socket(fileno=0))
         listener = await channel.receive_listener()
-        zone = load_zone_or_utc(None, os.environ)
         entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
         page = PageApp(
             journal=reads,
             daemon=peer,
-            zone=zone,
+            zone=load_zone_or_utc(entrance.zone, os.environ),
             clock=_read_clock_ms,
             feed=feed,
             used=use.mark_used,

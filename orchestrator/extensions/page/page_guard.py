@@ -28,7 +28,7 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # with no-referrer, forms would have no Origin
+    "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(self), geolocation=()",
@@ -86,7 +86,7 @@ class PageGuard:
         if method != "POST":
             return HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are served"
         sites = headers.getlist("sec-fetch-site")
-        if any(site != "same-origin" for site in sites) or not self._is_same_origin(headers):
+        if any(site != "same-origin" for site in sites) or not self._is_same_origin(headers, sites):
             return HTTPStatus.FORBIDDEN, FOREIGN
         return None
 
@@ -120,8 +120,15 @@ class PageGuard:
             " to pass on the whole path"
         )
 
-    def _is_same_origin(self, headers: Headers) -> bool:
+    def _is_same_origin(self, headers: Headers, sites: list[str]) -> bool:
+        """Return whether the sender is this page.
+
+        Under "no-referrer" the Origin of a form is "null"; then the browser has to say that its
+        site is the same, which it never does for a page of a sandbox or of another site.
+        """
         origins, host = headers.getlist("origin"), headers.get("host", "").lower()
+        if origins == ["null"]:
+            return bool(sites)
         if len(origins) != 1:
             return False
         found = urlsplit(origins[0].lower())

@@ -24,6 +24,7 @@ class PageEntrance(BaseModel):
     ``names`` are the host's names behind a proxy, ``path`` is the page's path there. ``proxied``
     says whether that proxy may say how a browser connected, and ``identity_header`` is the header
     that names the person; empty if none does. ``screens`` are screens of other extensions.
+    ``zone`` is the name of the time zone in which times are shown.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,3 +34,4 @@ class PageEntrance(BaseModel):
     proxied: bool = False
     identity_header: str = ""
     screens: tuple[ScreenLink, ...] = ()
+    zone: str = "UTC"

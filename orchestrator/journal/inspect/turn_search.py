@@ -106,22 +106,24 @@ class TurnPage(NamedTuple):
     looked_at: int
 
 
-def search_turns(db: Database, wanted: Mapping[str, str], before: str | None = None) -> TurnPage:
-    """Return the newest matching turns older than ``before``; filters are those of `FILTERS`."""
+def search_turns(
+    db: Database, wanted: Mapping[str, str], before: str | None = None, most: int = MAX_SEARCHED
+) -> TurnPage:
+    """Return matches among the ``most`` newest turns older than ``before``, by `FILTERS`."""
     conditions = [
         (FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value
     ]
     found: list[str] = []
     looked_at, last = 0, before
     query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
-    ids = [str(row) for (row,) in db.execute(query, (before or "~", MAX_SEARCHED))]
+    ids = [str(row) for (row,) in db.execute(query, (before or "~", most))]
     for turn_id in ids:
         if len(found) == PAGE:
             break
         looked_at, last = looked_at + 1, turn_id
         if all(_matches_condition(db, turn_id, *condition) for condition in conditions):
             found.append(turn_id)
-    more = looked_at < len(ids) or len(ids) == MAX_SEARCHED
+    more = looked_at < len(ids) or len(ids) == most
     return TurnPage(list_turns_by_id(db, found), last if more else None, looked_at)
 
 

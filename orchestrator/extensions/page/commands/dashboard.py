@@ -10,10 +10,11 @@ import typer
 
 from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.loaded_settings import load_agents, load_environment
 from orchestrator.cli.options import AsJson, Home, load_settings
 from orchestrator.cli.output import format_minute, print_text
 from orchestrator.cli.tables import Columns, print_listing
-from orchestrator.errors import NotRunningError
+from orchestrator.errors import NotRunningError, OrchestratorError
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     PageAddress,
@@ -21,9 +22,11 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     PageSessions,
     SessionName,
 )
-from orchestrator.timezones import load_zone_or_utc
+from orchestrator.extensions.page.page_zone import choose_page_zone
 
 ONCE = "The link works once, within {time}. It logs in {who}."
+LOCAL_HOST = "orchestrator.localhost"  # which programs other than browsers may not resolve
+OFFLINE = "The link works once, until Ctrl-C ends the page."
 SCREEN = ("DISPLAY", "WAYLAND_DISPLAY")  # where a browser can open
 
 LOGINS: Columns = {
@@ -70,7 +73,10 @@ def dashboard(
         # It brings a web server.
         from orchestrator.extensions.page.offline import serve_journal  # noqa: PLC0415 - see above
 
-        zone = load_zone_or_utc(None, os.environ)
+        file = None
+        with suppress(OrchestratorError):  # a journal of another machine may have no agents.json
+            file = load_agents(settings)
+        zone = choose_page_zone(load_environment(settings), file)
         with suppress(KeyboardInterrupt):
             serve_journal(settings.journal, zone, partial(_offer_link, opens=not no_open))
         return
@@ -80,7 +86,7 @@ def dashboard(
 
 
 def _offer_link(url: str, *, opens: bool) -> None:
-    typer.echo(url)
+    _print_address(PageAddress(url=url), OFFLINE)
     _open_link(url, opens=opens)
 
 
@@ -147,5 +153,8 @@ def _print_address(address: PageAddress, about: str) -> None:
     """Print only the link on standard output, and notes about it on standard error."""
     typer.echo(address.url)
     print_text(about, err=True)
+    if LOCAL_HOST in address.url:
+        plain = address.url.replace(LOCAL_HOST, "127.0.0.1", 1)
+        print_text(f"If your browser does not find it: {plain}", err=True)
     if address.way:
         print_text(address.way, err=True)

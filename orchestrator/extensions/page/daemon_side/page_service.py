@@ -31,6 +31,7 @@ from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.daemon_side.web_channel import WebChannel
 from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
+from orchestrator.extensions.page.page_zone import choose_page_zone
 from orchestrator.extensions.page.reads.call_verdicts import CallOutcome, store_verdict
 from orchestrator.files import run_off_loop
 from orchestrator.journal.db.store import retry_later
@@ -112,8 +113,8 @@ class PageService(Part):
         return {"page": self.process.child}
 
     def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
+        self.apply_configuration()
         if old.channels.get_settings(PageSettings) != new.channels.get_settings(PageSettings):
-            self.apply_configuration()
             self._changed.wake()
 
     async def run(self) -> None:
@@ -133,6 +134,7 @@ class PageService(Part):
             proxied=web.is_proxied,
             identity_header=web.identity.header if web.identity else "",
             screens=self._screens.list_links(),
+            zone=choose_page_zone(self.daemon.environ, self.daemon.get_agents_file()).key,
         )
         on = web.enabled and self._switch.exists()
         self.process.configure(place if on else None, entrance)

@@ -1,8 +1,10 @@
 """Find turns, messages, agents, chats and message text by a few characters."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
+from orchestrator.errors import QueryTimeoutError
+from orchestrator.extensions.page.screen_request import JournalView
 from orchestrator.journal.db.database import Database, build_distinct_query
 from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.inspect import trace
@@ -14,6 +16,7 @@ from thinker.protocol.names import format_chat_name
 MAX_MATCHES = 8  # of each kind
 MIN_ID_LENGTH = 4  # characters of a turn's id
 MAX_MESSAGES = 5000  # newest messages whose chats are compared
+T = TypeVar("T")
 
 
 class ChatHit(NamedTuple):
@@ -25,39 +28,63 @@ class ChatHit(NamedTuple):
 
 
 class SearchMatches(NamedTuple):
-    """The matches, at most `MAX_MATCHES` of each kind, newest or best first."""
+    """The matches, at most `MAX_MATCHES` of each kind, newest or best first.
+
+    ``cut`` names the kinds whose search took too long.
+    """
 
     turns: list[str]
     messages: list[InboxRow]
     agents: list[str]
     chats: list[ChatHit]
     texts: list[MessageHit]
+    cut: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
         """The number of matches."""
-        return sum(len(kind) for kind in self)
+        names = len(self.turns) + len(self.messages) + len(self.agents) + len(self.chats)
+        return names + len(self.texts)
 
 
-def search_journal(db: Database, text: str, *, texts: bool) -> SearchMatches:
-    """Return the matches of ``text``; with ``texts``, also in the text of messages."""
-    low = text.lower()
+async def search_journal(journal: JournalView, text: str, *, texts: bool) -> SearchMatches:
+    """Return the matches of ``text``; with ``texts``, also in the text of messages.
+
+    Each kind is a query of its own, so that one that takes too long leaves the others.
+    """
+    cut: list[str] = []
+
+    async def search(kind: str, find: Callable[[Database, str], list[T]]) -> list[T]:
+        try:
+            return (await journal(find, text))[:MAX_MATCHES]
+        except QueryTimeoutError:
+            cut.append(kind)
+            return []
+
     return SearchMatches(
-        turns=trace.list_turns_named(db, low)[:MAX_MATCHES] if len(text) >= MIN_ID_LENGTH else [],
-        messages=trace.list_messages_named(db, text)[:MAX_MATCHES],
-        agents=[name for name in _list_agents(db) if low in name][:MAX_MATCHES],
-        chats=list(_list_matching_chats(db, low))[:MAX_MATCHES],
-        texts=_search_texts(db, text) if texts else [],
+        turns=await search("turns", _list_matching_turns),
+        messages=await search("messages", trace.list_messages_named),
+        agents=await search("agents", _list_matching_agents),
+        chats=await search("chats", _list_matching_chats),
+        texts=await search("texts", _search_texts) if texts else [],
+        cut=tuple(cut),
     )
 
 
-def _list_agents(db: Database) -> Iterator[str]:
-    return (
-        str(name) for (name,) in db.execute(build_distinct_query("model_call", "agent_id", "true"))
-    )
+def _list_matching_turns(db: Database, text: str) -> list[str]:
+    return trace.list_turns_named(db, text.lower()) if len(text) >= MIN_ID_LENGTH else []
 
 
-def _list_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
+def _list_matching_agents(db: Database, text: str) -> list[str]:
+    names = db.execute(build_distinct_query("model_call", "agent_id", "true"))
+    return [str(name) for (name,) in names if text.lower() in name]
+
+
+def _list_matching_chats(db: Database, text: str) -> list[ChatHit]:
+    return list(_iter_matching_chats(db, text.lower()))
+
+
+def _iter_matching_chats(db: Database, text: str) -> Iterator[ChatHit]:
     rows = db.execute(
         "SELECT chat_key, sender_name FROM inbox WHERE id IN (SELECT max(id) FROM"
         " (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?) AS newest"

@@ -15,7 +15,7 @@ from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.html.layout import render_split
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.parts import render_blank, render_link_button, render_note
-from orchestrator.extensions.page.reads import answer_costs, chat_entries, chat_places
+from orchestrator.extensions.page.reads import answer_costs, chat_entries, chat_places, stamps
 from orchestrator.extensions.page.reads.chat_entries import ChatEntry
 from orchestrator.extensions.page.screen_request import (
     OWN,
@@ -280,5 +280,7 @@ def _parse_place(text: str | None) -> ChatPlace | None:
 SCREENS = (
     PageScreen("/chats", "Chats", Right.CHAT, _show_chat_list, "Chats"),
     PageScreen("/chats/new", "New chat", Right.CHAT, _redirect_to_new_chat, "Chats"),
-    PageScreen("/chats/{key:path}", "Chat", Right.CHAT, _show_chat, "Chats"),
+    PageScreen(
+        "/chats/{key:path}", "Chat", Right.CHAT, _show_chat, "Chats", stamp=stamps.read_chat
+    ),
 )

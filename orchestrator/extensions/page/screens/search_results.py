@@ -8,7 +8,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.parts import render_panel
-from orchestrator.extensions.page.reads import lookup
+from orchestrator.extensions.page.reads import lookup, stamps
 from orchestrator.extensions.page.reads.lookup import SearchMatches
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect.message_hits import MessageHit
@@ -24,13 +24,15 @@ async def _show_search(request: ScreenRequest) -> ScreenResult:
             "Write a turn, a message's number, an agent, a chat, or words that were said."
         ]
     reads = request.has_right(Right.READ)
-    found = await request.journal(lambda db: lookup.search_journal(db, wanted, texts=reads))
+    found = await lookup.search_journal(request.journal, wanted, texts=reads)
     only = _find_only_address(found)
     return RedirectResponse(only, 303) if only else render_search_results(request, found, wanted)
 
 
 def _find_only_address(found: SearchMatches) -> str | None:
     """Return the address of the only match by name."""
+    if found.cut:
+        return None
     if found.total == 1 and found.turns:
         return build_link("turns", found.turns[0])
     if found.total == 1 and found.messages:
@@ -90,6 +92,10 @@ def render_search_results(request: ScreenRequest, found: SearchMatches, wanted: 
         ),
     )
     shown = [render_panel(title, h.ul(class_="calls")[rows]) for title, rows in sections if rows]
+    if found.cut:
+        kinds = ", ".join(found.cut)
+        note = f"The search of {kinds} took too long, and was cut off; search for longer words."
+        return [h.p(class_="problem")[note], shown]
     return shown or h.p(class_="empty")[f"No matches for “{show_hidden_characters(wanted)}”."]
 
 
@@ -106,4 +112,4 @@ def _render_hit(address: str, text: str, about: str) -> h.Element:
     ]
 
 
-SCREENS = (PageScreen("/find", "Find", Right.LOOK, _show_search, ""),)
+SCREENS = (PageScreen("/find", "Find", Right.LOOK, _show_search, "", stamp=stamps.read_nothing),)

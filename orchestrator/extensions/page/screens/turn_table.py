@@ -9,6 +9,8 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.reads import stamps
+from orchestrator.extensions.page.reads.turn_parts import search_turn_parts
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect import turn_search
 from orchestrator.journal.inspect.turn_search import FoundTurn, TurnPage
@@ -44,7 +46,7 @@ async def _show_turns(request: ScreenRequest) -> ScreenResult:
     wanted = {
         name: request.query.get(name, "") for name in turn_search.FILTERS if reads or name != "text"
     }
-    found = await request.journal(turn_search.search_turns, wanted, request.query.get("before"))
+    found = await search_turn_parts(request.journal, wanted, request.query.get("before"))
     return render_turns(request, found, filtered=any(wanted.values()))
 
 
@@ -125,4 +127,14 @@ def describe_turn_marks(turn: FoundTurn) -> Iterator[str]:
         yield "↯ by webhook"
 
 
-SCREENS = (PageScreen("/turns", "Turns", Right.LOOK, _show_turns, "Turns"),)
+SCREENS = (
+    PageScreen(
+        "/turns",
+        "Turns",
+        Right.LOOK,
+        _show_turns,
+        "Turns",
+        stamp=stamps.read_newest_work,
+        when_cut="Look for less: an agent or a chat alone is found fastest.",
+    ),
+)

@@ -195,7 +195,8 @@ async def _listen_from_site(world: AttackWorld, site: str) -> str:
 _SITES: dict[str, Headers] = {
     "without an Origin": (("Origin", ""),),
     "of a foreign Origin": (("Origin", _EVIL),),
-    "of a sandbox": (("Origin", "null"),),
+    "of a sandbox": (("Origin", "null"), ("Sec-Fetch-Site", "cross-site")),
+    "of a sandbox that does not say so": (("Origin", "null"), ("Sec-Fetch-Site", "")),
     "of a neighboring port": (("Origin", "http://localhost:1"),),
     "of a name that begins alike": (("Origin", "$OWN.evil.example"),),
     "of two Origins": (("Origin", "$OWN"), ("Origin", _EVIL)),

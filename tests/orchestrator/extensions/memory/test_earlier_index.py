@@ -11,6 +11,7 @@ from fakes.golden import restore
 from fakes.journal import job, opened, sqlite
 from fakes.memory import WORK, own_of
 from fakes.message_search import search_messages
+from fakes.page import read_from
 from fakes.postgresql import POSTGRESQL, connect_to, database_of, sqlite_only
 
 from orchestrator.extensions.memory import message_index, search_trial
@@ -115,12 +116,13 @@ def test_new_messages_are_found_beside_earlier_ones(db: Database) -> None:
     assert len(found) == 4
 
 
-def test_page_finds_words_before_they_are_indexed_anew(db: Database) -> None:
+async def test_page_finds_words_before_they_are_indexed_anew(db: Database) -> None:
     """And once they are."""
-    assert len(lookup.search_journal(db, "zeppelins zurich", texts=True).texts) == 1
+    read = read_from(db)
+    assert len((await lookup.search_journal(read, "zeppelins zurich", texts=True)).texts) == 1
     while fill(db):
         pass
-    assert len(lookup.search_journal(db, "zeppelins zurich", texts=True).texts) == 1
+    assert len((await lookup.search_journal(read, "zeppelins zurich", texts=True)).texts) == 1
 
 
 def test_trial_explains_a_message_of_the_earlier_index(db: Database) -> None:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from orchestrator.control import protocol
 from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, MAX_TEXT, FileEdit
 from orchestrator.control.roles import ROLES, Right
+from orchestrator.errors import QueryTimeoutError
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_access import (
     READ_METHODS,
@@ -19,6 +20,7 @@ from orchestrator.extensions.page.daemon_side.page_access import (
     can_call_method,
 )
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
+from orchestrator.extensions.page.live import LiveWindow
 from orchestrator.extensions.page.login import MAX_WRONG_CODES
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import MAX_AGE_MS, MAX_IDLE_MS
@@ -273,7 +275,7 @@ async def test_files_are_kept_for_a_year_and_old_ones_are_unknown(tmp_path: Path
 async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None:
     """A browser has six connections: streams must not take them all."""
     async with page_bench(tmp_path) as bench:
-        streams = [bench.app.feed.stream_events("ann") for _ in range(5)]
+        streams = [bench.app.feed.stream_events(LiveWindow("ann")) for _ in range(5)]
         for stream in streams:
             assert await anext(stream) == b"retry: 1000\n\n"
         assert (await anext(streams[0])).startswith(b"event: full")
@@ -287,7 +289,7 @@ async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
     """With the seconds to wait."""
     async with page_bench(tmp_path) as bench:
         person = await bench.login()
-        streams = [bench.app.feed.stream_events(str(number)) for number in range(64)]
+        streams = [bench.app.feed.stream_events(LiveWindow(str(n))) for n in range(64)]
         for stream in streams:
             assert await anext(stream) == b"retry: 1000\n\n"
         refused = await person.get("/events")
@@ -403,6 +405,24 @@ async def test_operators_send_texts_of_a_million_characters(
         person = await bench.login(role)
         answer = await person.post(path, {"text": "語" * MAX_TEXT})
         assert answer.status_code == status
+
+
+async def _read_for_too_long(request: ScreenRequest) -> ScreenResult:
+    del request
+    raise QueryTimeoutError
+
+
+async def test_screen_that_is_cut_off_keeps_its_frame_and_says_what_to_do(tmp_path: Path) -> None:
+    """A browser that shows the screen already keeps what it shows, as this is no success."""
+    slow = PageScreen(
+        "/slow", "Slow", None, _read_for_too_long, "System", when_cut="Choose fewer days."
+    )
+    async with page_bench(tmp_path, screens=(slow,)) as bench:
+        shown = await (await bench.login()).get("/slow")
+        assert shown.status_code == 503
+        assert "<nav" in shown.text
+        assert "<h1>Slow</h1>" in shown.text
+        assert "Choose fewer days." in shown.text
 
 
 async def test_audit_log_has_no_key_and_no_text(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ async def test_screen_shows_markdown_and_no_html(tmp_path: Path) -> None:
         assert "<strong>full</strong> &lt;script&gt;" in shown.text
         assert "2030-01-31" in shown.text
         assert 'href="/x/moon" aria-current="page">' in shown.text
-        assert '<a href="/x/moon">Moon</a>' in (await person.get("/costs")).text
+        assert '<a href="/x/moon">' in (await person.get("/costs")).text
 
 
 async def test_screen_is_asked_for_anew_at_each_look(tmp_path: Path) -> None:
