@@ -11,6 +11,7 @@ from orchestrator.journal.inspect.chat_history import MAX_SEARCHED, PAGE, ChatSu
 
 MAX_PAGES = 6  # of chats that a search looks through
 EXCERPT = 200  # characters
+STOPPED = "Stopped."  # begins what the daemon answers to `/stop`
 AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -103,12 +104,14 @@ def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[
     for item in summaries:
         turn = turns.get(item.key, _NewestTurn())
         text, at = answers.get(turn.turn_id, ("", 0))
+        if turn.state == "cancelled" and item.text.startswith(STOPPED):
+            at = item.at  # the answer is what was said last, not that it was stopped
         waits = held.get(item.key, "") if not item.text else ""
         yield ChatEntry(
             key=item.key,
             sender=item.sender,
             opening=find_opening(db, item.key) if item.key.startswith("web/") else "",
-            text=text if at >= item.at else item.text or waits,
+            text=(text or "stopped") if at >= item.at else item.text or waits,
             at=max(at, item.at),
             agent_id=turn.agent_id,
             state=turn.state,

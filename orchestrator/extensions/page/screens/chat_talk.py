@@ -23,6 +23,7 @@ from orchestrator.extensions.page.html.outside_text import (
     strip_terminal_codes,
 )
 from orchestrator.extensions.page.html.parts import render_note
+from orchestrator.extensions.page.reads import chat_entries
 from orchestrator.extensions.page.reads.answer_costs import AnswerCost, OfferedTools
 from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
 from orchestrator.extensions.page.screens.call_questions import render_question
@@ -108,7 +109,7 @@ def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
         elif command == "/new" and told.text.startswith("This is a new conversation"):
             rest.pop(0)
             yield _Mark("New conversation: nothing above is read any more", told.at)
-        elif command == "/stop" and told.text.startswith("Stopped."):
+        elif command == "/stop" and told.text.startswith(chat_entries.STOPPED):
             answer = rest.pop(0)
             warnings = told.text.partition("\n")[2]
             if warnings:

@@ -48,7 +48,9 @@ STATES = {
     "failed": ("failed", "failed"),
     "dead": ("failed", "given up"),
 }
-AFRESH = "The agent stops reading what was said so far; what it stored as facts stays"
+AFRESH = (
+    "New conversation: the agent stops reading what was said so far; what it stored as facts stays"
+)
 
 
 class _ShownChat(NamedTuple):

@@ -43,6 +43,7 @@ def render_composer(
     name = key.removeprefix(OWN).rstrip("/")
     runs = any(talk.state in ("running", "waiting") for talk in turns)
     last = find_last_agent(turns)
+    stop = [render_icon("stop"), h.span(class_="word")["Stop"]]
     return h.div(class_="composer")[
         h.ul(id="chosen", class_="chosen", aria_label="Chosen files", hidden=True, data_kept=True),
         h.div(class_="box")[
@@ -70,7 +71,7 @@ def render_composer(
                 ],
                 h.button(class_="do")[render_icon("send"), "Send"],
             ],
-            render_command_button(request, name, last, "/stop", [render_icon("stop"), "Stop"])
+            render_command_button(request, name, last, "/stop", stop, "Stop the answer")
             if runs
             else None,
         ],
@@ -83,14 +84,14 @@ def find_last_agent(turns: Sequence[TurnTalk]) -> str:
 
 
 def render_command_button(
-    request: ScreenRequest, chat: str, agent: str, text: str, label: h.Node, about: str = ""
+    request: ScreenRequest, chat: str, agent: str, text: str, label: h.Node, about: str
 ) -> h.Node:
     """Render a button that sends a chat command; ``about`` explains it to a pointer."""
     if request.daemon is None:
         return None
     return h.form(method="post", action=f"/act/{WEB_SEND}", class_="act command")[
         render_hidden_fields(request, {"chat": chat, "text": text, "agent": agent}),
-        h.button(title=about or None)[label],
+        h.button(title=about, aria_label=about)[label],
     ]
 
 

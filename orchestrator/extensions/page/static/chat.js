@@ -117,7 +117,7 @@
     }
     localStorage.setItem("seen", JSON.stringify(seen));
   }
-  document.addEventListener("shown", mark);
+  document.addEventListener("page:shown", mark);
   document.addEventListener("visibilitychange", mark);
 
   // --- copies: of a block of code, or of a whole answer --------------------------------------------
