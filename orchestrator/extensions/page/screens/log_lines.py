@@ -15,11 +15,12 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_blank, render_chips
+from orchestrator.extensions.page.html.parts import render_blank, render_chips, render_link_button
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
     ScreenResult,
+    Stamp,
     TitledContent,
 )
 from thinker.protocol.log_sentences import format_sentence
@@ -63,7 +64,24 @@ def render_log(request: ScreenRequest, lines: Sequence[str]) -> TitledContent:
             h.code["orchestrator logs"],
         ],
     ]
-    return TitledContent("Logs", content, lead="What the daemon did, the newest first")
+    paused = _is_paused(request)
+    return TitledContent(
+        "Logs",
+        content,
+        lead="Paused" if paused else "What the daemon did, the newest first",
+        actions=render_link_button(
+            "Go on" if paused else "Pause", _build_link(request, pause=None if paused else "1")
+        ),
+    )
+
+
+def _is_paused(request: ScreenRequest) -> bool:
+    return bool(request.query.get("pause"))
+
+
+async def _read_stamp(request: ScreenRequest) -> Stamp:
+    """Return the stamp of the log; one that is paused does not change by itself."""
+    return Stamp(later=None) if _is_paused(request) else Stamp()
 
 
 def _render_lines(request: ScreenRequest, lines: Sequence[LogLine]) -> list[h.Node]:
@@ -118,9 +136,12 @@ def _render_levels(request: ScreenRequest) -> h.Node:
 
 
 def _render_filters(request: ScreenRequest) -> h.Node:
-    level = request.query.get("level", "")
     return h.form(method="get", class_="filters", role="search")[
-        h.input(type="hidden", name="level", value=level) if level else None,
+        (
+            h.input(type="hidden", name=name, value=request.query[name])
+            for name in ("level", "pause")
+            if request.query.get(name)
+        ),
         (
             h.label[
                 h.span[label],
@@ -134,7 +155,7 @@ def _render_filters(request: ScreenRequest) -> h.Node:
 
 def _build_link(request: ScreenRequest, **changed: str | None) -> str:
     """Return the address of the log with some filters changed."""
-    query = {name: request.query.get(name) for name in ("level", *FILTERS)}
+    query = {name: request.query.get(name) for name in ("level", "pause", *FILTERS)}
     return build_link("logs", **{**query, **changed})
 
 
@@ -167,4 +188,4 @@ def _matches_filters(request: ScreenRequest, event: Mapping[str, Any]) -> bool:
     return not text or text in str(event).lower()
 
 
-SCREENS = (PageScreen("/logs", "Logs", Right.READ, _show_log, "Logs"),)
+SCREENS = (PageScreen("/logs", "Logs", Right.READ, _show_log, "Logs", stamp=_read_stamp),)
