@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import htpy as h
 
 MANY = 10_000  # tokens from which thousands are shown
+MILLION = 1_000_000  # tokens
 KILO = 1000  # bytes
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces where no line breaks: a narrow one, a common one
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000  # milliseconds
@@ -157,7 +158,9 @@ def format_count(number: int) -> str:
 
 
 def format_tokens(number: int) -> str:
-    """Format a number of tokens, in thousands from 10,000 on."""
+    """Format a number of tokens, in thousands from 10,000 on, in millions from one on."""
+    if number >= MILLION:
+        return f"{number / MILLION:.1f}{NARROW}M"
     return f"{number / 1000:.0f}{NARROW}k" if number >= MANY else format_count(number)
 
 

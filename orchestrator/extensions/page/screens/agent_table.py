@@ -115,7 +115,7 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
         [
             h.span(class_="row")[
                 svg.render_sparkline(
-                    row.used.hours, f"Tokens of {name} by hour", width=72, height=16
+                    row.used.hours, f"Tokens of {name} by hour", width=48, height=16
                 )
                 if any(row.used.hours)
                 else None,

@@ -240,7 +240,10 @@ def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.
         for agent in limited
     )
     return render_panel(
-        "Budgets", render_table("Budgets", ("Agent", TableColumn("Used", "grow"), ACTIONS), rows)
+        "Budgets",
+        render_table(
+            "Budgets", (TableColumn("Agent", "id"), TableColumn("Used", "grow"), ACTIONS), rows
+        ),
     )
 
 
@@ -344,7 +347,7 @@ def _render_cost_table(
     ranked: Sequence[ExpenseSum], before: Mapping[str, ExpenseSum], by: str
 ) -> h.Node:
     heads = (
-        by.capitalize(),
+        TableColumn(by.capitalize(), "id"),
         TableColumn("Calls", "number"),
         TableColumn("Prompt", "number"),
         TableColumn("Cached", "number"),

@@ -204,7 +204,7 @@ def _describe_dead(number: int) -> str:
 def _render_channels(request: ScreenRequest, report: StatusReport) -> h.Node:
     return render_table(
         "Channels",
-        ("Channel", "State", TableColumn("", "grow")),
+        (TableColumn("Channel", "id"), "State", TableColumn("Detail", "grow")),
         [*_list_channels(request, report)],
     )
 
@@ -231,7 +231,7 @@ def _render_tool_servers(report: StatusReport) -> h.Node:
         )
         for server in report.tool_servers
     )
-    columns = ("Server", "State", TableColumn("", "grow"))
+    columns = (TableColumn("Server", "id"), "State", TableColumn("Detail", "grow"))
     return render_table("Tool servers", columns, rows, "Only the built-in tools are set up.")
 
 

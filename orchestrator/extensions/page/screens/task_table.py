@@ -40,7 +40,7 @@ from orchestrator.journal.schedule.task_runs import TaskRun
 from orchestrator.journal.schedule.tasks import Task
 
 NEXT_INSTANTS = 5  # instants of one task that are shown
-STRIP = 8  # pixels of a run in the strip
+STRIP = 6  # pixels of a run in the strip
 MISFIRE = {
     "skip": "instants that were missed while no daemon ran are left out",
     "latest": "of several missed instants the latest is made up for",
@@ -48,7 +48,6 @@ MISFIRE = {
 }
 HEADS = (
     TableColumn("Task", "grow"),
-    "When",
     TableColumn("Next", "time"),
     f"Last {MAX_RECENT}",
     "State",
@@ -174,17 +173,19 @@ def _render_row(request: ScreenRequest, task: Task, runs: Sequence[TaskRun]) -> 
     zone = find_task_zone(request, task)
     coming_at = next(list_next_instants(task, request.now), None)
     return (
-        h.a(href=build_link("tasks", str(task.id)), data_row=True, class_="line")[
-            h.b[show_hidden_characters(task.name)]
+        [
+            h.a(href=build_link("tasks", str(task.id)), data_row=True, class_="line")[
+                h.b[show_hidden_characters(task.name)]
+            ],
+            h.small[describe_schedule(task)],
         ],
-        describe_schedule(task),
         None
         if coming_at is None
         else [
             figures.render_recent_moment(coming_at, zone, request.now),
             h.small[
                 f" {format_time_until(coming_at, request.now)}",
-                f" ({zone.key})" if zone.key != request.zone.key else None,
+                f" ({_name_place(zone)})" if zone.key != request.zone.key else None,
             ],
         ],
         render_run_strip(runs, request.zone),
@@ -197,6 +198,10 @@ def _render_row(request: ScreenRequest, task: Task, runs: Sequence[TaskRun]) -> 
         show_hidden_characters(task.agent_id),
         _render_buttons(request, task),
     )
+
+
+def _name_place(zone: ZoneInfo) -> str:
+    return zone.key.rpartition("/")[2].replace("_", " ")
 
 
 def _render_runs(request: ScreenRequest, runs: Sequence[TaskRun], *, reads: bool) -> h.Node:

@@ -37,6 +37,7 @@ from orchestrator.extensions.page.screen_request import (
 )
 from orchestrator.extensions.page.screens import turn_picture
 from orchestrator.extensions.page.screens.remedies import render_trouble
+from orchestrator.extensions.page.screens.tool_overview import EFFECTS
 from orchestrator.extensions.page.screens.turn_picture import KINDS
 from orchestrator.extensions.page.screens.turn_table import (
     describe_turn_marks,
@@ -45,7 +46,7 @@ from orchestrator.extensions.page.screens.turn_table import (
 )
 from thinker.protocol.names import format_chat_name, format_turn_name
 
-MAX_TITLE = 60  # characters of the question
+MAX_TITLE = 48  # characters of the question
 
 
 async def _show_turn(request: ScreenRequest) -> ScreenResult:
@@ -214,7 +215,7 @@ def _list_step_facts(found: TurnTimeline, step: TimelineStep) -> Iterator[tuple[
     if step.kind == "model":
         yield from _list_timing_facts(step)
     else:
-        yield "class", step.side_effect.replace("_", " ")
+        yield "effect", EFFECTS.get(step.side_effect, step.side_effect)
     cost = found.costs.get(step.seq)
     if cost is not None:
         cached = f", {figures.format_count(cost.cached)} cached" if cost.cached else ""
