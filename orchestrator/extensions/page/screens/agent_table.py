@@ -107,7 +107,7 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
     return (
         [
             h.span(class_="soft")["└ "] if agent.parent else None,
-            h.a(href=build_link("turns", agent=agent.agent_id), class_="by")[h.b[name]],
+            h.a(href=build_link("agents", agent.parent or agent.agent_id), class_="by")[h.b[name]],
         ],
         show_hidden_characters(name_model(agent.provider, agent.model)),
         figures.render_state(row.state),

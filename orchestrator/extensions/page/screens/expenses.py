@@ -13,7 +13,7 @@ from orchestrator.control.protocol import AgentReport, StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
-from orchestrator.extensions.page.html.outside_text import show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
 from orchestrator.extensions.page.html.parts import (
     render_blank,
     render_chips,
@@ -166,7 +166,7 @@ def _render_free(found: Period, total: ExpenseSum) -> h.Element:
     return render_panel(
         "In dollars",
         render_blank(
-            f"{calls} cost nothing, or have no known price.",
+            f"{calls} without costs, or without a known price.",
             render_link_button("Show tokens", link),
             "costs",
         ),
@@ -316,7 +316,7 @@ def _render_choices(view: View, days: Days, agents: Sequence[str]) -> h.Node:
             _render_list(
                 "Agent",
                 "agent",
-                [("", "all"), *((name, show_hidden_characters(name)) for name in agents)],
+                [("", "all"), *((name, name) for name in agents if is_plain_text(name))],
                 view.agent,
             ),
             _render_list("Split by", "by", [(name, name) for name in KEYS], view.by),

@@ -64,7 +64,7 @@ def render_trouble(
     remedy = next((one for one in _REMEDIES if one.pattern.search(text)), None)
     way: tuple[str, str] | None = None
     if line and remedy not in _KEYS and request.has_right(Right.READ):
-        way = build_link("settings", line=line), f"Line {line}"
+        way = build_link("texts", "agents.json", line=line), f"Line {line}"
     elif remedy is not None and request.has_right(remedy.right):
         way = remedy.path, remedy.label
     return _render_line(explain_reason(_COMMAND.sub("", text) if way else text), kind, way)

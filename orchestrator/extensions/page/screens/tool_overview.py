@@ -163,8 +163,7 @@ def render_parameters(schema: Mapping[str, object]) -> h.Node:
         {
             show_hidden_characters(str(name)): _describe_parameter(about, name in required)
             for name, about in found.items()
-        },
-        [name for name in found if name in required],
+        }
     )
 
 
@@ -178,7 +177,7 @@ def _describe_parameter(about: object, needed: bool) -> str:  # noqa: FBT001 - p
     elif not words and known:
         words = orjson.dumps({key: known[key] for key in known if key != "description"}).decode()
     said = str(known.get("description", ""))
-    parts = (words or "anything", "" if needed else "may be left out")
+    parts = (words or "anything", "needed" if needed else "")
     told = ", ".join(filter(None, parts))
     return strip_terminal_codes(f"{told}. {said}" if said else told)
 
@@ -278,7 +277,7 @@ def _render_rules(rules: Sequence[ToolRule]) -> h.Node:
         (
             (
                 show_hidden_characters(rule.agent_id),
-                h.span(class_=_choose_sign(rule)[1])[" ".join(_choose_sign(rule)[::2])],
+                h.span(class_=f"state {_choose_sign(rule)[1]}")[" ".join(_choose_sign(rule)[::2])],
                 strip_terminal_codes(rule.reason),
             )
             for rule in rules

@@ -8,7 +8,11 @@ import htpy as h
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link, render_button
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    is_plain_text,
+    shorten_text,
+    show_hidden_characters,
+)
 from orchestrator.extensions.page.html.parts import (
     render_blank,
     render_chips,
@@ -258,10 +262,9 @@ def _render_filter(request: ScreenRequest, name: str, choices: Sequence[str] | N
     if choices is None:
         kind = "decimal" if name in turn_filters.NUMBERS else None
         return h.label[label, h.input(name=name, value=value, inputmode=kind, maxlength="200")]
-    known = list(choices)
-    if value and value not in known:
-        known.append(value)  # such as a day that was written into the address
-    listed = [("", "any"), *((one, show_hidden_characters(one)) for one in known)]
+    # A value may also be written into the address; one with hidden characters only there.
+    known = [one for one in dict.fromkeys((*choices, value)) if is_plain_text(one)]
+    listed = [("", "any"), *((one, one) for one in known if one)]
     return h.label[label, render_choice(name, listed, value)]
 
 
