@@ -103,7 +103,7 @@ def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[
     held = _load_held_chats(db)
     for item in summaries:
         turn = turns.get(item.key, _NewestTurn())
-        text, at = answers.get(turn.turn_id, ("", 0))
+        text, at = answers.get(turn.turn_id, ("", -1))
         if turn.state == "cancelled" and item.text.startswith(STOPPED):
             at = item.at  # the answer is what was said last, not that it was stopped
         waits = held.get(item.key, "") if not item.text else ""

@@ -263,7 +263,7 @@ def _render_foot(request: ScreenRequest, chat: _ShownChat) -> h.Node:
     if key.startswith(OWN):
         return render_composer(request, key, chat.talk.turns, chat.agents)
     channel = show_hidden_characters(key.partition("/")[0])
-    text = f"This chat is held on {channel}; here you can read it."
+    text = f"This chat is on {channel}: its people write there, and you can read it here."
     return h.div(class_="composer")[render_note(text)]
 
 
