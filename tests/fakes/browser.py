@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fakes.bot_api import FakeBotApi
 from fakes.daemon import RunningDaemon, running_daemon
 from fakes.time_limit import LIMIT
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
@@ -38,10 +39,12 @@ class PageUser:
         """A fresh link of `orchestrator dashboard`."""
         return (await self.daemon.ask(page_protocol.DASHBOARD_OPEN, None, PageAddress)).url
 
-    async def page(self, *, phone: bool = False, scripts: bool = True) -> Page:
+    async def page(self, *, phone: bool = False, scripts: bool = True, scale: float = 1) -> Page:
         """A window of its own, not logged in."""
         context = await self.browser.new_context(
-            viewport=PHONE if phone else DESK, java_script_enabled=scripts
+            viewport=PHONE if phone else DESK,
+            java_script_enabled=scripts,
+            device_scale_factor=scale,
         )
         context.set_default_timeout(LIMIT * 1000)
         page = await context.new_page()
@@ -50,9 +53,12 @@ class PageUser:
         page.on("request", lambda request: self._requested(request.url))
         return page
 
-    async def logged_in(self, *, phone: bool = False, scripts: bool = True) -> Page:
+    async def logged_in(
+        self, *, phone: bool = False, scripts: bool = True, scale: float = 1
+    ) -> Page:
         """A window that has opened the link."""
-        page, link = await self.page(phone=phone, scripts=scripts), await self.link()
+        page = await self.page(phone=phone, scripts=scripts, scale=scale)
+        link = await self.link()
         if scripts:
             await page.goto(link)
         else:
@@ -73,13 +79,17 @@ async def page_user(
     config: JsonObject = DEMO,
     env: Mapping[str, str] | None = None,
     path: str = "",
+    bot: FakeBotApi | None = None,
 ) -> AsyncIterator[PageUser]:
     """A daemon, its page, which may begin at a path, and a browser."""
     port = find_free_port()
     expect.set_options(timeout=LIMIT * 1000)
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     given: JsonObject = {**config, "channels": {"web": {"port": port, "path": path}}}
-    async with running_daemon(home, given, env=env) as daemon, async_playwright() as playwright:
+    async with (
+        running_daemon(home, given, bot, env=env) as daemon,
+        async_playwright() as playwright,
+    ):
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         user = PageUser(daemon, browser, f"http://orchestrator.localhost:{port}{path}/")
         yield user
