@@ -51,11 +51,16 @@ log = structlog.get_logger()
 
 
 class _Draft(NamedTuple):
-    """A text that an edit makes: as it is shown, and with its secrets."""
+    """A text that an edit makes: as it is shown, and with its secrets.
 
+    ``before`` is the present text as it is shown, ``difference`` what is other than there.
+    """
+
+    before: str
     shown: str | None
     text: str | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...]
+    difference: str
 
 
 @dataclass
@@ -88,7 +93,7 @@ class TextKeeper:
         kind = self._find_kind(asked.name)
         text = await kind.read_text(asked.name)
         base, place = _digest(text), kind.find_place(asked.name)
-        shown = "" if text is None else mask_secrets(asked.name, text).text
+        shown = await self.in_thread(_show_text, asked.name, text) or ""
         number = asked.number
         if number is not None:
             version = await self.in_thread(self.versions.read_version, asked.name, number)
@@ -172,7 +177,7 @@ class TextKeeper:
         """Return the present text; keep a version if it is another one than the newest."""
         present = await kind.read_text(name)
         newest = await self.in_thread(self.versions.find_newest, name)
-        shown = None if present is None else mask_secrets(name, present).text
+        shown = await self.in_thread(_show_text, name, present)
         if newest is None:
             if present is not None:
                 head = self._make_head(_Origin(kind.author), (FOUND,))
@@ -188,17 +193,16 @@ class TextKeeper:
 
     async def _examine(self, kind: EditableKind, edit: FileEdit, present: str | None) -> EditReport:
         """Return the report on an edit of the present text, as nothing was saved yet."""
-        masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
-        draft = _build_draft(edit, masked)
+        draft = await self.in_thread(_build_draft, edit, present)
         if (base := _digest(present)) != edit.base:
             return EditReport(
                 name=edit.name,
                 text=draft.shown or "",
                 base=base,
                 where=kind.find_place(edit.name),
-                difference=format_difference(masked.text, draft.shown or ""),
+                difference=draft.difference,
                 conflict=True,
-                present=masked.text,
+                present=draft.before,
             )
         problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
         return EditReport(
@@ -208,7 +212,7 @@ class TextKeeper:
             where=kind.find_place(edit.name),
             problems=problems,
             sentences=await self._describe(kind, edit.name, present, draft.text),
-            difference=format_difference(masked.text, draft.shown or ""),
+            difference=draft.difference,
         )
 
     async def _save(
@@ -217,8 +221,7 @@ class TextKeeper:
         report = await self._examine(kind, edit, present)
         if report.conflict or any(one.severity == "error" for one in report.problems):
             return report
-        masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
-        draft = _build_draft(edit, masked)
+        draft = await self.in_thread(_build_draft, edit, present)
         if draft.text == present:
             return report.model_copy(update={"saved": True})
         try:
@@ -228,7 +231,7 @@ class TextKeeper:
         now = await kind.read_text(name)
         if present is None and not await self.in_thread(self.versions.list_heads, name):
             await self._store_version(name, self._make_head(_Origin(origin.by), (NOTHING,)), None)
-        shown = None if now is None else mask_secrets(name, now).text
+        shown = await self.in_thread(_show_text, name, now)
         await self._store_version(name, self._make_head(origin, report.sentences), shown)
         changed = {"name": name, "base": _digest(now), "text": shown or "", "saved": True}
         return report.model_copy(update=changed)
@@ -312,19 +315,23 @@ class _Origin(NamedTuple):
     undoes: int = 0
 
 
-def _build_draft(edit: FileEdit, present: MaskedText) -> _Draft:
-    """Return the text that an edit makes of the present one."""
-    shown, problems = edit.text, tuple[Problem, ...]()
-    if edit.changes:
-        try:
-            shown = _apply_changes(present.text, edit.changes)
-        except OrchestratorError as error:
-            problem = Problem("error", edit.name, 0, None, str(error))
-            return _Draft(present.text, None, (problem,))
-    if shown is None:
-        return _Draft(None, None)
-    text, problems = restore_secrets(edit.name, shown, present.secrets)
-    return _Draft(shown, text, problems)
+def _show_text(name: str, text: str | None) -> str | None:
+    """Return a text without its secrets; a large one takes seconds."""
+    return None if text is None else mask_secrets(name, text).text
+
+
+def _build_draft(edit: FileEdit, present: str | None) -> _Draft:
+    """Return the text that an edit makes of the present one; a large one takes seconds."""
+    masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
+    shown, text, problems = edit.text, None, tuple[Problem, ...]()
+    try:
+        shown = _apply_changes(masked.text, edit.changes) if edit.changes else shown
+    except OrchestratorError as error:
+        shown, problems = masked.text, (Problem("error", edit.name, 0, None, str(error)),)
+    if shown is not None and not problems:
+        text, problems = restore_secrets(edit.name, shown, masked.secrets)
+    difference = format_difference(masked.text, shown or "")
+    return _Draft(masked.text, shown, text, problems, difference)
 
 
 def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
@@ -341,7 +348,7 @@ def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
             else:
                 text = replace_value(text, change.path, change.value)
             parse_json_document(text)
-        except (IndexError, KeyError, ValueError) as error:
+        except (IndexError, KeyError, RecursionError, ValueError) as error:
             where = "/".join(map(str, change.path))
             raise OrchestratorError(f"the file has no place {where}; read it again") from error
     return text
