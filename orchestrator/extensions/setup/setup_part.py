@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+import anyio
 from pydantic import JsonValue, ValidationError
 
 from orchestrator.control.protocol import PAIR_APPROVE, UNKNOWN_NAME
@@ -31,6 +32,7 @@ class SetupPart(Part):
         super().__init__(daemon)
         self._people = KnownPeople(daemon, AgentsText(daemon))
         self._methods: Mapping[str, RequestHandler] = {}  # before the first request
+        self._loading = anyio.Lock()
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
@@ -41,8 +43,9 @@ class SetupPart(Part):
         }
 
     async def _answer_request(self, method: str, params: JsonValue) -> Params:
-        if not self._methods:
-            self._methods = await self.daemon.machine.in_thread(_build_methods, self.daemon)
+        async with self._loading:  # two desks would write keys.env at the same time
+            if not self._methods:
+                self._methods = await self.daemon.machine.in_thread(_build_methods, self.daemon)
         return await _answer(self._methods[method], params)
 
 
