@@ -1,6 +1,5 @@
 """Requests to set a running daemon up, by several people at once."""
 
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -16,7 +15,11 @@ async def test_keys_that_are_set_at_once_are_all_kept(tmp_path: Path) -> None:
     part = SetupPart(await world.start())
     set_key = part.list_control_methods(None)[KEYS_SET]
     names = [f"KEY_{number}" for number in range(6)]
+
+    async def store(name: str) -> None:
+        await set_key({"name": name, "value": f"value-{name}"})
+
     async with anyio.create_task_group() as tasks:
         for name in names:
-            tasks.start_soon(partial(set_key, {"name": name, "value": f"value-{name}"}))
+            tasks.start_soon(store, name)
     assert [name for name in names if f"{name}=value-{name}\n" not in world.keys] == []
