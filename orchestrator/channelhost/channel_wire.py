@@ -16,7 +16,7 @@ SEND = "message/send"  # OutgoingMessage → CallReport
 EDIT = "message/edit"  # OutgoingMessage → CallReport
 REMOVE = "message/remove"  # MessageName → CallReport
 TYPING = "typing/show"  # MessageName → CallReport
-DOWNLOAD = "file/download"  # FileName → CallReport
+DOWNLOAD = "file/download"  # WantedDownload → CallReport
 CURSOR = "channel/cursor"  # → ChannelCursor
 ACCEPT = "messages/accept"  # ReceivedBatch → null
 STATE = "channel/state"  # notification ChannelState
@@ -116,7 +116,7 @@ class MessageName(Frozen):
     message_id: str = ""
 
 
-class FileName(Frozen):
+class WantedDownload(Frozen):
     """A received file, by its handle, of at most ``limit`` bytes."""
 
     handle: str

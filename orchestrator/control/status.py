@@ -15,7 +15,7 @@ from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
 from orchestrator.errors import JournalError
-from orchestrator.inbound.chat_reports import DaemonSnapshot
+from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store

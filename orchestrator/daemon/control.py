@@ -12,8 +12,7 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.daemon.processes import Processes
 from orchestrator.daemon.turns import Turns
 from orchestrator.extension import DaemonView
-from orchestrator.inbound.chat_reports import DaemonSnapshot
-from orchestrator.inbound.commands import Commands
+from orchestrator.inbound.commands import Commands, DaemonSnapshot
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.system.sdnotify import Notifier

@@ -17,9 +17,8 @@ from orchestrator import chat_texts, installed
 from orchestrator.agentsfile.chat_roles import covers_role
 from orchestrator.channel_api import PRESS, ChatRole, InboundMessage
 from orchestrator.errors import OrchestratorError
-from orchestrator.inbound import chat_reports
 from orchestrator.inbound.button_press import ButtonPress
-from orchestrator.inbound.chat_reports import DaemonSnapshot
+from orchestrator.inbound.call_pages import format_call_page
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import ABORTED, Database
 from orchestrator.journal.turns import (
@@ -40,6 +39,16 @@ MAX_ANSWER = 3_500  # characters; fits into one message on every supported platf
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
+
+
+class DaemonSnapshot(NamedTuple):
+    """The state of the daemon; ``started`` is in ms since the epoch, states are keyed by name."""
+
+    version: str
+    started: int
+    agents: Mapping[str, str]
+    channels: Mapping[str, str]
+    servers: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -162,18 +171,6 @@ def _answer_help(db: Database, command: ChatCommand) -> str:
     return "\n".join(f"/{name} - {entry.about}" for name, entry in allowed)
 
 
-def _answer_status(db: Database, command: ChatCommand) -> str:
-    if command.role != "operate":
-        here = find_agent_here(db, command)
-        return chat_reports.describe_chat(db, command.snapshot, command.chat_key, here)
-    return chat_reports.describe_daemon(db, command.snapshot, command.rules.clock())
-
-
-def _answer_agents(db: Database, command: ChatCommand) -> str:
-    here = find_agent_here(db, command)
-    return chat_reports.describe_agents(db, command.snapshot, here)
-
-
 def _start_new_session(db: Database, command: ChatCommand) -> str:
     now = command.rules.clock()
     handoffs.take_back_chat(db, command.chat_key, now)
@@ -219,17 +216,6 @@ def _change_pause(db: Database, command: ChatCommand, *, paused: bool) -> str:
     return f"Agent '{agent_id}' continues."
 
 
-def _answer_tasks(db: Database, command: ChatCommand) -> str:
-    del command
-    return chat_reports.describe_tasks(db)
-
-
-def _answer_usage(db: Database, command: ChatCommand) -> str:
-    if command.role != "operate":
-        return chat_reports.describe_chat_usage(db, command.rules, command.chat_key)
-    return chat_reports.describe_usage(db, command.rules)
-
-
 def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
     code = command.argument
     shown = code.split()[1:3] if granted and code.partition(" ")[0] == "show" else None
@@ -238,7 +224,7 @@ def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
         if not questions.is_asked_in(db, asked, command.chat_key):
             return f"No call of this chat has the code {asked!r}."
     if shown is not None:
-        return chat_reports.format_call_page(db, *shown)
+        return format_call_page(db, *shown)
     found = questions.decide_question(
         db, code, command.sender, command.rules.clock(), granted=granted
     )
@@ -264,12 +250,6 @@ def find_agent_here(db: Database, command: ChatCommand) -> str | None:
 
 COMMANDS: Mapping[str, ChatCommandEntry] = {
     "help": ChatCommandEntry("list the commands", "talk", _answer_help),
-    "status": ChatCommandEntry(
-        "state of this chat; for operators, of the daemon", "talk", _answer_status
-    ),
-    "agents": ChatCommandEntry(
-        "list the agents, and which one answers here", "operate", _answer_agents
-    ),
     "new": ChatCommandEntry("start a new conversation", "talk", _start_new_session),
     "handback": ChatCommandEntry(
         "give a chat that was handed over back to its agent", "operate", _take_handoff_back
@@ -284,10 +264,6 @@ COMMANDS: Mapping[str, ChatCommandEntry] = {
         "AGENT (default: this chat's agent): answer again",
         "operate",
         partial(_change_pause, paused=False),
-    ),
-    "tasks": ChatCommandEntry("list the scheduled tasks", "operate", _answer_tasks),
-    "usage": ChatCommandEntry(
-        "tokens and cost of today and of the last seven days", "talk", _answer_usage
     ),
     "approve": ChatCommandEntry(
         "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool;"

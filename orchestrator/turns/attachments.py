@@ -13,7 +13,7 @@ from orchestrator.channel_api import MAX_FILE, Adapter, SendError, SendOutcome
 from orchestrator.document_text import ReadDocument, UnreadableError
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import attachments, stored_files
-from orchestrator.journal.turns.attachments import FileText, UnreadFile
+from orchestrator.journal.turns.attachments import ExtractedText, UnreadFile
 from thinker.formats.images import MEDIA_TYPES
 
 TRIES = 3
@@ -45,14 +45,14 @@ class AttachmentFetcher:
 
     async def _extract_text(
         self, file: UnreadFile, data: bytes, read: ReadDocument
-    ) -> FileText | None:
+    ) -> ExtractedText | None:
         kind = stored_files.detect_media_type(file.name, data)
         if kind in MEDIA_TYPES or not file.name:
             return None
         try:
-            return FileText(await read(data, kind))
+            return ExtractedText(await read(data, kind))
         except (UnreadableError, OSError) as error:
-            return FileText(None, str(error))
+            return ExtractedText(None, str(error))
 
     async def _download_file(self, file: UnreadFile) -> bytes | None:
         if file.media_id is not None:

@@ -5,8 +5,7 @@ from contextlib import nullcontext
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import OutboundPart
-from orchestrator.inbound.chat_reports import DaemonSnapshot
-from orchestrator.inbound.commands import Commands
+from orchestrator.inbound.commands import Commands, DaemonSnapshot
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.spending.spending_guard import SpendingGuard

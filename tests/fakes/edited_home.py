@@ -89,6 +89,10 @@ class EditedHome:
         history = await self.keeper.load_history(FileName(name=name))
         return [version.by for version in history.versions]
 
+    def find_path(self, report: EditReport) -> Path:
+        """Return the file of a text."""
+        return Path(report.where)
+
     async def notice(self) -> None:
         """Notice what was edited by other means."""
         await self.keeper.notice_changes(self.kinds)

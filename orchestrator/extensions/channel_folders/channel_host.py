@@ -41,7 +41,7 @@ class ChannelHost:
             wire.EDIT: _handle(wire.OutgoingMessage, channel.edit),
             wire.REMOVE: _handle(wire.MessageName, channel.remove),
             wire.TYPING: _handle(wire.MessageName, channel.show_typing),
-            wire.DOWNLOAD: _handle(wire.FileName, self._download_file),
+            wire.DOWNLOAD: _handle(wire.WantedDownload, self._download_file),
         }
 
     async def serve_peer(self, peer: Peer) -> None:
@@ -117,7 +117,7 @@ class ChannelHost:
     async def _send_message(self, message: wire.OutgoingMessage) -> wire.CallReport:
         return wire.CallReport(message_id=await self._channel.send(message))
 
-    async def _download_file(self, file: wire.FileName) -> wire.CallReport:
+    async def _download_file(self, file: wire.WantedDownload) -> wire.CallReport:
         limit = min(file.limit, wire.MAX_SENT_FILE)
         data = await self._channel.download(file.handle, limit)
         if len(data) > limit:

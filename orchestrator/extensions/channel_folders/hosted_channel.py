@@ -286,7 +286,9 @@ class HostedChannel:
         await self._call_host(wire.TYPING, chat, TYPING_TIMEOUT)
 
     async def download(self, handle: str, limit: int) -> bytes:
-        found = await self._call_host(wire.DOWNLOAD, wire.FileName(handle=handle, limit=limit))
+        found = await self._call_host(
+            wire.DOWNLOAD, wire.WantedDownload(handle=handle, limit=limit)
+        )
         return base64.b64decode(found.data)
 
     def show_unfinished_answer(self, chat_id: str, text: str) -> None:
@@ -328,7 +330,7 @@ class HostedChannel:
     async def _call_host(
         self,
         method: str,
-        params: wire.OutgoingMessage | wire.MessageName | wire.FileName,
+        params: wire.OutgoingMessage | wire.MessageName | wire.WantedDownload,
         timeout: float = CALL_TIMEOUT,  # noqa: ASYNC109 - passed on to the wire
     ) -> wire.CallReport:
         """Call the process.

@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.extension import Command, DaemonView, Extension, Part
+
+if TYPE_CHECKING:
+    from orchestrator.inbound.commands import ChatCommandEntry
 
 REPORTS = {
     "Run": {
@@ -39,6 +43,11 @@ class ReportsExtension(Extension):
             for group, commands in REPORTS.items()
             for name, summary in commands.items()
         }
+
+    def list_chat_commands(self) -> "Mapping[str, ChatCommandEntry]":
+        from orchestrator.extensions.reports.chat_reports import COMMANDS
+
+        return COMMANDS
 
     def keep_log(self, path: Path, environ: Mapping[str, str]) -> AbstractContextManager[None]:
         from orchestrator.extensions.reports.log_relay import relay_log

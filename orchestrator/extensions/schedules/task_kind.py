@@ -54,12 +54,12 @@ class TaskKind(EditableKind):
         return [f"tasks/{task.id}" for task in found]
 
     async def read_text(self, name: str) -> str | None:
-        task_id = _parse_name(name)
+        task_id = parse_task_name(name)
         found = None if task_id is None else await self._daemon.store.read(_find_task, task_id)
         return None if found is None else format_task(found)
 
     async def check_text(self, name: str, text: str | None) -> Sequence[Problem]:
-        task_id = _parse_name(name)
+        task_id = parse_task_name(name)
         task = None if task_id is None else await self._daemon.store.read(_find_task, task_id)
         if task is not None and task.source == "skill":
             return (build_problem(name, OF_SKILL.format(id=task.id, name=task.name)),)
@@ -78,7 +78,7 @@ class TaskKind(EditableKind):
         return describe_task_change(old, new)
 
     async def write_text(self, name: str, old: str | None, new: str | None, by: str) -> str:
-        task_id = _parse_name(name)
+        task_id = parse_task_name(name)
         written = None if new is None else self._parse(new)
         now = self._daemon.machine.clock()
         change = TaskChange(task_id, old, written, by)
@@ -141,7 +141,7 @@ def _find_task(db: Database, task_id: int) -> Task | None:
     return TASKS.find_first(db, "id = ? AND state IN('active','disabled')", task_id)
 
 
-def _parse_name(name: str) -> int | None:
+def parse_task_name(name: str) -> int | None:
     """Return the id in a name; None for a new task.
 
     Raises:

@@ -85,8 +85,8 @@ class PlaybookKind(EditableKind):
 
     async def read_text(self, name: str) -> str | None:
         number = _parse_name(name)
-        found = None if number is None else await self._daemon.store.read(_find_written, number)
-        return None if found is None else _format(found)
+        found = None if number is None else await self._daemon.store.read(find_written, number)
+        return None if found is None else format_playbook(found)
 
     async def check_text(self, name: str, text: str | None) -> Sequence[Problem]:
         if text is None:
@@ -98,7 +98,7 @@ class PlaybookKind(EditableKind):
         if self._daemon.get_agents_file().find_agent(written.agent) is None:
             return (Problem("error", name, 0, None, f"there is no agent {written.agent!r}"),)
         number = _parse_name(name)
-        known = None if number is None else await self._daemon.store.read(_find_written, number)
+        known = None if number is None else await self._daemon.store.read(find_written, number)
         if known is not None and (known.agent, known.chat) != (written.agent, written.chat):
             text = "a playbook stays with its agent and chat; make a new one for another"
             return (Problem("error", name, 0, None, text),)
@@ -106,7 +106,7 @@ class PlaybookKind(EditableKind):
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
         del name
-        return _describe(old, new)
+        return describe_playbook_change(old, new)
 
     async def write_text(self, name: str, old: str | None, new: str | None, by: str) -> str:
         change = PlaybookChange(_parse_name(name), old, None if new is None else _parse(new), by)
@@ -121,8 +121,8 @@ def change_playbook(db: Database, change: PlaybookChange, now: int) -> int:
         TextChangedError: the playbook is another one by now.
         OrchestratorError: the name is taken, or there is too much text.
     """
-    known = None if change.id is None else _find_written(db, change.id)
-    if (None if known is None else _format(known)) != change.old:
+    known = None if change.id is None else find_written(db, change.id)
+    if (None if known is None else format_playbook(known)) != change.old:
         raise TextChangedError(f"playbook {change.id} was changed meanwhile; read it again")
     written, number = change.written, change.id or 0
     if written is None and known is not None:
@@ -163,7 +163,8 @@ def _list_ids(db: Database) -> list[int]:
     return [int(str(number)) for (number,) in rows]
 
 
-def _find_written(db: Database, number: int) -> WrittenPlaybook | None:
+def find_written(db: Database, number: int) -> WrittenPlaybook | None:
+    """Return a playbook by its id."""
     found = PLAYBOOKS.find_first(db, "id = ?", number)
     if found is None:
         return None
@@ -173,7 +174,8 @@ def _find_written(db: Database, number: int) -> WrittenPlaybook | None:
     return WrittenPlaybook.model_construct(agent=str(agent), chat=found.scope, **kept)
 
 
-def _format(written: WrittenPlaybook) -> str:
+def format_playbook(written: WrittenPlaybook) -> str:
+    """Return the text of a playbook."""
     return json.dumps(written.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
 
 
@@ -186,7 +188,8 @@ def _parse(text: str) -> WrittenPlaybook:
         raise OrchestratorError(f"{place}: {first['msg']}; correct it") from error
 
 
-def _describe(old: str | None, new: str | None) -> list[str]:
+def describe_playbook_change(old: str | None, new: str | None) -> list[str]:
+    """Return a sentence for each changed field, in two texts of a playbook."""
     try:
         before, after = (None if text is None else _parse(text) for text in (old, new))
     except OrchestratorError:

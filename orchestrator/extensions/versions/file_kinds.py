@@ -95,7 +95,9 @@ class HomeFileKind(EditableKind):
             return (_build_error(name, f"larger than {limit} KiB; {self.size.advice}"),)
         if text is not None and "\0" in text:
             return (_build_error(name, "it has a NUL character; remove it"),)
-        return await self.check_content(name, text)
+        path = self.find_place(name)
+        problems = await self.check_content(name, text)
+        return [replace(one, file=name) if one.file == path else one for one in problems]
 
     @abstractmethod
     async def check_content(self, name: str, text: str | None) -> Sequence[Problem]:
@@ -161,7 +163,7 @@ class AgentsKind(HomeFileKind):
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
         del name
-        return describe_agents_change(old, new)
+        return await self.home.in_thread(describe_agents_change, old, new)
 
 
 class PromptKind(HomeFileKind):
@@ -200,11 +202,7 @@ class PromptKind(HomeFileKind):
                 return (_build_error(name, text_of_error),)
             files[path.stem] = load_definition_file(path, lambda _path, _kind: text)
         found = library.examine_definitions(agents, files, unusable).problems
-        return [
-            replace(problem, file=name) if problem.file == str(path) else problem
-            for problem in found
-            if problem not in before
-        ]
+        return [problem for problem in found if problem not in before]
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
         users = [
@@ -212,7 +210,7 @@ class PromptKind(HomeFileKind):
             for agent in self.home.get_agents().agents
             if agent.prompt == Path(name).stem
         ]
-        return describe_prompt_change(name, old, new, users)
+        return await self.home.in_thread(describe_prompt_change, name, old, new, users)
 
 
 class SkillKind(HomeFileKind):
@@ -246,7 +244,8 @@ class SkillKind(HomeFileKind):
         )
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:
-        return describe_skill_change(Path(name).parent.name, old, new)
+        folder = Path(name).parent.name
+        return await self.home.in_thread(describe_skill_change, folder, old, new)
 
 
 class PersonaKind(SkillKind):

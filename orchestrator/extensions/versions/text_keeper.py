@@ -51,16 +51,11 @@ log = structlog.get_logger()
 
 
 class _Draft(NamedTuple):
-    """A text that an edit makes: as it is shown, and with its secrets.
+    """A text that an edit makes: as it is shown, and with its secrets."""
 
-    ``before`` is the present text as it is shown, ``difference`` what is other than there.
-    """
-
-    before: str
     shown: str | None
     text: str | None
-    problems: tuple[Problem, ...]
-    difference: str
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass
@@ -93,7 +88,7 @@ class TextKeeper:
         kind = self._find_kind(asked.name)
         text = await kind.read_text(asked.name)
         base, place = _digest(text), kind.find_place(asked.name)
-        shown = await self.in_thread(_show_text, asked.name, text) or ""
+        shown = (await self._mask(asked.name, text)).text
         number = asked.number
         if number is not None:
             version = await self.in_thread(self.versions.read_version, asked.name, number)
@@ -128,7 +123,9 @@ class TextKeeper:
                 number = await self.in_thread(self._find_earlier, name)
             _, text = await self.in_thread(self.versions.read_version, name, number)
             edit = FileEdit.model_construct(name=name, base=_digest(present), text=text)
-            report = await self._save(kind, edit, present, _Origin(by, undoes=number))
+            report = await self._save(
+                kind, edit, present, _Origin(by, f"back to version {number}", number)
+            )
         kept = 0 if text is None else count_marks(text)
         if report.saved and kept:
             note = f"versions hold no secrets: {_count(kept, 'secret')} stayed as it is now"
@@ -177,7 +174,7 @@ class TextKeeper:
         """Return the present text; keep a version if it is another one than the newest."""
         present = await kind.read_text(name)
         newest = await self.in_thread(self.versions.find_newest, name)
-        shown = await self.in_thread(_show_text, name, present)
+        shown = None if present is None else (await self._mask(name, present)).text
         if newest is None:
             if present is not None:
                 head = self._make_head(_Origin(kind.author), (FOUND,))
@@ -193,27 +190,20 @@ class TextKeeper:
 
     async def _examine(self, kind: EditableKind, edit: FileEdit, present: str | None) -> EditReport:
         """Return the report on an edit of the present text, as nothing was saved yet."""
-        draft = await self.in_thread(_build_draft, edit, present)
-        if (base := _digest(present)) != edit.base:
-            return EditReport(
-                name=edit.name,
-                text=draft.shown or "",
-                base=base,
-                where=kind.find_place(edit.name),
-                difference=draft.difference,
-                conflict=True,
-                present=draft.before,
-            )
-        problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
-        return EditReport(
+        draft, masked = await self.in_thread(_build_draft, edit, present)
+        shown, base = draft.shown or "", _digest(present)
+        report = EditReport(
             name=edit.name,
-            text=draft.shown or "",
+            text=shown,
             base=base,
             where=kind.find_place(edit.name),
-            problems=problems,
-            sentences=await self._describe(kind, edit.name, present, draft.text),
-            difference=draft.difference,
+            difference=await self.in_thread(format_difference, masked, shown),
         )
+        if base != edit.base:
+            return report.model_copy(update={"conflict": True, "present": masked})
+        problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
+        sentences = await self._describe(kind, edit.name, present, draft.text)
+        return report.model_copy(update={"problems": problems, "sentences": sentences})
 
     async def _save(
         self, kind: EditableKind, edit: FileEdit, present: str | None, origin: "_Origin"
@@ -221,7 +211,7 @@ class TextKeeper:
         report = await self._examine(kind, edit, present)
         if report.conflict or any(one.severity == "error" for one in report.problems):
             return report
-        draft = await self.in_thread(_build_draft, edit, present)
+        draft, _ = await self.in_thread(_build_draft, edit, present)
         if draft.text == present:
             return report.model_copy(update={"saved": True})
         try:
@@ -231,10 +221,13 @@ class TextKeeper:
         now = await kind.read_text(name)
         if present is None and not await self.in_thread(self.versions.list_heads, name):
             await self._store_version(name, self._make_head(_Origin(origin.by), (NOTHING,)), None)
-        shown = await self.in_thread(_show_text, name, now)
+        shown = None if now is None else (await self._mask(name, now)).text
         await self._store_version(name, self._make_head(origin, report.sentences), shown)
         changed = {"name": name, "base": _digest(now), "text": shown or "", "saved": True}
         return report.model_copy(update=changed)
+
+    async def _mask(self, name: str, text: str | None) -> MaskedText:
+        return await self.in_thread(mask_secrets, name, text or "")
 
     async def _describe(
         self, kind: EditableKind, name: str, old: str | None, new: str | None
@@ -315,23 +308,20 @@ class _Origin(NamedTuple):
     undoes: int = 0
 
 
-def _show_text(name: str, text: str | None) -> str | None:
-    """Return a text without its secrets; a large one takes seconds."""
-    return None if text is None else mask_secrets(name, text).text
-
-
-def _build_draft(edit: FileEdit, present: str | None) -> _Draft:
-    """Return the text that an edit makes of the present one; a large one takes seconds."""
-    masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
-    shown, text, problems = edit.text, None, tuple[Problem, ...]()
-    try:
-        shown = _apply_changes(masked.text, edit.changes) if edit.changes else shown
-    except OrchestratorError as error:
-        shown, problems = masked.text, (Problem("error", edit.name, 0, None, str(error)),)
-    if shown is not None and not problems:
-        text, problems = restore_secrets(edit.name, shown, masked.secrets)
-    difference = format_difference(masked.text, shown or "")
-    return _Draft(masked.text, shown, text, problems, difference)
+def _build_draft(edit: FileEdit, present: str | None) -> tuple[_Draft, str]:
+    """Return the text that an edit makes of the present one, and the present one as it is shown."""
+    masked = mask_secrets(edit.name, present or "")
+    shown = edit.text
+    if edit.changes:
+        try:
+            shown = _apply_changes(masked.text, edit.changes)
+        except OrchestratorError as error:
+            problem = Problem("error", edit.name, 0, None, str(error))
+            return _Draft(masked.text, None, (problem,)), masked.text
+    if shown is None:
+        return _Draft(None, None), masked.text
+    text, problems = restore_secrets(edit.name, shown, masked.secrets)
+    return _Draft(shown, text, problems), masked.text
 
 
 def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:

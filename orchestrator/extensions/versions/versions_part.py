@@ -85,21 +85,25 @@ class VersionsPart(Part):
         self._changed.wake()
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
-        keeper = self.keeper
-        return {
-            FILE_LIST: lambda _: keeper.list_texts(),
-            FILE_READ: partial(_answer, VersionName, keeper.read_text),
-            FILE_CHECK: partial(_answer, FileEdit, keeper.check_edit),
-            FILE_SAVE: partial(_answer, FileEdit, partial(keeper.save_edit, by=by)),
-            FILE_HISTORY: partial(_answer, FileName, keeper.load_history),
-            FILE_UNDO: partial(_answer, UndoRequest, partial(keeper.undo_change, by=by)),
-        }
+        return build_methods(self.keeper, by)
 
     async def _apply_files(self) -> None:
         """Put written files in force without waiting until they are noticed."""
         await self.daemon.operations.reload_configuration()
         for part in self.daemon.parts:
             part.reread_skills()
+
+
+def build_methods(keeper: TextKeeper, by: str) -> Mapping[str, RequestHandler]:
+    """Return the methods of the control socket for one person."""
+    return {
+        FILE_LIST: lambda _: keeper.list_texts(),
+        FILE_READ: partial(_answer, VersionName, keeper.read_text),
+        FILE_CHECK: partial(_answer, FileEdit, keeper.check_edit),
+        FILE_SAVE: partial(_answer, FileEdit, partial(keeper.save_edit, by=by)),
+        FILE_HISTORY: partial(_answer, FileName, keeper.load_history),
+        FILE_UNDO: partial(_answer, UndoRequest, partial(keeper.undo_change, by=by)),
+    }
 
 
 async def _answer(

@@ -35,7 +35,7 @@ SPOKEN = "the text above is what it says"
 Pictured = TypeVar("Pictured", UserMessage, ToolResult, Message)
 
 
-class FileText(NamedTuple):
+class ExtractedText(NamedTuple):
     """The text of a file, or the reason why there is none."""
 
     text: str | None
@@ -99,7 +99,7 @@ def list_unread_files(db: Database, turn_id: str, chat_key: str = "") -> list[Un
 
 
 def store_fetched_file(
-    db: Database, item: UnreadFile, data: bytes | None, now: int, text: FileText | None = None
+    db: Database, item: UnreadFile, data: bytes | None, now: int, text: ExtractedText | None = None
 ) -> None:
     """Store a file that was downloaded, and its text if it has been read.
 

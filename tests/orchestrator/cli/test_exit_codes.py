@@ -56,6 +56,7 @@ UNKNOWN_TO_THE_FILES = (
     ("prompt", "show", "nope", "--message", "hello"),
     ("route", "explain", "telegrm:5"),
     ("tasks", "preview", "nope"),
+    *(("config", act, "nope") for act in ("edit", "history", "diff", "undo")),
 )
 NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("backup",): "a file",

@@ -1,24 +1,19 @@
 """Chat commands, from the channel's message to the answer in the outbox."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.agents_file import validate_file
-from fakes.commands import NoQueues, command_desk, no_notice
-from fakes.journal import CLASSES, connection_in, next_turn, planned, step, store_in, update
+from fakes.commanded_chat import NOW, OPERATOR, STRANGER, chat_in
+from fakes.journal import CLASSES, next_turn, planned, step, update
 
 from orchestrator import installed
-from orchestrator.channel_api import InboundMessage, ReplyPart
+from orchestrator.channel_api import ReplyPart
 from orchestrator.extension import Extension
 from orchestrator.inbound.commands import COMMANDS, ChatCommand, ChatCommandEntry, build_menus
-from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.store import Store
-from orchestrator.journal.inspect import invariants, recent_turns
+from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.turns import (
     approvals,
     handoffs,
@@ -30,75 +25,15 @@ from orchestrator.journal.turns import (
     turns,
     usage,
 )
-from thinker.protocol.messages import AssistantMessage, ToolResult, Usage, UserMessage
-
-OPERATOR, STRANGER = "7", "8"
-AGENTS = validate_file(
-    {
-        "agents": [
-            {"agentId": "work", "llmProvider": "demo"},
-            {"agentId": "home", "llmProvider": "demo"},
-        ],
-        "bindings": [{"channel": "telegram", "chatId": "*", "agentId": "work"}],
-        "channels": {"telegram": {"access": "open", "allowlist": [OPERATOR]}},
-    }
-)
-NOW = 1_770_000_000_000
-
-
-class Chat:
-    """A chat and its daemon's intake; ``stopped`` are the turns that commands canceled."""
-
-    def __init__(self, db: Database, store: Store) -> None:
-        self.db = db
-        self.stopped: list[str] = []
-        commands = command_desk(store, lambda: AGENTS, self.stopped.extend, lambda: NOW)
-        self._intake = JournalIntake(
-            store, lambda: AGENTS, no_notice, NoQueues(), lambda: None, commands, lambda: NOW
-        )
-        self._number = 0
-
-    async def hears(self, *messages: InboundMessage) -> None:
-        """T1 of one batch."""
-        await self._intake.accept(messages, 100)
-
-    async def says(self, text: str, chat: str = OPERATOR) -> str:
-        """What a message is answered with at once; nothing if it waits for an agent."""
-        self._number += 1
-        await self.hears(update(self._number, text, chat))
-        return "\n".join(outbox.list_notices_to(self.db, f"telegram/1/{chat}/", str(self._number)))
-
-    async def begins(self, text: str) -> None:
-        """A turn ``t1`` answers this message of the operator."""
-        turns.boot(self.db, NOW)
-        assert await self.says(text) == ""
-        assert next_turn(self.db, "t1", OPERATOR) is not None
-
-
-@asynccontextmanager
-async def chat_in(folder: Path) -> AsyncIterator[Chat]:
-    """A journal and a way into it."""
-    store = store_in(folder)
-    db = connection_in(folder)
-    try:
-        yield Chat(db, store)
-        assert invariants.check_invariants(db) == []
-    finally:
-        db.close()
-        store.close()
+from thinker.protocol.messages import AssistantMessage, ToolResult, UserMessage
 
 
 async def test_command_is_answered_at_once_and_no_agent_sees_it(tmp_path: Path) -> None:
     """It ends with T1, whatever its chat waits for; a repeated update changes nothing."""
     async with chat_in(tmp_path) as chat:
         await chat.says("hello")
-        assert (await chat.says(" /STATUS ")).splitlines()[1:] == [
-            "Agents: work running, home running",
-            "Channels: telegram ok",
-            "Tool servers: files failed",
-            "Messages: 0 in progress, 1 waiting, 0 dead",
-        ]
-        await chat.hears(update(2, " /STATUS "))
+        assert (await chat.says(" /HELP ")).startswith("/help - list the commands")
+        await chat.hears(update(2, " /HELP "))
         counts = recent_turns.count_messages_by_state(chat.db)
         assert (counts["new"], counts["done"]) == (1, 1)
         rows = chat.db.execute("SELECT count(*) FROM outbox").get
@@ -124,33 +59,17 @@ async def test_unknown_command_says_so(tmp_path: Path) -> None:
 async def test_stranger_may_only_help_themselves(tmp_path: Path) -> None:
     """Admitted to talk is not admitted to steer, however open the bot is."""
     async with chat_in(tmp_path) as chat:
-        for command in ("/pause", "/resume", "/tasks", "/agents", "/handback"):
+        for command in ("/pause", "/resume", "/handback"):
             assert "Only my operator" in await chat.says(command, STRANGER)
         for command in ("/approve x", "/deny x", "/approve show x", "/approve files/read"):
             assert "Only a person who may approve calls" in await chat.says(command, STRANGER)
         assert pauses.list_pauses(chat.db) == []
         lines = (await chat.says("/help", STRANGER)).splitlines()
         offered = [line.split()[0].removeprefix("/") for line in lines]
-        assert [name for name in offered if name in COMMANDS] == [
-            "help",
-            "status",
-            "new",
-            "stop",
-            "usage",
-        ]
+        assert [name for name in offered if name in COMMANDS] == ["help", "new", "stop"]
         assert (await chat.says("/start", STRANGER)).splitlines() == lines
         assert "new conversation" in await chat.says("/new", STRANGER)
         assert "not doing anything" in await chat.says("/stop", STRANGER)
-
-
-async def test_a_guest_reads_the_state_of_the_own_chat_alone(tmp_path: Path) -> None:
-    """Other chats and agents are none of a guest's business."""
-    async with chat_in(tmp_path) as chat:
-        assert await chat.says("hello", "9") == ""
-        usage.record_usage(chat.db, "work", None, "demo/m", Usage(prompt=500), 0.0, NOW)
-        assert await chat.says("/status", STRANGER) == "work: running\nNothing waits here."
-        said = await chat.says("/usage", STRANGER)
-        assert said.startswith("this chat: 0 tokens")
 
 
 @pytest.mark.parametrize(
@@ -252,25 +171,6 @@ async def test_call_is_granted_by_its_code_once(tmp_path: Path) -> None:
         assert await chat.says("/approve c0de") == "Granted: note."
         assert "No call waits" in await chat.says("/deny c0de")
         assert approvals.use_approval(chat.db, note, NOW)
-
-
-async def test_usage_and_tasks_are_listed(tmp_path: Path) -> None:
-    """Today begins at midnight in the agent's zone."""
-    async with chat_in(tmp_path) as chat:
-        for days, tokens in ((0, 1_000), (2, 500), (9, 7)):
-            at = NOW - days * 86_400_000
-            usage.record_usage(
-                chat.db, "work", None, "a/b", Usage(prompt=tokens), tokens / 1000, at
-            )
-        assert (await chat.says("/usage")).splitlines() == [
-            "work: 1,000 tokens ($1.00) today, 1,500 tokens ($1.50) in 7 days",
-            "home: 0 tokens ($0.00) today, 0 tokens ($0.00) in 7 days",
-        ]
-        usage.record_usage(chat.db, "home", None, "a/c", Usage(prompt=7), None, NOW)
-        home, advice = (await chat.says("/usage")).splitlines()[1:]
-        assert home == "home: 7 tokens (cost unknown) today, 7 tokens (cost unknown) in 7 days"
-        assert advice.startswith('unknown: calls of a/c, which had no price. Set it in "prices" of')
-        assert await chat.says("/tasks") == "No task is scheduled."
 
 
 async def test_command_that_fails_takes_nothing_else_along(

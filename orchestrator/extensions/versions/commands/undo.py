@@ -10,7 +10,9 @@ app = make_command_group()
 
 @app.command()
 def undo(*, home: Home = None) -> None:
-    """Undo the newest change of agents.json, a prompt or a skill, whoever made it.
+    """Undo the newest change of the configuration.
+
+    That is of agents.json, a prompt, a skill, a task or a playbook, by a person or in a file.
 
     Each further undo goes back one more change; orchestrator config history shows them.
     """

@@ -1,16 +1,104 @@
-"""Secrets become marks and come back, in texts of any size."""
+"""Secrets leave a text for marks, and come back only where they may stand."""
 
 import json
+from typing import Any
 
 import pytest
 
 from orchestrator.extensions.versions.secret_marks import (
     MAX_PROBLEMS,
+    count_marks,
     mask_secrets,
+    mask_tokens,
     restore_secrets,
 )
 
-TOKEN = "sk-" + "a1" * 12
+TOKEN = "ghp_" + "a1B2" * 6
+FILE: dict[str, Any] = {
+    "agents": [
+        {"agentId": "work", "env": {"A": "one-secret", "B": "${B}"}},
+        {"agentId": "home", "env": {"A": "other-secret"}},
+    ],
+    "mcpServers": {"wiki": {"headers": {"Authorization": 'a "quoted" one'}, "args": [TOKEN]}},
+}
+TEXT = json.dumps(FILE, indent=2)
+
+
+def test_file_without_its_secrets_is_the_same_file() -> None:
+    """What is taken from the environment is no secret."""
+    masked = mask_secrets("agents.json", TEXT)
+    assert json.loads(masked.text)["agents"][0]["env"] == {
+        "A": "[kept secret: agents/work/env/A]",
+        "B": "${B}",
+    }
+    for secret in ("one-secret", "other-secret", "quoted", TOKEN):
+        assert secret not in masked.text
+    assert count_marks(masked.text) == 4
+    assert restore_secrets("agents.json", masked.text, masked.secrets) == (TEXT, ())
+    assert mask_secrets("agents.json", masked.text) == (masked.text, {})
+
+
+def test_secret_follows_its_agent_through_the_list() -> None:
+    """A mark names the agent, not its place."""
+    present = mask_secrets("agents.json", TEXT)
+    file = json.loads(present.text)
+    file["agents"].reverse()
+    text, problems = restore_secrets("agents.json", json.dumps(file), present.secrets)
+    assert problems == ()
+    assert json.loads(text)["agents"] == [*reversed(FILE["agents"])]
+
+
+@pytest.mark.parametrize(
+    ("place", "mark", "message"),
+    [
+        ("env", "[kept secret: agents/nobody/env/A]", "has no such secret"),
+        ("systemPrompt", "[kept secret: agents/work/env/A]", "only where secrets belong"),
+    ],
+)
+def test_mark_in_a_wrong_place_is_an_error(place: str, mark: str, message: str) -> None:
+    """A secret does not become a part of a prompt."""
+    present = mask_secrets("agents.json", TEXT)
+    value = {"A": mark} if place == "env" else mark
+    text = json.dumps({"agents": [{"agentId": "work", place: value}]}, indent=1)
+    found, problems = restore_secrets("agents.json", text, present.secrets)
+    assert [(one.severity, message in one.message) for one in problems] == [("error", True)]
+    assert found == text
+
+
+@pytest.mark.parametrize(
+    "cut", [len(TEXT) - 1, TEXT.index("other-secret") + 12, TEXT.index("one-secret") + 11]
+)
+def test_half_written_file_keeps_no_secret(cut: int) -> None:
+    """It is no JSON yet, or has a name twice."""
+    for text in (TEXT[:cut], TEXT[:-1] + ', "agents": []}'):
+        masked = mask_secrets("agents.json", text)
+        assert "-secret" not in masked.text
+        assert TOKEN not in masked.text
+        assert restore_secrets("agents.json", masked.text, masked.secrets) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"---\nname: a\n---\nUse the token {TOKEN} for it.\n",
+        "prompt: Say it.\nenv:\n  KEY: my-secret\n  OTHER: ${OTHER}\nmodel: inherit\n",
+        "env: {KEY: my-secret}\nmodel: inherit\n",
+        "-----BEGIN RSA PRIVATE KEY-----\nmy-secret\n-----END RSA PRIVATE KEY-----\n",
+        "Open https://anna:my-secret@example.org for it.\n",
+    ],
+)
+def test_prompts_and_skills_lose_what_looks_like_a_secret(text: str) -> None:
+    """Nothing else of them changes."""
+    masked = mask_secrets("prompts/a.md", text)
+    assert "my-secret" not in masked.text
+    assert TOKEN not in masked.text
+    assert "OTHER: ${OTHER}" in masked.text or "OTHER" not in text
+    assert restore_secrets("prompts/a.md", masked.text, masked.secrets) == (text, ())
+
+
+def test_sentence_has_no_token() -> None:
+    """Wherever it comes from."""
+    assert mask_tokens(f"args: {TOKEN} is added") == "args: [secret] is added"
 
 
 @pytest.mark.parametrize(

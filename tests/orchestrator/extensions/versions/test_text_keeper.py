@@ -1,14 +1,25 @@
-"""Texts are read, saved and undone without loss, whoever else edits them."""
+"""Texts are read, saved and undone without loss, also when others edit them."""
 
 import json
+import os
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 from fakes.edited_home import AGENTS, SKILL, EditedHome
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from orchestrator.control.editing import EditReport, FileEdit, ValueChange, VersionName
-from orchestrator.errors import ConfigError, UnknownNameError
+from orchestrator.control.editing import (
+    EditReport,
+    FileEdit,
+    FileName,
+    ValueChange,
+    VersionName,
+)
+from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
 
 NOTE = "skills/morning-note/SKILL.md"
 
@@ -151,3 +162,156 @@ async def test_a_form_changes_single_values(home: EditedHome) -> None:
     report = await home.keeper.check_edit(edit)
     assert '"demo", "maxSteps": 20 }' in report.text
     assert report.sentences[-1] == "every chat of console does not go to work by a binding any more"
+
+
+async def test_of_two_who_save_at_once_one_meets_a_conflict(home: EditedHome) -> None:
+    """Both texts are there afterwards."""
+    await home.save(NOTE, SKILL)
+    base = (await home.keeper.read_text(VersionName(name=NOTE))).base
+    reports: list[EditReport] = []
+
+    async def save(word: str) -> None:
+        edit = FileEdit(name=NOTE, base=base, text=SKILL.replace("one", word))
+        reports.append(await home.keeper.save_edit(edit, "web:anna"))
+
+    async with anyio.create_task_group() as tasks:
+        for word in ("two", "three", "four"):
+            tasks.start_soon(save, word)
+    assert sorted(report.saved for report in reports) == [False, False, True]
+    (saved,) = (report for report in reports if report.saved)
+    assert all(one.present == saved.text for one in reports if one.conflict)
+
+
+async def test_edit_in_an_editor_beside_the_page_is_a_version_and_no_loss(home: EditedHome) -> None:
+    """It came between the page's reading and its saving."""
+    await home.save(NOTE, SKILL)
+    base = (await home.keeper.read_text(VersionName(name=NOTE))).base
+    (home.path / NOTE).write_text(SKILL.replace("one", "seven"))
+    late = FileEdit(name=NOTE, base=base, text=SKILL.replace("one", "two"))
+    report = await home.keeper.save_edit(late, "web:anna")
+    assert report.conflict
+    assert "seven" in report.present
+    assert await home.list_authors(NOTE) == ["a file", "web:anna", "web:anna"]
+
+
+async def test_edit_right_before_the_file_is_replaced_is_noticed(
+    home: EditedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text is compared once more when the new one is ready."""
+    await home.save(NOTE, SKILL)
+    path, fsync = home.path / NOTE, os.fsync
+
+    def write_meanwhile(fd: int) -> None:
+        path.write_text(SKILL.replace("one", "seven"))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", write_meanwhile)
+    report = await home.save(NOTE, SKILL.replace("one", "two"))
+    monkeypatch.undo()
+    assert (report.saved, report.conflict) == (False, True)
+    assert "seven" in path.read_text()
+    assert sorted(one.name for one in path.parent.iterdir()) == ["SKILL.md"]
+
+
+async def test_edits_by_hand_become_versions_when_they_are_noticed(home: EditedHome) -> None:
+    """New, changed, invalid and removed files alike."""
+    await home.notice()
+    file = home.path / "agents.json"
+    file.write_text(AGENTS.replace('"demo" }', '"demo", "maxSteps": 9 }'))
+    await home.notice()
+    file.write_text(AGENTS.replace('"demo" }', '"demo", "maxSteps": "x" }'))
+    await home.notice()
+    (home.path / "prompts" / "tea.md").write_text("Tea.")
+    await home.notice()
+    (home.path / "prompts" / "tea.md").unlink()
+    await home.notice()
+    history = await home.keeper.load_history(FileName(name="agents.json"))
+    assert [version.sentences[-1] for version in history.versions] == [
+        "it has errors, so what was there before stays in force",
+        "home: maxSteps: 8 (the default) → 9",
+        "the text as it was found",
+    ]
+    assert await home.list_authors("prompts/tea.md") == ["a file", "a file"]
+    assert (await home.undo("prompts/tea.md")).text == "Tea."
+
+
+async def test_undo_to_a_text_with_errors_is_refused(home: EditedHome) -> None:
+    """Its problems are told."""
+    file = home.path / "agents.json"
+    file.write_text("{")
+    await home.notice()
+    file.write_text(AGENTS)
+    await home.notice()
+    report = await home.undo("agents.json", 1)
+    assert not report.saved
+    assert "expected a name" in report.problems[0].message
+    assert file.read_text() == AGENTS
+
+
+async def test_fifty_versions_of_a_text_are_kept(home: EditedHome) -> None:
+    """The oldest go first, and numbers are not used again."""
+    for number in range(60):
+        await home.save(NOTE, SKILL.replace("one", str(number)))
+    history = await home.keeper.load_history(FileName(name=NOTE))
+    assert [version.number for version in history.versions] == [*range(61, 11, -1)]
+
+
+async def test_damaged_version_is_one_less(home: EditedHome) -> None:
+    """The others can still come back."""
+    for word in ("two", "three"):
+        await home.save(NOTE, SKILL.replace("one", word))
+    folder = home.settings.paths.history / "skills%2Fmorning-note%2FSKILL.md"
+    (folder / "2").write_bytes(b"\xff")
+    assert await home.list_authors(NOTE) == ["web:anna", "web:anna"]
+    with pytest.raises(OrchestratorError, match="no version 2"):
+        await home.undo(NOTE, 2)
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+async def test_full_disk_is_said_and_loses_nothing(home: EditedHome) -> None:
+    """The version is kept as soon as it can be."""
+    home.settings.paths.history.write_text("in the way")
+    with pytest.raises(OrchestratorError, match="its version was not kept"):
+        await home.save(NOTE, SKILL)
+    home.settings.paths.history.unlink()
+    await home.notice()
+
+
+async def test_change_that_a_file_cannot_hold_is_an_error(home: EditedHome) -> None:
+    """Such as a member of a number."""
+    present = await home.keeper.read_text(VersionName(name="agents.json"))
+    changes = (ValueChange(path=("agents", "work", "model"), value="x"),)
+    edit = FileEdit(name="agents.json", base=present.base, changes=changes)
+    report = await home.keeper.check_edit(edit)
+    assert report.problems
+
+
+TEXTS = st.sampled_from([SKILL.replace("one", word) for word in ("two", "three", "four", "five")])
+STEPS = st.lists(st.one_of(TEXTS, st.none(), st.just("undo"), st.just("by hand")), max_size=8)
+
+
+@given(steps=STEPS)
+@settings(max_examples=25, deadline=None)
+def test_no_sequence_of_edits_and_undos_loses_a_text(steps: list[str | None]) -> None:
+    """Each text that was ever in force is a version."""
+
+    async def play(folder: Path) -> None:
+        home, seen = EditedHome(folder), set[str]()
+        for number, step in enumerate(steps):
+            if step == "undo":
+                with suppress(UnknownNameError):
+                    await home.undo(NOTE)
+            elif step == "by hand":
+                path = home.path / NOTE
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(SKILL.replace("one", str(number)))
+                await home.notice()
+            else:
+                await home.save(NOTE, step)
+            seen.add(await home.read(NOTE))
+        history = await home.keeper.load_history(FileName(name=NOTE))
+        kept = {await home.read(NOTE, version.number) for version in history.versions}
+        assert seen - {""} <= kept
+
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(play, Path(folder) / "home")

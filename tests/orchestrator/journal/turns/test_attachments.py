@@ -11,7 +11,7 @@ from fakes.journal import call, job, next_turn, open_turn, opened, planned, rece
 from orchestrator.channel_api import Attachment
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import attachments, sessions, steps, stored_files, turns
-from orchestrator.journal.turns.attachments import FileText
+from orchestrator.journal.turns.attachments import ExtractedText
 from orchestrator.journal.turns.outbox import OutboxPart
 from thinker.protocol.messages import Image, ToolResult, UserMessage
 
@@ -121,9 +121,9 @@ def test_document_is_named_in_one_line_whatever_its_sender_calls_it(db: Database
     turns.boot(db, 0)
     first, lost, last = attachments.list_unread_files(db, "t0", "telegram/1/7/")
     assert (first.media_id, lost.media_id) == (last.media_id, None)
-    attachments.store_fetched_file(db, first, b"x", 5, FileText("x"))
+    attachments.store_fetched_file(db, first, b"x", 5, ExtractedText("x"))
     attachments.store_fetched_file(db, lost, None, 5)
-    attachments.store_fetched_file(db, last, b"x", 5, FileText(None, "it is encrypted"))
+    attachments.store_fetched_file(db, last, b"x", 5, ExtractedText(None, "it is encrypted"))
     assert attachments.list_unread_files(db, "t0", "telegram/1/7/") == []
     said = attachments.build_user_message(db, row, "look")
     handle = stored_files.build_handle(stored_files.store_file(db, b"x", "", 1))
@@ -144,7 +144,7 @@ def test_what_is_said_becomes_the_text_of_its_message(db: Database) -> None:
     turns.boot(db, 0)
     next_turn(db, "t1")
     (wanted,) = attachments.list_unread_files(db, "t1")
-    attachments.store_fetched_file(db, wanted, b"OggS", 5, FileText("tea please"))
+    attachments.store_fetched_file(db, wanted, b"OggS", 5, ExtractedText("tea please"))
     (said,) = turns.load_stored_turn(db, "t1", frozenset(), 9, 5).said
     assert (said.content, said.origin, said.has_quoted_text) == (
         "hear:\ntea please",
@@ -164,7 +164,9 @@ def test_voice_that_was_not_heard_leaves_the_text_as_it_is(db: Database) -> None
     turns.boot(db, 0)
     next_turn(db, "t1")
     (wanted,) = attachments.list_unread_files(db, "t1")
-    attachments.store_fetched_file(db, wanted, b"OggS", 5, FileText(None, "it contains no speech"))
+    attachments.store_fetched_file(
+        db, wanted, b"OggS", 5, ExtractedText(None, "it contains no speech")
+    )
     (said,) = turns.load_stored_turn(db, "t1", frozenset(), 9, 5).said
     assert said.content == ""
     assert said.documents[0].about.endswith("; it contains no speech")

@@ -1,31 +1,23 @@
-"""The reports of chat commands: the state of the daemon, its agents, tasks, spending and calls."""
+"""The reports of chat commands: the state of the daemon, its agents, tasks and spending."""
 
-import json
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import NamedTuple
 
-from orchestrator import chat_texts
+from orchestrator.extensions.reports import spending_sums
+from orchestrator.inbound.commands import (
+    ChatCommand,
+    ChatCommandEntry,
+    DaemonSnapshot,
+    find_agent_here,
+)
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import approvals, inbox, pauses, turns, usage
+from orchestrator.journal.turns import inbox, pauses, turns, usage
 from orchestrator.schedules.describe import format_local_time
 from orchestrator.spending import budgets
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.timezones import load_zone_or_utc
-
-PAGE = 1_900  # characters; a message takes them even if all are wide
-
-
-class DaemonSnapshot(NamedTuple):
-    """The state of the daemon; ``started`` is in ms since the epoch, states are keyed by name."""
-
-    version: str
-    started: int
-    agents: Mapping[str, str]
-    channels: Mapping[str, str]
-    servers: Mapping[str, str]
 
 
 def describe_daemon(db: Database, snapshot: DaemonSnapshot, now: int) -> str:
@@ -88,7 +80,7 @@ def describe_usage(db: Database, rules: SpendingRules) -> str:
         for days, period in ((0, "today"), (6, "in 7 days")):
             since = budgets.find_midnight_before(days, rules.clock(), zone)
             spent = usage.sum_spending(db, definition.agent_id, since)
-            unpriced = usage.count_unpriced_calls(db, definition.agent_id, since)
+            unpriced = spending_sums.count_unpriced_calls(db, definition.agent_id, since)
             unknown |= dict.fromkeys(unpriced)
             money = budgets.format_cost(spent.usd, unknown=bool(unpriced))
             periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
@@ -103,24 +95,48 @@ def describe_chat_usage(db: Database, rules: SpendingRules, key: str) -> str:
     zone, periods = load_zone_or_utc(None, rules.environ), []
     for days, period in ((0, "today"), (6, "in 7 days")):
         since = budgets.find_midnight_before(days, rules.clock(), zone)
-        spent, unpriced = usage.sum_chat_spending(db, key, since)
+        spent, unpriced = spending_sums.sum_chat_spending(db, key, since)
         money = budgets.format_cost(spent.usd, unknown=unpriced)
         periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
     return f"this chat: {', '.join(periods)}"
 
 
-def format_call_page(db: Database, code: str = "", number: str = "1") -> str:
-    """Return a page of the arguments of the call with this code; pages count from 1."""
-    found = approvals.find_approval(db, code)
-    if found is None:
-        return f"No call has the code {code!r}." if code else "Which call? Write its code."
-    text = "\n".join(chat_texts.format_arguments(json.loads(found.arguments)))
-    pages = max(1, -(-len(text) // PAGE))
-    at = int(number) if number.isdecimal() and 1 <= int(number) <= pages else 1
-    shown = text[(at - 1) * PAGE : at * PAGE] or "without arguments"
-    more = "" if at == pages else f"\n/approve show {code} {at + 1}"
-    return f"{found.tool}, page {at} of {pages}:\n{shown}{more}"
-
-
 def _format_states(states: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {state}" for name, state in states.items())
+
+
+def _answer_status(db: Database, command: ChatCommand) -> str:
+    if command.role != "operate":
+        here = find_agent_here(db, command)
+        return describe_chat(db, command.snapshot, command.chat_key, here)
+    return describe_daemon(db, command.snapshot, command.rules.clock())
+
+
+def _answer_agents(db: Database, command: ChatCommand) -> str:
+    here = find_agent_here(db, command)
+    return describe_agents(db, command.snapshot, here)
+
+
+def _answer_tasks(db: Database, command: ChatCommand) -> str:
+    del command
+    return describe_tasks(db)
+
+
+def _answer_usage(db: Database, command: ChatCommand) -> str:
+    if command.role != "operate":
+        return describe_chat_usage(db, command.rules, command.chat_key)
+    return describe_usage(db, command.rules)
+
+
+COMMANDS: Mapping[str, ChatCommandEntry] = {
+    "status": ChatCommandEntry(
+        "state of this chat; for operators, of the daemon", "talk", _answer_status
+    ),
+    "agents": ChatCommandEntry(
+        "list the agents, and which one answers here", "operate", _answer_agents
+    ),
+    "tasks": ChatCommandEntry("list the scheduled tasks", "operate", _answer_tasks),
+    "usage": ChatCommandEntry(
+        "tokens and cost of today and of the last seven days", "talk", _answer_usage
+    ),
+}

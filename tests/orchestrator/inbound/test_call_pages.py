@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fakes.journal import job, open_turn, opened, planned
 
-from orchestrator.inbound.chat_reports import PAGE, format_call_page
+from orchestrator.inbound.call_pages import PAGE, format_call_page
 from orchestrator.journal.turns import approvals
 
 
