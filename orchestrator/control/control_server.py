@@ -120,7 +120,6 @@ class ControlServer:
     def build_methods(self) -> dict[str, RequestHandler]:
         """Build all methods, except those that need a connection for later events."""
         return {
-            **self.authored(self.by),
             protocol.STATUS: lambda _: report_status(self.daemon),
             protocol.HEALTH: lambda _: report_health(self.daemon),
             protocol.CHAT_SEND: self._accept_chat_message,
@@ -143,6 +142,7 @@ class ControlServer:
             protocol.TASK_RUN: partial(self.change_row, task_runs.run_task_now),
             protocol.TASK_ENABLE: partial(self.change_row, tasks.enable_task),
             protocol.TASK_DISABLE: partial(self.change_row, tasks.disable_task),
+            **self.authored(self.by),
         }
 
     async def _accept_chat_message(self, params: JsonValue) -> protocol.Ack:

@@ -18,8 +18,6 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile, Price
 from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
-from orchestrator.errors import OrchestratorError
-from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import budget_extensions, pauses, sessions, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
@@ -36,9 +34,6 @@ from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StepCommit
 
 MAX_PRICES = 256  # prices that are kept in memory; a process may name any model
-MAX_EXTENSION = 1000.0  # dollars a day and agent; a slip of the keyboard must not ruin its owner
-NO_DOLLARS = "agent {agent!r} has no limit in dollars that could be raised; see: budget"
-TOO_MUCH = "that is more than ${most:g} today for {agent}; raise its limit in agents.json instead"
 RECHECK = 60.0  # most seconds between two checks whether a pause may end by itself
 log = structlog.get_logger()
 
@@ -240,30 +235,6 @@ class SpendingRules:
             return f"{over}; raise it in agents.json, or wait"
         pauses.end_pause(db, agent_id, by, self.clock())
         return None
-
-    def extend_budget(self, db: Database, agent_id: str, usd: float, by: str) -> str | None:
-        """Raise each limit of an agent in dollars until midnight; return why it stays paused.
-
-        Raises:
-            OrchestratorError: the agent has no limit in dollars, or more than a day's bounds.
-        """
-        found = self.agents.find_agent(agent_id)
-        if found is None or found.budget is None or not found.budget.is_in_dollars:
-            raise OrchestratorError(NO_DOLLARS.format(agent=agent_id))
-        now, zone = self.clock(), load_zone_or_utc(found.timezone, self.environ)
-        day = budgets.find_midnight_before(0, now, zone)
-        total = budget_extensions.find_extension(db, agent_id, day) + usd
-        if total > MAX_EXTENSION:
-            raise OrchestratorError(TOO_MUCH.format(agent=agent_id, most=MAX_EXTENSION))
-        budget_extensions.store_extension(db, agent_id, day, total)
-        audit.record_decision(db, by, f"may spend ${usd:g} more today", f"agent {agent_id}", now)
-        pause = pauses.find_pause(db, agent_id)
-        if pause is None:
-            return None
-        over = self._find_budget_problem(db, found, "") if pause.kind == "budget" else pause.reason
-        if over is None:
-            pauses.end_pause(db, agent_id, by, now)
-        return over
 
     def lift_pauses(self, db: Database) -> tuple[bool, float]:
         """End due pauses; return whether one ended, and the seconds until the next."""

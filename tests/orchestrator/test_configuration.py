@@ -99,9 +99,10 @@ async def test_an_edit_is_heard_however_the_file_is_written(
             await agent_is("a" * number)
 
 
-async def test_first_file_that_a_push_brings_is_heard(tmp_path: Path) -> None:
-    """On a machine that runs on the bundled file; so is an edit of it."""
-    settings = Settings(home=tmp_path, store=SecretStr("postgresql://x/y"))
+@pytest.mark.parametrize("store", [None, SecretStr("postgresql://x/y")])
+async def test_first_file_of_a_home_is_heard(tmp_path: Path, store: SecretStr | None) -> None:
+    """A person or a push brings it while the bundled one is in use; so is an edit of it."""
+    settings = Settings(home=tmp_path, store=store)
     settings.paths.create_directories()
     configuration = Configuration(settings, {})
     await configuration.read_at_start()

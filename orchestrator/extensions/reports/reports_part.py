@@ -3,20 +3,22 @@
 from collections.abc import Mapping
 from functools import partial
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extension import Part
 from orchestrator.extensions.reports import conversations
-from orchestrator.journal.access import pairing
-from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
+from orchestrator.extensions.reports.operator_decisions import extend_budget, refuse_chat
+from thinker.protocol.peer import FAILED, INVALID_PARAMS, Peer, RequestHandler, RpcError
 
 SESSION_END = "sessions/end"  # RowId → Ack
 PAIR_REFUSE = "pair/refuse"  # PairCode → Ack
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
-BY = "operator"
+
+
+NO_AMOUNT = "name an agent, and an amount in US dollars between 0 and 1000, such as 0.10"
 
 
 class MoreMoney(CamelModel):
@@ -39,25 +41,32 @@ class ReportsPart(Part):
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
         change = self.daemon.control.change_row
+        return {SESSION_END: partial(change, conversations.end_conversation)}
+
+    def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
-            SESSION_END: partial(change, conversations.end_conversation),
-            PAIR_REFUSE: self._refuse_pairing,
-            BUDGET_EXTEND: self._extend_budget,
+            PAIR_REFUSE: partial(self._refuse_pairing, by),
+            BUDGET_EXTEND: partial(self._extend_budget, by),
         }
 
-    async def _refuse_pairing(self, params: JsonValue) -> protocol.Ack:
-        code = protocol.PairCode.model_validate(params).code
-        if not await self.daemon.store.transact(pairing.refuse, code, self.daemon.machine.clock()):
+    async def _refuse_pairing(self, by: str, params: JsonValue) -> protocol.Ack:
+        code, daemon = protocol.PairCode.model_validate(params).code, self.daemon
+        if not await daemon.store.transact(refuse_chat, code, by, daemon.machine.clock()):
             problem = f"no chat has the code {code!r}; see: orchestrator pair list"
             raise RpcError(protocol.UNKNOWN_NAME, problem)
         return protocol.Ack()
 
-    async def _extend_budget(self, params: JsonValue) -> ExtendedBudget:
-        asked, daemon = MoreMoney.model_validate(params), self.daemon
-        guard = daemon.operations.guard
-        work = guard.build_rules().extend_budget
+    async def _extend_budget(self, by: str, params: JsonValue) -> ExtendedBudget:
+        daemon, guard = self.daemon, self.daemon.operations.guard
         try:
-            paused = await daemon.store.transact(work, asked.agent_id, asked.usd, BY)
+            asked = MoreMoney.model_validate(params)
+        except ValidationError:
+            raise RpcError(INVALID_PARAMS, NO_AMOUNT) from None
+        rules = guard.build_rules()
+        try:
+            paused = await daemon.store.transact(
+                extend_budget, rules, asked.agent_id, asked.usd, by
+            )
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         guard.wake()

@@ -63,10 +63,10 @@ class ServicePart(Part):
 def find_way(
     environ: Mapping[str, str], command: Sequence[str]
 ) -> Literal["systemd", "anew"] | None:
-    """Return what would start the daemon again; None if nothing is known to.
+    """Return what would start the daemon again; None if it cannot be known.
 
-    systemd starts a service again that it was told of as ready, as its unit says. It takes a
-    process that said that it stops for ended, so that one cannot go on as a new daemon.
+    Under systemd the unit starts it again. A process that has told systemd that it stops cannot go
+    on as a new daemon: systemd would kill it.
     """
     if environ.get("NOTIFY_SOCKET"):
         return "systemd"

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from pydantic import JsonValue
+
+from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.control import editing
 from orchestrator.control.editing import EditReport, FileEdit, FileText, VersionName
 from orchestrator.errors import ConfigError, OrchestratorError
@@ -18,7 +21,7 @@ from thinker.protocol.peer import RequestHandler
 
 NAME = "agents.json"
 SCHEMA = "agents.schema.json"  # for editors; agents.json names it
-BY = "operator"
+BY = "operator"  # who reads
 MEANWHILE = "agents.json was changed meanwhile, so nothing was saved; look at it and try again"
 REFUSED = "nothing was saved: {problem}"
 
@@ -50,9 +53,9 @@ def copy_file(source: Path, target: Path) -> bool:
     return True
 
 
-def copy_schema(path: Path) -> None:
-    """Put the schema beside an agents.json, unless there is one."""
-    copy_file(find_bundled_path("config") / SCHEMA, path.with_name(SCHEMA))
+def copy_bundled(name: str, folder: Path) -> bool:
+    """Copy a file of a new home into a folder, unless there is one; return whether it was."""
+    return copy_file(find_bundled_path("config") / name, folder / name)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class AgentsText:
         Raises:
             ConfigError: the file cannot be read.
         """
-        handler = self._find_handler(editing.FILE_READ)
+        handler = self._find_handler(editing.FILE_READ, BY)
         if handler is not None:
             answer = await handler(VersionName(name=NAME).model_dump(by_alias=True))
             return FileText.model_validate(answer, from_attributes=True)
@@ -80,13 +83,27 @@ class AgentsText:
             raise ConfigError(f"{path} cannot be read: {error}") from error
         return FileText(name=NAME, text=text, base=_digest(text), where=str(path))
 
-    async def save_text(self, text: str, base: str, why: str) -> None:
+    async def read_value(self) -> tuple[FileText, JsonValue]:
+        """Return the present text, and what it says as JSON.
+
+        Raises:
+            ConfigError: the file cannot be read, or is not JSON.
+        """
+        found = await self.read_text()
+        try:
+            return found, parse_json_document(found.text).value
+        except JsonSyntaxError as error:
+            raise ConfigError(f"agents.json:{error.line}: {error}; correct it first") from None
+
+    async def save_text(self, text: str, base: str, why: str, by: str) -> None:
         """Save a text that began as the one with this digest; it is in force then.
+
+        ``by`` is who wants that, and ``why`` is kept with the version.
 
         Raises:
             OrchestratorError: the text has an error, or another one came meanwhile.
         """
-        handler = self._find_handler(editing.FILE_SAVE)
+        handler = self._find_handler(editing.FILE_SAVE, by)
         if handler is None:
             await self._write_text(text, base)
             return
@@ -100,8 +117,8 @@ class AgentsText:
             wrong = next((one for one in report.problems if one.severity == "error"), None)
             raise OrchestratorError(REFUSED.format(problem=wrong or "it has no effect"))
 
-    def _find_handler(self, method: str) -> RequestHandler | None:
-        return self.daemon.control.build_methods_for(BY).get(method)
+    def _find_handler(self, method: str, by: str) -> RequestHandler | None:
+        return self.daemon.control.build_methods_for(by).get(method)
 
     async def _write_text(self, text: str, base: str) -> None:
         """Write the file and put it in force; after a refusal the file is as it was."""
@@ -123,7 +140,7 @@ def _write_file(path: Path, text: str | None) -> None:
     if text is None:
         path.unlink(missing_ok=True)
         return
-    copy_schema(path)
+    copy_bundled(SCHEMA, path.parent)
     write_agents_text(path, text)
 
 

@@ -9,9 +9,7 @@ from pydantic import JsonValue
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import split_account
 from orchestrator.agentsfile.chat_roles import find_role
-from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.text_edits import replace_value
-from orchestrator.channel_api import ChatRole
 from orchestrator.control.protocol import AdmittedChat
 from orchestrator.errors import UnknownAgentError, UnknownNameError
 from orchestrator.extension import DaemonView
@@ -63,7 +61,7 @@ class KnownPeople:
         people.sort(key=lambda one: one.state != "pending")
         return PeopleList(people=tuple(people[:MAX_PEOPLE]))
 
-    async def approve_chat(self, params: JsonValue) -> AdmittedChat:
+    async def approve_chat(self, by: str, params: JsonValue) -> AdmittedChat:
         """Let the chat with this code in; with an agent's id, that agent answers it.
 
         Raises:
@@ -83,26 +81,24 @@ class KnownPeople:
             raise UnknownNameError(f"no chat has the code {asked.code!r}; it may have expired")
         role = asked.role or "talk"  # the binding has the role in writing
         # Before the approval, so that this agent answers what the chat has written.
-        await self._save_binding(found.channel, found.chat_id, asked.agent_id, role)
+        chosen = AdmittedChat(channel=found.channel, chat_id=found.chat_id, role=role)
+        await self._save_binding(chosen, asked.agent_id, by)
         return await control.approve_chat(asked.code, role)
 
-    async def _save_binding(
-        self, channel: str, chat_id: str, agent_id: str, role: ChatRole
-    ) -> None:
-        before = await self.text.read_text()
-        system, account = split_account(channel)
+    async def _save_binding(self, chat: AdmittedChat, agent_id: str, by: str) -> None:
+        before, value = await self.text.read_value()
+        system, account = split_account(chat.channel)
         own: JsonObject = {"channel": system, **({"account": account} if account else {})}
-        own |= {"chatId": chat_id}
-        value = parse_json_document(before.text).value
+        own |= {"chatId": chat.chat_id}
         items = value.get("bindings") if isinstance(value, dict) else None
         known = items if isinstance(items, list) else []
         place = next(
             (number for number, item in enumerate(known) if _is_binding_of(item, own)), len(known)
         )
-        binding = {**own, "agentId": agent_id, "role": role}
+        binding = {**own, "agentId": agent_id, "role": chat.role}
         text = replace_value(before.text, ("bindings", place), binding)
-        why = f"let {channel}:{chat_id} in, for {agent_id}"
-        await self.text.save_text(text, before.base, why)
+        why = f"let {chat.channel}:{chat.chat_id} in, for {agent_id}"
+        await self.text.save_text(text, before.base, why, by)
 
 
 def _is_binding_of(item: JsonValue, own: JsonObject) -> bool:

@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.known_models import find_known_model
-from orchestrator.agentsfile.positions import parse_json_document
-from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.errors import ConfigError, OrchestratorError, UnknownAgentError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.key_choices import KeyChoices
@@ -43,9 +42,11 @@ from orchestrator.extensions.setup.trials import (
 from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import JsonObject
 
-LOADING = 90.0  # seconds for a model of this machine, which may have to be loaded
+LOADING = 60.0  # seconds for a model of this machine, which may have to be loaded
 ANSWERING = 20.0  # seconds for a model elsewhere
 LISTED = 600.0  # seconds for which a provider is not asked for its models again
+AGAIN = 60.0  # the same, for one that listed none
+PATIENCE = 4.0  # seconds that a person who looks waits for lists
 NO_KEY = "{provider} needs a key; paste it from the account that you have there"
 NO_ADDRESS = "{provider} needs the address of your resource, such as https://NAME.openai.azure.com"
 NO_WEB = "the address must begin with http:// or https://"
@@ -81,6 +82,7 @@ class ModelSetup:
     text: AgentsText
     keys: StoredKeys
     tried: dict[str, str] = field(default_factory=dict)
+    # Until when a list counts, and the list, by address and key.
     _listed: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = field(default_factory=dict)
     _trying: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -136,12 +138,15 @@ class ModelSetup:
         """Return the models that a provider lists; those of a while ago for one elsewhere."""
         now, name = self.daemon.machine.monotonic(), _name_list(wish)
         there = self._listed.get(name)
-        if there is None or wish.account.provider.local or now - there[0] > LISTED:
-            trial = await run_trial(anyio.run, try_account, wish.account, wish.key)
-            there = self._listed[name] = now, trial.models
+        if there is None or wish.account.provider.local or now > there[0]:
+            models: tuple[str, ...] = ()
+            with anyio.move_on_after(PATIENCE):
+                trial = await run_trial(anyio.run, try_account, wish.account, wish.key)
+                models = trial.models
+            there = self._listed[name] = now + (LISTED if models else AGAIN), models
         return there[1]
 
-    async def set_up_model(self, params: JsonValue) -> ModelOutcome:
+    async def set_up_model(self, by: str, params: JsonValue) -> ModelOutcome:
         """Try a model with one short request; one that answers becomes that of the agent.
 
         Raises:
@@ -149,13 +154,14 @@ class ModelSetup:
         """
         asked = WantedModel.model_validate(params)
         async with self._trying:
-            return await self._set_up_model(asked)
+            return await self._set_up_model(asked, by)
 
-    async def _set_up_model(self, asked: WantedModel) -> ModelOutcome:
-        daemon, before = self.daemon, await self.text.read_text()
+    async def _set_up_model(self, asked: WantedModel, by: str) -> ModelOutcome:
+        daemon = self.daemon
+        before, value = await self.text.read_value()
         known = daemon.get_agents_file().known_providers
-        agents = list_agent_objects(parse_json_document(before.text).value)
-        agent_id = asked.agent_id.strip() or _find_first_agent(agents)
+        agents = list_agent_objects(value)
+        agent_id = _choose_agent(asked.agent_id.strip(), agents)
         choices = KeyChoices(agent_id, agents, daemon.environ, known)
         wish = _choose_wish(asked, choices)
         account = wish.account
@@ -180,7 +186,8 @@ class ModelSetup:
         )
         text = propose_text(before.text, wishes)
         if text != before.text:
-            await self.text.save_text(text, before.base, f"set up {account.name} {found.model}")
+            why = f"set up {account.name} {found.model}".rstrip()
+            await self.text.save_text(text, before.base, why, by)
         self.tried[agent_id] = f"{account.provider.name}/{found.model}"
         return ModelOutcome(
             works=True,
@@ -191,9 +198,18 @@ class ModelSetup:
         )
 
 
-def _find_first_agent(agents: list[JsonObject]) -> str:
+def _choose_agent(wanted: str, agents: list[JsonObject]) -> str:
+    """Return the agent that gets the model: the first one that is on, unless one is named.
+
+    Raises:
+        UnknownAgentError: no agent has that name, which may be misspelt.
+    """
+    known = [str(one.get("agentId")) for one in agents]
+    if wanted and known and wanted not in known:
+        names = ", ".join(known)
+        raise UnknownAgentError(f"no agent is called {wanted!r}; choose one of {names}")
     enabled = (str(one.get("agentId")) for one in agents if one.get("enabled") is not False)
-    return next(enabled, FIRST_AGENT)
+    return wanted or next(enabled, FIRST_AGENT)
 
 
 def _choose_wish(asked: WantedModel, choices: KeyChoices) -> _Wish:

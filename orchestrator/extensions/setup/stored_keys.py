@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,10 +11,9 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator import keys_file
-from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.setup.agents_text import AgentsText, copy_file
+from orchestrator.extensions.setup.agents_text import AgentsText, copy_bundled
 from orchestrator.extensions.setup.key_lines import remove_value, replace_values
 from orchestrator.extensions.setup.key_users import find_key_users
 from orchestrator.extensions.setup.setup_requests import (
@@ -24,9 +24,9 @@ from orchestrator.extensions.setup.setup_requests import (
     KeyValue,
 )
 from orchestrator.files import write_private
-from orchestrator.home_paths import find_bundled_path
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
+from thinker.protocol.peer import RpcError
 from thinker.protocol.providers import list_key_variables
 
 KEY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
@@ -67,11 +67,9 @@ class StoredKeys:
         """Return the names of all keys that are set or needed."""
         del params
         daemon, stored = self.daemon, await self.read_stored()
-        file = daemon.get_agents_file()
-        document = parse_json_document((await self.text.read_text()).text).value
-        users = find_key_users(document, file, daemon.environ)
-        known = list_key_variables(file.known_providers)
-        names = {*stored, *users, *(name for name in known if daemon.environ.get(name))}
+        users = await self._find_users()
+        known = list_key_variables(daemon.get_agents_file().known_providers)
+        found = {name for name in known if daemon.environ.get(name)}
         return KeyList(
             keys=tuple(
                 KeyReport(
@@ -80,9 +78,19 @@ class StoredKeys:
                     origin=self._find_origin(name, stored),
                     users=users.get(name, ()),
                 )
-                for name in sorted(names)
+                for name in sorted(found.union(stored, users))
             )
         )
+
+    async def _find_users(self) -> Mapping[str, tuple[str, ...]]:
+        """Return what uses each key; of an agents.json that cannot be read only what is in force.
+
+        A key may be what it lacks.
+        """
+        document: JsonValue = None
+        with suppress(OrchestratorError, RpcError):
+            _, document = await self.text.read_value()
+        return find_key_users(document, self.daemon.get_agents_file(), self.daemon.environ)
 
     async def set_key(self, params: JsonValue) -> KeyOutcome:
         """Store a key, which is in force then.
@@ -108,9 +116,13 @@ class StoredKeys:
             if self.daemon.environ.get(name):
                 raise OrchestratorError(FIXED.format(name=name))
             raise UnknownNameError(f"no key {name!r} is set")
+        users = (await self._find_users()).get(name, ())
         await self._change_file(lambda text: remove_value(text, name))
-        kept = bool(self.daemon.environ.get(name))
-        text = f"{name} is removed" + (", but the environment sets it as well" if kept else "")
+        text = f"{name} is removed"
+        if self.daemon.environ.get(name):
+            text += ", but the environment sets it as well"
+        elif users:
+            text += f"; it was used by {', '.join(users)}"
         return KeyOutcome(name=name, text=text)
 
     async def require_changeable(self, name: str, value: str) -> None:
@@ -174,7 +186,7 @@ def _rewrite_file(path: Path, change: Callable[[str], str]) -> None:
     """Replace keys.env by what ``change`` makes of it; the first one has the usual remarks."""
     if path.is_symlink():
         raise OrchestratorError(LINKED.format(path=path, real=path.resolve()))
-    copy_file(find_bundled_path("config") / keys_file.NAME, path)
+    copy_bundled(keys_file.NAME, path.parent)
     try:
         data = change(regular_file.read_text(path, regular_file.KEYS)).encode()
         if len(data) > regular_file.KEYS.max_bytes:  # it could not be read any more

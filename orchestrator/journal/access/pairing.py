@@ -131,24 +131,6 @@ def revoke_pairing(db: Database, channel: str, chat_id: str, now: int) -> bool:
     return True
 
 
-def refuse(db: Database, code: str, now: int) -> bool:
-    """Refuse the chat with this code, which is not told, and may ask again after a day.
-
-    Its messages stay unanswered, and their text is removed. False if no chat has the code.
-    """
-    row = db.execute(
-        "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = ?, expires_at = ?"
-        " WHERE code = ? AND state = 'pending' RETURNING channel, chat_id",
-        (now, now + REFUSED_FOR, code.upper()),
-    ).fetchone()
-    if row is None:
-        return False
-    chat = ChatName(str(row[0]), str(row[1]))
-    held_messages.delete_held_texts(db, chat.channel, chat.chat_id)
-    audit.record_decision(db, "operator", "pairing refused", str(chat), now)
-    return True
-
-
 def list_pairings(db: Database) -> list[Pairing]:
     """Return all chats that ever asked to be paired, oldest first."""
     return PAIRINGS.select(db, "true ORDER BY created_at, chat_id")

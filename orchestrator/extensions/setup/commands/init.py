@@ -5,8 +5,7 @@ import typer
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import Home, load_environment, load_settings
 from orchestrator.cli.other_user import require_owner
-from orchestrator.extensions.setup.agents_text import copy_file
-from orchestrator.home_paths import find_bundled_path
+from orchestrator.extensions.setup.agents_text import copy_bundled
 from orchestrator.settings import Settings
 from thinker.protocol.providers import list_key_variables
 
@@ -25,7 +24,7 @@ def init(*, home: Home = None) -> None:
     require_owner(settings.home)
     settings.paths.create_directories()
     for name in FILES:
-        created = copy_file(find_bundled_path("config") / name, settings.home / name)
+        created = copy_bundled(name, settings.home)
         typer.echo(f"{'created' if created else 'kept   '}  {settings.home / name}")
     option = "" if home is None else f" --home {settings.home}"
     typer.echo(

@@ -21,8 +21,8 @@ from orchestrator.cli.output import make_printable
 from orchestrator.errors import ConfigError, ExitCode, OrchestratorError
 from orchestrator.extensions.setup import key_lines, small_models
 from orchestrator.extensions.setup.agents_text import (
-    copy_file,
-    copy_schema,
+    SCHEMA,
+    copy_bundled,
     find_agents_file,
     write_agents_text,
 )
@@ -50,7 +50,6 @@ from orchestrator.extensions.setup.proposal import (
 )
 from orchestrator.extensions.setup.questions import Questions
 from orchestrator.files import write_private
-from orchestrator.home_paths import find_bundled_path
 from orchestrator.settings import Settings
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError, FileMissingError
@@ -204,8 +203,8 @@ def _write_files(
     """Write the files; ``text`` is None if agents.json does not change."""
     settings.paths.create_directories()
     keys = settings.paths.keys
-    copy_file(find_bundled_path("config") / "keys.env", keys)
-    copy_schema(path)
+    copy_bundled(keys.name, keys.parent)
+    copy_bundled(SCHEMA, path.parent)
     if values:
         there = regular_file.read_text(keys, regular_file.KEYS)
         write_private(keys, key_lines.replace_values(there, values).encode())

@@ -165,8 +165,8 @@ async def test_account_and_token_come_and_go_without_a_restart() -> None:
         await bots.other.called("getMyCommands", 2 * len(build_menus()))
 
 
-async def test_bot_follows_its_token() -> None:
-    """Another token is another bot, the same one is the same connection."""
+async def test_bot_follows_its_token_and_its_server() -> None:
+    """Another token is another bot, the same one at the same address is the same connection."""
     async with AsyncExitStack() as stack:
         daemon = Daemon(file_with(), dict(KEYS), "http://127.0.0.1:1", stack, None)
         (bot,) = await TelegramPart(cast("Any", daemon)).list_adapters()
@@ -178,6 +178,10 @@ async def test_bot_follows_its_token() -> None:
         second = bot.find_api()
         assert second is not None
         assert (first.bot_id, second.bot_id) == ("123456", "654321")
+        assert bot.find_api() is second
+        daemon.environ["TELEGRAM_API_URL"] = "http://127.0.0.1:2"
+        third = bot.find_api()
+        assert third is not second
         del daemon.environ["TELEGRAM_BOT_TOKEN"]
         assert bot.find_api() is None
 

@@ -17,6 +17,7 @@ from orchestrator.control.protocol import (
     PairingReport,
 )
 from orchestrator.extensions.reports.extension import ReportsExtension
+from orchestrator.extensions.reports.reports_part import PAIR_REFUSE
 
 
 async def test_pairings_are_listed_approved_and_revoked(tmp_path: Path) -> None:
@@ -84,3 +85,11 @@ async def test_empty_list_of_pairings_says_so(
         listed = (await ask(tmp_path, "pair", "list")).stdout
     assert "access is 'allowlist'" in listed
     assert "orchestrator logs" in listed
+
+
+async def test_chat_is_refused_by_its_code(tmp_path: Path) -> None:
+    """It is said that the chat does not hear of it."""
+    async with serving(tmp_path, {PAIR_REFUSE: Ack()}) as server:
+        told = await ask(tmp_path, "pair", "refuse", "ABCD")
+        assert server.params(PAIR_REFUSE) == [{"code": "ABCD", "role": None}]
+    assert told.stdout == "refused; the chat is not told\n"
