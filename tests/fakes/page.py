@@ -54,10 +54,10 @@ T = TypeVar("T")
 def read_from(db: Database) -> JournalView:
     """Read from an open journal."""
 
-    async def read(work: Callable[..., T], *args: object) -> T:
-        return work(db, *args)
+    async def run(read: Callable[..., T], *args: object) -> T:
+        return read(db, *args)
 
-    return read
+    return run
 
 
 @dataclass

@@ -1,13 +1,13 @@
 """Notify browsers of changes, so that they fetch the same address again.
 
-An event only says that something changed, so lost or merged events do no harm. Growing answers are
-the exception: the newest text of each replaces the one before.
+An event only says that what a window shows has changed, so lost or merged events do no harm.
+Growing answers are the exception: the newest text of each replaces the one before.
 
 Where: is the page kept live?
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -21,12 +21,28 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     ChatView,
 )
 from orchestrator.extensions.page.html.markdown import render_growing_markdown
+from orchestrator.extensions.page.redraws import RedrawMark
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import Peer
 
 POLL_SECONDS = 0.1  # between two checks of the journal while a stream is open
 KEEP_ALIVE_SECONDS = 15.0  # after which an empty line shows that the stream lives
 MAX_PER_SESSION, MAX_STREAMS = 4, 64  # open streams; a browser has six connections to a host
+
+
+@dataclass
+class LiveWindow:
+    """An open window: its session, the key of a chat that it shows, and the mark that it ``seen``.
+
+    ``read_mark`` returns the mark of what it would show now, ``find_wait`` the seconds until a
+    redraw of a change to be seen soon or later.
+    """
+
+    session: str
+    chat: str = ""
+    seen: str = ""
+    read_mark: Callable[[], Awaitable[RedrawMark]] | None = None
+    find_wait: Callable[[bool], float] = lambda _: 0.0
 
 
 @dataclass
@@ -56,9 +72,9 @@ class LiveFeed:
         return feed
 
     @property
-    def stamp(self) -> str:
-        """A value that differs after each change."""
-        return f"{self.version()}.{self._daemon}"
+    def changes_outside(self) -> int:
+        """How often something changed that is not in the journal."""
+        return self._daemon
 
     @property
     def open_streams(self) -> int:
@@ -92,19 +108,20 @@ class LiveFeed:
                 self._seen = self.version()
                 self._changes.wake()
 
-    async def stream_events(self, session: str, chat: str = "") -> AsyncGenerator[bytes]:
-        """Yield the events of one stream, which may show a chat; the first confirms it.
+    async def stream_events(self, window: LiveWindow) -> AsyncGenerator[bytes]:
+        """Yield the events of a window; the first confirms the stream.
 
         A session has at most `MAX_PER_SESSION` streams: one more closes the oldest, whose window
         then polls.
         """
+        session, chat = window.session, window.chat
         own, streams = object(), self._streams.setdefault(session, [])
         streams.append(own)
         self._count_chat_streams(chat, 1)
         self._changes.wake()
         try:
             yield b"retry: 1000\n\n"
-            told, view = "", None
+            told, view, next_look = RedrawMark("", window.seen), None, 0.0
             while True:
                 changed = self._changes.changed
                 if own not in streams[-MAX_PER_SESSION:]:
@@ -117,20 +134,29 @@ class LiveFeed:
                     )
                     await anyio.sleep(2 * POLL_SECONDS)  # at most five a second
                     continue
-                if (stamp := self.stamp) != told:
-                    told = stamp
-                    yield _encode_event("changed", stamp)
-                    await anyio.sleep(POLL_SECONDS)  # at most ten a second
+                await anyio.sleep_until(next_look)  # at most ten a second
+                next_look = anyio.current_time() + POLL_SECONDS
+                mark, wait = await self._read_mark(window), KEEP_ALIVE_SECONDS
+                if mark.whole == told.whole:
+                    told = mark
+                elif (wait := window.find_wait(mark.soon != told.soon)) <= 0:
+                    told = mark
+                    yield _encode_event("changed", mark.whole)
                     continue
-                with anyio.move_on_after(KEEP_ALIVE_SECONDS) as silence:
+                with anyio.move_on_after(min(wait, KEEP_ALIVE_SECONDS)) as silence:
                     await changed.wait()
-                if silence.cancelled_caught:
+                if silence.cancelled_caught and wait >= KEEP_ALIVE_SECONDS:
                     yield b": still here\n\n"
         finally:
             streams.remove(own)
             if not streams:
                 del self._streams[session]
             self._count_chat_streams(chat, -1)
+
+    async def _read_mark(self, window: LiveWindow) -> RedrawMark:
+        if window.read_mark is not None:
+            return await window.read_mark()
+        return RedrawMark("", f"{self.version()}.{self._daemon}")
 
     def _count_chat_streams(self, chat: str, streams: int) -> None:
         """Count the streams that show a chat; report the first and the last one."""

@@ -5,18 +5,20 @@ Where: are the page's forms protected against CSRF?
 
 import hashlib
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from urllib.parse import unquote
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
 from zoneinfo import ZoneInfo
 
 import htpy as h
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from orchestrator.control.editing import FILE_SAVE
 from orchestrator.control.roles import Right
@@ -28,11 +30,12 @@ from orchestrator.extensions.page.daemon_side.page_protocol import NOT_PERMITTED
 from orchestrator.extensions.page.edit_calls import explain_refusal
 from orchestrator.extensions.page.html.layout import render_bare_page, render_page
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.live import LiveFeed
+from orchestrator.extensions.page.live import LiveFeed, LiveWindow
 from orchestrator.extensions.page.login import Login, find_token, is_other_person, set_token_cookie
 from orchestrator.extensions.page.page_wire import ScreenLink
-from orchestrator.extensions.page.reads import waiting, web_sessions
+from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebSession
+from orchestrator.extensions.page.redraws import MarkReader, RedrawMark, RedrawPaces
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -47,9 +50,22 @@ from orchestrator.web.app import build_app
 from orchestrator.web.error_response import ApiProblem
 from thinker.protocol.peer import PeerClosedError, RpcError
 
-RUN = secrets.token_hex(4)  # numbers of changes count for one process
+POLL_HEADER = "x-poll"  # of a window without a stream, which asks whether or not there are changes
 CUT = "Reading the journal for this took too long, and was cut off."
 UNKNOWN = "The daemon did not answer, so this may or may not have been done. Reload and check."
+
+
+class ScreenAddress(NamedTuple):
+    """The address of a screen, with the parameters of its path."""
+
+    path: str
+    query: str
+    params: Mapping[str, object]
+
+    @property
+    def whole(self) -> str:
+        """The path with its query."""
+        return self.path + (f"?{self.query}" if self.query else "")
 
 
 @dataclass
@@ -73,10 +89,13 @@ class PageApp:
 
     def __post_init__(self) -> None:
         self._login = Login(self.daemon, self.hand_over)
-        self._bodies = BodyReads()
+        self._bodies, self._paces = BodyReads(), RedrawPaces()
+        self._marks = MarkReader(self.journal, self.feed.version, lambda: self.feed.changes_outside)
+        self._screens: list[tuple[Route, PageScreen]] = []
 
     def build_application(self, screens: Sequence[PageScreen] = SCREENS) -> Starlette:
         """Build the application."""
+        self._screens = [(self._build_route(screen), screen) for screen in screens]
         routes = [
             Route("/static/{hash}/{name}", serve_file),
             Route("/in", self._log_in, methods=["GET", "POST"]),
@@ -84,16 +103,16 @@ class PageApp:
             Route("/act/{method:path}", self._require_login(self._perform_act), methods=["POST"]),
             Route("/events", self._require_login(self._open_event_stream)),
             Route("/media/{id}", self._require_login(self._send_media)),
-            *(
-                Route(
-                    screen.path,
-                    self._require_login(self._make_screen_handler(screen), enters=True),
-                    methods=["GET", "POST"] if screen.posts else ["GET"],
-                )
-                for screen in screens
-            ),
+            *(route for route, _ in self._screens),
         ]
         return build_app(routes, _render_problem)
+
+    def _build_route(self, screen: PageScreen) -> Route:
+        return Route(
+            screen.path,
+            self._require_login(self._make_screen_handler(screen), enters=True),
+            methods=["GET", "POST"] if screen.posts else ["GET"],
+        )
 
     # --- logins ----------------------------------------------------------------------------------
 
@@ -161,13 +180,27 @@ class PageApp:
                 return self._refuse_screen(screen_request, screen)
             if request.method == "POST":
                 return await self._answer_posted_screen(request, session, screen)
-            stamp = f"{RUN} {self.feed.stamp} {session.digest} {request.url}"
-            etag = f'W/"{hashlib.sha256(stamp.encode()).hexdigest()[:24]}"'
-            if screen.from_journal and request.headers.get("if-none-match") == etag:
-                return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": etag})
-            return await self._show_body(screen_request, screen, {"etag": etag})
+            return await self._answer_screen(request, screen_request, screen)
 
         return show_screen
+
+    async def _answer_screen(
+        self, request: Request, screen_request: ScreenRequest, screen: PageScreen
+    ) -> Response:
+        """Show a screen, unless the browser has what it shows."""
+        mark = await self._marks.read_mark(screen, screen_request)
+        etag, known = f'W/"{mark.whole}"', request.headers.get("if-none-match")
+        window = screen_request.digest, screen_request.at
+        if known is not None and screen.from_journal:
+            polls = POLL_HEADER in request.headers
+            if known == etag or (polls and self._paces.find_wait(*window, soon=False) > 0):
+                return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": known})
+        began = time.thread_time()
+        shown = replace(screen_request, seen=mark.whole)
+        answer = await self._show_body(shown, screen, {"etag": etag})
+        if known is not None:
+            self._paces.charge(*window, time.thread_time() - began)
+        return answer
 
     async def _answer_posted_screen(
         self, request: Request, session: WebSession, screen: PageScreen
@@ -209,24 +242,28 @@ class PageApp:
         status: int = HTTPStatus.OK,
         headers: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
-        badge = 0
-        if screen_request.has_right(Right.DECIDE):
-            with suppress(QueryTimeoutError):
-                badge = self.journal.read_now(waiting.count_waiting_items, screen_request.now)
+        badge = self._marks.count_waiting(screen_request)
         text = str(render_page(screen_request, titled, screen.place, badge))
         return HTMLResponse(text, status, headers=headers)
 
     def build_screen_request(
-        self, request: Request, session: WebSession, form: Form | None = None
+        self,
+        request: Request,
+        session: WebSession,
+        form: Form | None = None,
+        *,
+        address: ScreenAddress | None = None,
     ) -> ScreenRequest:
+        """Build the request for the screen at an address, by default that of ``request``."""
         fields = {} if form is None else form.fields
-        query = request.url.query
+        if address is None:
+            address = ScreenAddress(request.url.path, request.url.query, request.path_params)
         return ScreenRequest(
             viewer=_build_viewer(session),
             csrf=build_csrf_value(request.state.token),
-            at=request.url.path + (f"?{query}" if query else ""),
-            path={name: str(value) for name, value in request.path_params.items()},
-            query=dict(request.query_params),
+            at=address.whole,
+            path={name: str(value) for name, value in address.params.items()},
+            query=dict(parse_qsl(address.query, keep_blank_values=True)),
             now=self.clock(),
             zone=self.zone,
             journal=self.journal,
@@ -237,6 +274,7 @@ class PageApp:
             form=fields,
             growing=self.feed.find_answer_text,
             added=self.added,
+            digest=session.digest,
         )
 
     def _refuse_screen(self, screen_request: ScreenRequest, screen: PageScreen) -> Response:
@@ -289,12 +327,41 @@ class PageApp:
         self, request: Request, session: WebSession
     ) -> AsyncIterator[bytes]:
         """Yield the events of a stream while its session is valid."""
-        chat = _find_shown_chat(request, _build_viewer(session))
-        async with aclosing(self.feed.stream_events(session.digest, chat)) as events:
+        window = self._build_window(request, session)
+        async with aclosing(self.feed.stream_events(window)) as events:
             async for event in events:
                 if self._find_session(request.state.token) is None:
                     return
                 yield event
+
+    def _build_window(self, request: Request, session: WebSession) -> LiveWindow:
+        """Build the window that opens a stream, which says what it shows, and what it has seen."""
+        at, seen = request.query_params.get("at", ""), request.query_params.get("seen", "")
+        viewer = _build_viewer(session)
+        window = LiveWindow(session.digest, _find_shown_chat(at, viewer), seen)
+        found = self._find_screen(at)
+        if found is None or not (found[0].right is None or found[0].right in viewer.rights):
+            return window
+        screen, address = found
+
+        async def read_mark() -> RedrawMark:
+            shown = self.build_screen_request(request, session, address=address)
+            return await self._marks.read_mark(screen, shown)
+
+        def find_wait(soon: bool) -> float:  # noqa: FBT001 - one value that says all
+            return self._paces.find_wait(session.digest, address.whole, soon=soon)
+
+        return replace(window, read_mark=read_mark, find_wait=find_wait)
+
+    def _find_screen(self, at: str) -> tuple[PageScreen, ScreenAddress] | None:
+        """Return the screen at an address of this page, with the parts of the address."""
+        path, _, query = at.partition("?")
+        scope = {"type": "http", "method": "GET", "path": unquote(path)}
+        for route, screen in self._screens:
+            match, child = route.matches(scope)
+            if match is Match.FULL:
+                return screen, ScreenAddress(unquote(path), query, child["path_params"])
+        return None
 
 
 @contextmanager
@@ -316,9 +383,9 @@ def _build_viewer(session: WebSession) -> Viewer:
     return Viewer(session.user, session.role, session.agent_ids)
 
 
-def _find_shown_chat(request: Request, viewer: Viewer) -> str:
-    """Return the key of the chat on the page that opens a stream, if it shows one."""
-    key = unquote(request.query_params.get("at", "").partition("/chats/")[2])
+def _find_shown_chat(at: str, viewer: Viewer) -> str:
+    """Return the key of the chat that the screen at an address shows, if any."""
+    key = unquote(at.partition("?")[0].partition("/chats/")[2])
     return key if viewer.can_see_chat(key) else ""
 
 

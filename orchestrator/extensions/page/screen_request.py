@@ -12,6 +12,7 @@ from starlette.responses import Response
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.page_wire import ScreenLink
 
+EACH_COMMIT = "each commit"
 OWN = "web/local/"  # how the keys of the page's own chats begin
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -100,9 +101,22 @@ class ScreenRequest:
     form: Mapping[str, str] = field(default_factory=dict)
     growing: Callable[[str], str] = lambda _: ""  # the text so far of a turn's answer
     added: tuple[ScreenLink, ...] = ()  # screens of other extensions
+    digest: str = ""  # of the session's token
+    seen: str = ""  # the mark of what is shown, see `redraws`
 
     def has_right(self, right: Right) -> bool:
         return right in self.viewer.rights
+
+
+class Stamp(NamedTuple):
+    """What a screen shows, by values that are cheap to read and differ after each change.
+
+    A change of ``soon`` is shown at once, one of ``later`` when it costs the machine little; by
+    default each commit of the journal may be one.
+    """
+
+    soon: object = None
+    later: object = EACH_COMMIT
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,8 @@ class PageScreen:
     ``place`` is its navigation entry, ``path`` a starlette route. Without a ``right`` every
     logged-in person may see it. ``from_journal`` says that it changes only with the journal, so a
     browser may cache it until then. ``posts`` says that forms can be sent to its own address.
-    ``when_cut`` says what to do on this screen when reading the journal took too long.
+    ``when_cut`` says what to do on this screen when reading the journal took too long. ``stamp``
+    returns what the screen shows now.
     """
 
     path: str
@@ -123,3 +138,4 @@ class PageScreen:
     from_journal: bool = True
     posts: bool = False
     when_cut: str = "Reload it; if that does not help, run: orchestrator doctor"
+    stamp: Callable[[ScreenRequest], Awaitable[Stamp]] | None = None

@@ -49,7 +49,10 @@ PLACES: Mapping[str, Sequence[Place]] = {
     ),
 }
 ON_PHONES = ("Now", "Chats", "Inbox", "Turns")  # always in sight; the rest is behind a button
-SCRIPTS = ("idiomorph.js", "live.js", "chat.js", "editor.js")
+SCRIPTS = (
+    *("idiomorph.js", "stream.js", "forms.js", "keys.js", "follow.js", "chat.js"),
+    "editor.js",
+)
 
 
 def render_page(
@@ -59,7 +62,7 @@ def render_page(
     title, content = titled.title, titled.content
     return _render_document(
         f"({badge}) {title}" if badge else title,
-        h.body(data_root="/")[
+        h.body(data_root="/", data_seen=request.seen or None, data_posted=bool(request.form))[
             h.a(href="#main", class_="skip")["Skip to the content"],
             h.a(href="#text", class_="skip")["Skip to the message box"] if titled.writes else None,
             h.p(id="offline", role="status", hidden=True),

@@ -18,7 +18,7 @@ from orchestrator.extensions.page.html.outside_text import (
     strip_terminal_codes,
 )
 from orchestrator.extensions.page.html.parts import render_blank, render_link_button
-from orchestrator.extensions.page.reads import chat_places
+from orchestrator.extensions.page.reads import chat_places, stamps
 from orchestrator.extensions.page.screen_request import (
     OWN,
     PageScreen,
@@ -337,5 +337,7 @@ def _parse_place(text: str | None) -> ChatPlace | None:
 SCREENS = (
     PageScreen("/chats", "Chats", Right.CHAT, _show_chat_list, "Chats"),
     PageScreen("/chats/new", "New chat", Right.CHAT, _redirect_to_new_chat, "Chats"),
-    PageScreen("/chats/{key:path}", "Chat", Right.CHAT, _show_chat, "Chats"),
+    PageScreen(
+        "/chats/{key:path}", "Chat", Right.CHAT, _show_chat, "Chats", stamp=stamps.read_chat
+    ),
 )

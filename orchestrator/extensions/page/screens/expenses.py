@@ -20,7 +20,7 @@ from orchestrator.extensions.page.html.outside_text import show_hidden_character
 from orchestrator.extensions.page.html.parts import render_panel
 from orchestrator.extensions.page.html.svg import Column
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import spending_days
+from orchestrator.extensions.page.reads import spending_days, stamps
 from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens.now import render_budget
@@ -349,6 +349,7 @@ SCREENS = (
         Right.LOOK,
         _show_costs,
         "Costs",
+        stamp=stamps.read_newest_work,
         when_cut="Choose fewer days, by adding ?from=2026-01-31 to the address.",
     ),
     PageScreen("/costs.csv", "Costs as CSV", Right.LOOK, _send_costs_csv, "Costs"),

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.markdown import render_markdown
+from orchestrator.extensions.page.reads import stamps
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.manual import ManualIndex
@@ -70,6 +71,8 @@ def render_manual_page(text: str) -> h.Node:
 
 
 SCREENS = (
-    PageScreen("/manual", "Manual", None, show_manual_index, "Manual"),
-    PageScreen("/manual/{topic}", "Manual", None, _show_manual_page, "Manual"),
+    PageScreen("/manual", "Manual", None, show_manual_index, "Manual", stamp=stamps.read_nothing),
+    PageScreen(
+        "/manual/{topic}", "Manual", None, _show_manual_page, "Manual", stamp=stamps.read_nothing
+    ),
 )

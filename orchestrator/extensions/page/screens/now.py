@@ -23,7 +23,7 @@ from orchestrator.extensions.page.html.outside_text import (
 )
 from orchestrator.extensions.page.html.parts import render_panel
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
-from orchestrator.extensions.page.reads import activity, waiting
+from orchestrator.extensions.page.reads import activity, stamps, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest
 from orchestrator.journal.db.database import Database
@@ -263,4 +263,4 @@ def _render_tool_servers(report: StatusReport) -> Iterator[h.Node]:
         yield h.li(class_="empty")["None is set up; the built-in tools are there."]
 
 
-SCREENS = (PageScreen("/", "Now", Right.LOOK, _show_now, "Now"),)
+SCREENS = (PageScreen("/", "Now", Right.LOOK, _show_now, "Now", stamp=stamps.read_open_turns),)

@@ -16,7 +16,7 @@ from orchestrator.extensions.page.html.outside_text import (
 )
 from orchestrator.extensions.page.html.parts import render_panel
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import prompt_comparison
+from orchestrator.extensions.page.reads import prompt_comparison, stamps
 from orchestrator.extensions.page.reads.prompt_comparison import (
     NO_HISTORY,
     NO_TOOLS,
@@ -304,5 +304,12 @@ def _render_difference(before: str, after: str) -> h.Node:
 
 
 SCREENS = (
-    PageScreen("/turns/{turn}/prompt", "What the model saw", Right.READ, _show_prompt, "Turns"),
+    PageScreen(
+        "/turns/{turn}/prompt",
+        "What the model saw",
+        Right.READ,
+        _show_prompt,
+        "Turns",
+        stamp=stamps.read_turn,
+    ),
 )

@@ -8,7 +8,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.parts import render_panel
-from orchestrator.extensions.page.reads import lookup
+from orchestrator.extensions.page.reads import lookup, stamps
 from orchestrator.extensions.page.reads.lookup import SearchMatches
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect.message_hits import MessageHit
@@ -112,4 +112,4 @@ def _render_hit(address: str, text: str, about: str) -> h.Element:
     ]
 
 
-SCREENS = (PageScreen("/find", "Find", Right.LOOK, _show_search, ""),)
+SCREENS = (PageScreen("/find", "Find", Right.LOOK, _show_search, "", stamp=stamps.read_nothing),)

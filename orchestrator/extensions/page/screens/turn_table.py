@@ -9,6 +9,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.reads import stamps
 from orchestrator.extensions.page.reads.turn_parts import search_turn_parts
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.journal.inspect import turn_search
@@ -133,6 +134,7 @@ SCREENS = (
         Right.LOOK,
         _show_turns,
         "Turns",
+        stamp=stamps.read_newest_work,
         when_cut="Look for less: an agent or a chat alone is found fastest.",
     ),
 )

@@ -18,7 +18,7 @@ from orchestrator.extensions.page.html.outside_text import (
 )
 from orchestrator.extensions.page.html.parts import render_facts, render_panel
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import turn_timeline
+from orchestrator.extensions.page.reads import stamps, turn_timeline
 from orchestrator.extensions.page.reads.turn_timeline import TimelineBar, TimelineStep, TurnTimeline
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens.turn_table import describe_turn_marks, format_turn_tokens
@@ -400,6 +400,8 @@ def _format_step_result(step: TimelineStep) -> str:
 
 
 SCREENS = (
-    PageScreen("/turns/{turn}", "One turn", Right.LOOK, _show_turn, "Turns"),
+    PageScreen(
+        "/turns/{turn}", "One turn", Right.LOOK, _show_turn, "Turns", stamp=stamps.read_turn
+    ),
     PageScreen("/m/{row}", "One message", Right.LOOK, _redirect_to_turn, "Turns"),
 )

@@ -62,7 +62,7 @@
     write(joined(unanswered(), typed.startsWith(kept) ? typed : joined(kept, typed)));
   }
   document.addEventListener("input", (event) => { if (event.target === box()) write(box().value); });
-  document.addEventListener("sending", (event) => {
+  document.addEventListener("form:send", (event) => {
     if (event.target.id !== "composer") return;
     more = false;
     files = [...picker().files];
@@ -71,20 +71,20 @@
     write("");
     box().focus();
   });
-  document.addEventListener("sent", (event) => {
+  document.addEventListener("form:sent", (event) => {
     if (event.target.id !== "composer") return;
     taken();
     if (more) send();
   });
-  document.addEventListener("waiting", () => { more = true; });
-  document.addEventListener("unsent", (event) => { // what was typed since then stands behind it
+  document.addEventListener("form:wait", () => { more = true; });
+  document.addEventListener("form:unsent", (event) => { // what was typed since then stands behind it
     if (event.target.id !== "composer") return;
     const { id, text } = taken(), same = id && !box().value && !picker().files.length;
     write(joined(text, box().value));
     choose([...files, ...picker().files]);
     if (same) once().value = id; // it may have arrived
   });
-  document.addEventListener("shown", restore); // a form that is new has none
+  document.addEventListener("page:shown", restore); // a form that is new has none
   addEventListener("pageshow", (event) => { // while it was away, another page may have had the draft
     if (event.persisted && box()) { box().value = ""; filled = null; restore(); }
   });

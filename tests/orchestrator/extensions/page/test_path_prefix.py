@@ -69,7 +69,7 @@ async def test_files_forms_and_the_way_back_work_below_the_path(tmp_path: Path) 
     async with page_bench(tmp_path) as bench:
         person = await login(bench)
         page = (await person.get(f"{PREFIX}/tasks?week=2026-03-02")).text
-        script = re.search(r'src="([^"]+live.js)"', page)
+        script = re.search(r'src="([^"]+stream.js)"', page)
         assert script is not None
         assert (await person.get(script[1])).headers["content-type"].startswith("text/javascript")
         sent = await person.browser.post(
