@@ -59,7 +59,7 @@ class FileText(FileName):
 class ValueChange(CamelModel):
     """A new value for one part of a JSON text; without a value the part is removed."""
 
-    path: tuple[str | int, ...]
+    path: tuple[str | int, ...] = Field(max_length=64)
     value: JsonValue = None
     remove: bool = False
 
@@ -73,7 +73,7 @@ class FileEdit(FileName):
 
     base: str
     text: str | None = Field(None, max_length=MAX_TEXT)
-    changes: tuple[ValueChange, ...] = ()
+    changes: tuple[ValueChange, ...] = Field((), max_length=200)
     why: str = Field("", max_length=500)
 
 

@@ -16,6 +16,10 @@ PAGE_DESK = "orchestrator/extensions/page/daemon_side/page_requests.py"
 PAGE_LOGINS = "orchestrator/extensions/page/daemon_side/page_logins.py"
 PAGE_GUARD = "orchestrator/extensions/page/page_guard.py"
 SESSIONS = "orchestrator/extensions/page/reads/web_sessions.py"
+PAGE_ACCESS = "orchestrator/extensions/page/daemon_side/page_access.py"
+KEEPER = "orchestrator/extensions/versions/text_keeper.py"
+MARKS = "orchestrator/extensions/versions/secret_marks.py"
+STORED_KEYS = "orchestrator/extensions/setup/stored_keys.py"
 
 LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "requests of the page come from the page": (
@@ -46,7 +50,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     ),
     "the supervisor decides what a session does": (
         Edit(
-            "orchestrator/extensions/page/daemon_side/page_access.py",
+            PAGE_ACCESS,
             "return right in ROLES.get(role, frozenset())",
             "return role in ROLES and method in REQUIRED_RIGHTS",
         ),
@@ -145,5 +149,64 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(MARKDOWN, '{"html": False}', '{"html": True}'),
         Edit(MARKDOWN, 'parser.add_render_rule("image", _render_picture)', "parser.reset_rules"),
         Edit(MARKDOWN, 'in {*SCHEMES, ""}', "is not None"),
+    ),
+    "rights depend on the fields that count": (
+        Edit(
+            PAGE_ACCESS,
+            "    own = {to_camel(name): value for name, value in params.items()"
+            " if _is_python_name(name)}\n    return {**own, **params}\n",
+            "    return {to_camel(name): value for name, value in params.items()}\n",
+        ),
+    ),
+    "the audit log has no tokens": (
+        Edit(PAGE_ACCESS, "    if not isinstance(value, str):", "    if value or not value:"),
+    ),
+    "a budget grows by a sum of money": (
+        Edit(
+            "orchestrator/extensions/reports/reports_part.py",
+            "usd: float = Field(gt=0, le=1000, allow_inf_nan=False)",
+            "usd: float = Field(ne=0)",
+        ),
+    ),
+    "edits stay in the folder of their text": (
+        Edit(
+            "orchestrator/extensions/versions/home_files.py",
+            "if regular_file.resolve_inside(root, self.path) is None:",
+            "if not root.name:",
+        ),
+    ),
+    "an edit replaces only the text that was read": (
+        Edit(
+            KEEPER,
+            "if (base := _digest(present)) != edit.base:",
+            "if (base := _digest(present)) is None:",
+        ),
+    ),
+    "texts with errors are not saved": (
+        Edit(
+            KEEPER,
+            'if report.conflict or any(one.severity == "error" for one in report.problems):',
+            "if report.conflict:",
+        ),
+    ),
+    "texts are shown without their secrets": (
+        Edit(MARKS, "for span in _list_spans(name, text):", "for span in list[_Span]():"),
+    ),
+    "a secret stays where secrets belong": (
+        Edit(
+            MARKS,
+            "apart = secret is not None and secret.whole and not _is_in_field(spans, mark)",
+            "apart = secret is not None and spans is None",
+        ),
+    ),
+    "a key has the name of a key": (
+        Edit(STORED_KEYS, "if not KEY_NAME.fullmatch(name):", "if not name:"),
+    ),
+    "keys are no settings of programs": (
+        Edit(
+            STORED_KEYS,
+            "if name.upper().startswith(OTHERS) or name.upper() in PLACES:",
+            "if not name:",
+        ),
     ),
 }

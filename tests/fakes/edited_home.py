@@ -33,11 +33,15 @@ Say good morning in one sentence.
 
 @dataclass
 class EditedHome:
-    """A home at ``path`` with an agents.json; `keeper` starts anew with each restart."""
+    """A home at ``path`` with an agents.json; `keeper` starts anew with each restart.
+
+    With ``dies``, the daemon dies once a file is written, until the next restart.
+    """
 
     path: Path
     agents: str = AGENTS
     applied: int = 0
+    dies: bool = False
     keeper: TextKeeper = field(init=False)
     _ticks: Iterator[int] = field(default_factory=lambda: count(1000), init=False)
 
@@ -49,6 +53,7 @@ class EditedHome:
 
     def restart(self) -> None:
         """Forget everything that is not in files."""
+        self.dies = False
         home = ConfiguredHome(
             settings=self.settings,
             environ={},
@@ -102,4 +107,6 @@ class EditedHome:
         return {}
 
     async def _apply(self) -> None:
+        if self.dies:
+            raise RuntimeError("the daemon died")
         self.applied += 1

@@ -35,10 +35,10 @@ class SessionLink:
         act, timeout = self._build_act(method, params), LONG_TIMEOUTS.get(method, TIMEOUT)
         return await self._peer.call(ACT, act, answer, timeout=timeout)
 
-    async def send_form(self, method: str, fields: JsonValue) -> None:
+    async def send_form(self, method: str, fields: JsonValue) -> JsonValue:
         """Call a method with the fields of a form; raise the same errors as `ask_daemon`."""
         act, timeout = self._build_act(method, fields), LONG_TIMEOUTS.get(method, TIMEOUT)
-        await self._peer.request(ACT, act, timeout=timeout)
+        return await self._peer.request(ACT, act, timeout=timeout)
 
     def _build_act(self, method: str, params: BaseModel | JsonValue) -> PageAct:
         if isinstance(params, BaseModel):

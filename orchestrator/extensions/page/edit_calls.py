@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import TypeAlias, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from orchestrator.control.editing import (
     FILE_CHECK,
@@ -27,6 +27,7 @@ from orchestrator.extensions.page.screen_request import DaemonLink, ScreenReques
 from thinker.protocol.peer import NO_METHOD, RpcError
 
 NO_DAEMON = "No daemon runs, so nothing can be changed here. Start it with: orchestrator run"
+CONFLICT = "Nothing was saved: the text was changed meanwhile. Open it again, and edit it there."
 MISSING = "This daemon runs without the extension for this, so it cannot be done here."
 ShowScreen: TypeAlias = Callable[[ScreenRequest], Awaitable[ScreenResult]]
 M = TypeVar("M", bound=BaseModel)
@@ -96,6 +97,19 @@ async def save_text(request: ScreenRequest, edit: FileEdit) -> EditReport:
 async def load_history(request: ScreenRequest, name: str = "") -> FileHistory:
     """Return the versions of a text, or of all texts, newest first."""
     return await ask_extension(request, FILE_HISTORY, _build(FileName, name=name), FileHistory)
+
+
+def explain_refusal(answer: JsonValue) -> str:
+    """Return why an act saved nothing, by what the supervisor answered; empty if it was done."""
+    if not isinstance(answer, dict) or answer.get("saved") is not False:
+        return ""
+    if "works" in answer:  # a trial, whose text explains it
+        return str(answer.get("text", ""))
+    if answer.get("conflict"):
+        return CONFLICT
+    problems = EditReport.model_validate(answer).problems
+    wrong = next((one for one in problems if one.severity == "error"), None)
+    return f"Nothing was saved: {wrong or 'the text has errors'}"
 
 
 def build_edit(

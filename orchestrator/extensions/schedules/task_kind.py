@@ -23,7 +23,7 @@ from orchestrator.journal.schedule.tasks import TASKS, Task
 from orchestrator.schedules.times import find_first_due
 
 NEW = "tasks/new"
-NAME = re.compile(r"tasks/(new|[1-9]\d{0,17})")
+NAME = re.compile(r"tasks/(new|[1-9]\d{0,17})", re.ASCII)
 OF_SKILL = "task {id} comes from the skill {name!r}: change the schedule in its SKILL.md"
 OTHER_AGENT = "a task stays with its agent {agent!r}; make a new task for another one"
 

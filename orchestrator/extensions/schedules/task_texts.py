@@ -175,7 +175,7 @@ def build_problem(name: str, message: str) -> Problem:
 def _read_fields(text: str) -> JsonObject:
     try:
         fields = json.loads(text)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise OrchestratorError(f"it is not valid JSON: {error}") from error
     if not isinstance(fields, dict):
         raise OrchestratorError("it must be a JSON object with the fields of the task")

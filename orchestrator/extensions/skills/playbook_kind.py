@@ -25,7 +25,7 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.journal.memory.playbooks import PLAYBOOKS, StoredPlaybook, find_playbook
 
-NAME = re.compile(r"playbooks/(new|[1-9]\d{0,17})")
+NAME = re.compile(r"playbooks/(new|[1-9]\d{0,17})", re.ASCII)
 MAX_LISTED = 1000
 BY_OPERATOR: Literal["operator"] = "operator"  # whose words and change it is
 

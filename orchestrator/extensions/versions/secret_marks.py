@@ -6,6 +6,7 @@ with the secret that is at this place now.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -22,13 +23,14 @@ from orchestrator.journal.memory.secret_filter import iter_token_spans
 MARK = re.compile(r'\[kept secret: ([^\[\]"\\\n]{1,300})\]')
 UNUSUAL = re.compile(r'[\[\]"\\\n]')
 MAX_LABEL = 280  # characters; a number may follow
+MAX_PROBLEMS = 20  # of marks in one text
 IDENTITIES = ("agentId", "id", "name")  # what distinguishes an item of a list
 _NAMES = "|".join(sorted(SECRET_FIELDS))
 # In a text that is no JSON (yet): a field of secrets, and the values in it.
 _JSON_FIELD = re.compile(rf'"(?:{_NAMES})"\s*:\s*(?:"(?:[^"\\\n]|\\.)*"?|\{{[^{{}}]*)')
 _JSON_VALUE = re.compile(r':\s*"((?:[^"\\\n]|\\.)+)')
 _YAML_FIELD = re.compile(rf"^([ \t]*(?:- )?)(?:{_NAMES}):[ \t]*(.*)$")
-_YAML_VALUE = re.compile(r"^([ \t]*)(?:- )?[^\s#][^:#]*:[ \t]+(\S.*?)[ \t]*$")
+_YAML_VALUE = re.compile(r"^([ \t]*)(?:- )?[^\s#][^:#]*:[ \t]+(\S.*)$")
 
 
 class _Span(NamedTuple):
@@ -57,11 +59,12 @@ class MaskedText(NamedTuple):
 def mask_secrets(name: str, text: str) -> MaskedText:
     """Return a text without its secrets; ``name`` says of what kind it is."""
     parts, secrets, at = [], dict[str, Secret](), 0
+    numbers = dict[str, int]()
     for span in _list_spans(name, text):
         raw = text[span.start : span.end]
         if MARK.fullmatch(raw):
             continue
-        label = _make_unique(span.label, secrets)
+        label = _make_unique(span.label, secrets, numbers)
         secrets[label] = Secret(raw, span.whole)
         parts += [text[at : span.start], f"[kept secret: {label}]"]
         at = span.end
@@ -79,13 +82,15 @@ def restore_secrets(
     name: str, text: str, present: Mapping[str, Secret]
 ) -> tuple[str, tuple[Problem, ...]]:
     """Return a text with its marks replaced by the secrets of the present one, and the problems."""
-    spans, problems = _list_spans(name, text), []
+    spans, problems = _list_spans(name, text), list[Problem]()
 
     def find_secret(mark: re.Match[str]) -> str:
         secret = present.get(mark[1])
         apart = secret is not None and secret.whole and not _is_in_field(spans, mark)
         if secret is not None and not apart:
             return secret.raw
+        if len(problems) == MAX_PROBLEMS:
+            return mark[0]
         reason = "the present text has no such secret"
         if apart:
             reason = "it may stand only where secrets belong"
@@ -103,16 +108,19 @@ def count_marks(text: str) -> int:
 
 
 def _is_in_field(spans: list[_Span], mark: re.Match[str]) -> bool:
-    return any(
-        span.whole and span.start <= mark.start() and mark.end() <= span.end for span in spans
-    )
+    """Return whether a mark is in a field for secrets; ``spans`` are in order."""
+    place = bisect_right(spans, mark.start(), key=lambda span: span.start) - 1
+    return place >= 0 and spans[place].whole and mark.end() <= spans[place].end
 
 
-def _make_unique(label: str, taken: Mapping[str, object]) -> str:
+def _make_unique(label: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:
+    """Return a label that is not taken; ``numbers`` has the last number of each label."""
     label = UNUSUAL.sub("_", label)[:MAX_LABEL]
-    number, found = 2, label
+    number, found = numbers.get(label, 1), label
     while found in taken:
-        number, found = number + 1, f"{label} {number}"
+        number += 1
+        found = f"{label} {number}"
+    numbers[label] = number
     return found
 
 
@@ -121,8 +129,8 @@ def _list_spans(name: str, text: str) -> list[_Span]:
     if name.endswith(".json"):
         found = _list_json_spans(text)
     else:
-        found = [*_iter_yaml_spans(text)]
-        found += [span for span in _iter_token_places(text) if not _overlaps(found, span)]
+        own = [*_iter_yaml_spans(text)]
+        found = [*own, *(one for one in _iter_token_places(text) if not _overlaps(own, one))]
     return sorted(found)
 
 
@@ -207,4 +215,6 @@ def _iter_token_places(text: str) -> Iterator[_Span]:
 
 
 def _overlaps(found: list[_Span], span: _Span) -> bool:
-    return any(one.start < span.end and span.start < one.end for one in found)
+    """Return whether a span overlaps one of those found, which are in order."""
+    place = bisect_left(found, span.end, key=lambda one: one.start) - 1
+    return place >= 0 and found[place].end > span.start

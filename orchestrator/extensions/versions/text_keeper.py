@@ -338,7 +338,7 @@ def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
             else:
                 text = replace_value(text, change.path, change.value)
             parse_json_document(text)
-        except (IndexError, KeyError, ValueError) as error:
+        except (IndexError, KeyError, RecursionError, ValueError) as error:
             where = "/".join(map(str, change.path))
             raise OrchestratorError(f"the file has no place {where}; read it again") from error
     return text

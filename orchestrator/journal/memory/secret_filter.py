@@ -52,11 +52,10 @@ def iter_token_spans(text: str) -> Iterator[tuple[int, int]]:
     found = sorted(match.span() for _, rule in RULES[:FORMATS] for match in rule.finditer(text))
     until = 0
     for start, known in found:
-        last = text.find("-----END", known) if text.startswith(KEY_BLOCK, start) else known
-        end = len(text) if last < 0 else last
         if start >= until:
-            yield start, end
-            until = end
+            last = text.find("-----END", known) if text.startswith(KEY_BLOCK, start) else known
+            until = len(text) if last < 0 else last
+            yield start, until
 
 
 def _list_secrets(text: str) -> Iterator[str]:

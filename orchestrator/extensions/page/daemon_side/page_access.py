@@ -4,11 +4,12 @@ Where: are the rights of a role on the page decided?
 """
 
 from pydantic import JsonValue
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 
 from orchestrator.control import editing, protocol
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.journal.memory.secret_filter import iter_token_spans
 
 # The right that each method of the control socket needs; a method that is missing here is closed
 # to the page.
@@ -125,13 +126,30 @@ def can_call_method(role: str, method: str, params: JsonValue = None) -> bool:
 
 
 def select_audited_fields(params: JsonValue) -> dict[str, JsonValue]:
-    """Return the parameters that an entry of the audit log may contain."""
+    """Return the parameters that an entry of the audit log may contain, without tokens."""
     named = _name_fields(params)
-    return {name: named[name] for name in AUDITED_FIELDS if name in named}
+    return {name: _mask_tokens(named[name]) for name in AUDITED_FIELDS if name in named}
+
+
+def _mask_tokens(value: JsonValue) -> JsonValue:
+    """Return a value without what was pasted into the wrong field."""
+    if not isinstance(value, str):
+        return value
+    for start, end in reversed(list(iter_token_spans(value))):
+        value = f"{value[:start]}[secret]{value[end:]}"
+    return value
 
 
 def _name_fields(params: JsonValue) -> dict[str, JsonValue]:
-    """Return parameters by their names in JSON: models also accept those of Python."""
+    """Return parameters by their names in JSON, as models read them.
+
+    Models also accept the names of Python, which count less, and no other spelling.
+    """
     if not isinstance(params, dict):
         return {}
-    return {to_camel(name): value for name, value in params.items()}
+    own = {to_camel(name): value for name, value in params.items() if _is_python_name(name)}
+    return {**own, **params}
+
+
+def _is_python_name(name: str) -> bool:
+    return to_snake(to_camel(name)) == name

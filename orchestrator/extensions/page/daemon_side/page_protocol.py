@@ -79,7 +79,7 @@ class PageAct(CamelModel):
     digest: str
     method: str
     params: JsonValue = None
-    once: str = ""
+    once: str = Field("", max_length=64)
 
 
 class ShownDecision(ApprovalDecision):

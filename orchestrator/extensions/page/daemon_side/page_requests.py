@@ -33,7 +33,7 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import FAILED, NO_METHOD, Params, RequestHandler, RpcError
 
-MAX_ANSWERS = 1000  # kept for forms that are sent twice
+MAX_ANSWERS = 100  # kept for forms that are sent twice; those of edits have whole texts
 MAX_SUBJECT = 200  # characters of what an entry of the audit log is about
 NO_SESSION = "this login has ended; run: orchestrator dashboard"
 NOT_ALLOWED = "the role {role!r} may not do this; ask an operator"

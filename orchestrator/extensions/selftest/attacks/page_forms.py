@@ -15,6 +15,7 @@ from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS
 from orchestrator.extensions.selftest.attacks.attack_world import SEVERAL, Attack, AttackWorld
 from orchestrator.extensions.selftest.attacks.raw_page import (
     OUT,
+    POSTED,
     Headers,
     PageAnswer,
     PageLogin,
@@ -31,7 +32,7 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
 
 GUARD = "requests of the page come from the page"
 DESK = "the supervisor decides what a session does"
-METHODS = (*REQUIRED_RIGHTS, OUT)  # logging out is last: it ends the session
+METHODS = (*REQUIRED_RIGHTS, *POSTED, OUT)  # logging out is last: it ends the session
 _SEE_OTHER = 303  # the answer to a form that had its effect
 _EVIL = "https://evil.example"
 _FORM = "application/x-www-form-urlencoded"
@@ -249,7 +250,7 @@ ATTACKS = (
     Attack(
         "a form without its id",
         SEVERAL,
-        partial(_try_methods, trick=_post_without_id, methods=(*REQUIRED_RIGHTS,)),
+        partial(_try_methods, trick=_post_without_id, methods=(*REQUIRED_RIGHTS, *POSTED)),
     ),
     Attack("a form is repeated", DESK, partial(_repeat_form, at_once=False)),
     Attack("a form is sent four times at once", DESK, partial(_repeat_form, at_once=True)),

@@ -23,6 +23,7 @@ from orchestrator.extensions.selftest.attacks.attack_world import SETTLED_WITHIN
 
 ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
 OUT = "out"  # in addition to the methods: logging out
+POSTED = ("texts/prompts/attacked.md", "texts/agents.json", "settings/form?at=agents/0")  # screens
 _TOKEN = re.compile(rf"{COOKIE}=([0-9a-f]{{64}})")
 _EFFECTS = (
     "SELECT count(*) FROM audit WHERE actor LIKE 'web:%' AND act NOT LIKE 'web:login%'",
@@ -45,6 +46,14 @@ _SAID = {
     page_protocol.DASHBOARD_REVOKE: {"name": "operator"},
     FILE_SAVE: {"name": "agents.json", "base": "", "text": "{}"},
     FILE_UNDO: {"name": "agents.json"},
+    "setup/model": {"provider": "demo", "agentId": "described"},
+    "setup/bot": {"token": "1"},
+    "keys/set": {"name": "ATTACKED_API_KEY", "value": "1"},
+    "keys/remove": {"name": "ATTACKED_API_KEY"},
+    "pair/refuse": {"code": "1"},
+    "budget/extend": {"agentId": "native", "usd": "1"},
+    "memory/edit": {"id": "1", "text": "attacked"},
+    **{screen: {"base": "", "text": "attacked", "do": "save"} for screen in POSTED},
 }
 _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 _IDS = {
@@ -209,7 +218,7 @@ def build_form(method: str, who: PageLogin, number: str) -> dict[str, str]:
 
 
 def build_path(method: str) -> str:
-    return "/out" if method == OUT else f"/act/{method}"
+    return f"/{method}" if method in (OUT, *POSTED) else f"/act/{method}"
 
 
 def count_effects(world: AttackWorld) -> tuple[object, ...]:

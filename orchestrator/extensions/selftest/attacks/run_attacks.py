@@ -15,6 +15,9 @@ from orchestrator.extensions.selftest.attacks import (
     jails,
     lasting_changes,
     operators,
+    page_edit_files,
+    page_edit_secrets,
+    page_edits,
     page_forms,
     page_limits,
     page_logins,
@@ -39,7 +42,8 @@ AREAS: Mapping[str, tuple[Attack, ...]] = {
     "files": foreign_files.ATTACKS,
     "page": (
         *(*page_forms.ATTACKS, *page_roles.ATTACKS, *page_logins.ATTACKS),
-        *(*page_limits.ATTACKS, *page_texts.ATTACKS),
+        *(*page_limits.ATTACKS, *page_texts.ATTACKS, *page_edits.ATTACKS),
+        *(*page_edit_files.ATTACKS, *page_edit_secrets.ATTACKS),
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 from fakes.journal import store_in
 from fakes.set_up_home import SetUpHome
@@ -64,3 +65,19 @@ async def test_requests_share_what_they_know(tmp_path: Path) -> None:
     assert isinstance(found, KeyList)
     assert "A" in [one.name for one in found.keys if one.set]
     assert SECRET not in found.model_dump_json()
+
+
+async def test_keys_that_are_set_at_once_are_all_kept(tmp_path: Path) -> None:
+    """Also by the very first requests, of several people."""
+    world = SetUpHome(tmp_path)
+    part = SetupPart(await world.start())
+    wanted = [f"KEY_{number}" for number in range(6)]
+
+    async def store(name: str) -> None:
+        set_key = part.list_authored_methods(f"web:{name}")[names.KEYS_SET]
+        await set_key({"name": name, "value": f"value-{name}"})
+
+    async with anyio.create_task_group() as tasks:
+        for name in wanted:
+            tasks.start_soon(store, name)
+    assert [name for name in wanted if f"{name}=value-{name}\n" not in world.keys] == []

@@ -19,7 +19,7 @@ from orchestrator.control.editing import (
     ValueChange,
     VersionName,
 )
-from orchestrator.errors import OrchestratorError, UnknownNameError
+from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
 
 NOTE = "skills/morning-note/SKILL.md"
 
@@ -60,6 +60,60 @@ async def test_an_edit_with_an_error_is_not_saved(home: EditedHome) -> None:
     assert [(problem.severity, problem.line) for problem in report.problems] == [("error", 4)]
     assert (home.path / "agents.json").read_text() == AGENTS
     assert home.applied == 0
+
+
+async def test_an_edit_is_not_lost_when_the_daemon_dies_before_it_counts(home: EditedHome) -> None:
+    """The file is whole, is read at the next start, and becomes a version then."""
+    home.dies = True
+    with pytest.raises(RuntimeError, match="died"):
+        await home.save(NOTE, SKILL)
+    home.restart()
+    await home.notice()
+    assert await home.read(NOTE) == SKILL
+    assert await home.list_authors(NOTE) == ["a file"]
+    assert [path.name for path in (home.path / NOTE).parent.iterdir()] == ["SKILL.md"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_an_edit_does_not_follow_a_link_out_of_the_home(
+    home: EditedHome, tmp_path: Path, *, late: bool
+) -> None:
+    """Nor one that was put there after the text was read."""
+    victim, file = tmp_path / "victim", home.path / NOTE
+    victim.write_text(SKILL)
+    if late:
+        await home.save(NOTE, SKILL)
+        base = (await home.keeper.read_text(VersionName(name=NOTE))).base
+        file.unlink()
+    else:
+        file.parent.mkdir()
+        base = ""
+    file.symlink_to(victim)
+    edit = FileEdit(name=NOTE, base=base, text=SKILL.replace("one", "two"))
+    with pytest.raises(ConfigError, match="by a link"):
+        await home.keeper.save_edit(edit, "web:bob")
+    assert victim.read_text() == SKILL
+
+
+async def test_four_edits_at_once_have_one_winner(home: EditedHome) -> None:
+    """The others get a conflict with the text that won."""
+    await home.save(NOTE, SKILL)
+    base = (await home.keeper.read_text(VersionName(name=NOTE))).base
+    words = ("two", "three", "four", "five")
+    reports: list[EditReport] = []
+
+    async def save(word: str) -> None:
+        edit = FileEdit(name=NOTE, base=base, text=SKILL.replace("one", word))
+        reports.append(await home.keeper.save_edit(edit, f"web:{word}"))
+
+    async with anyio.create_task_group() as tasks:
+        for word in words:
+            tasks.start_soon(save, word)
+    (won,) = (report for report in reports if report.saved)
+    assert (home.path / NOTE).read_text() == won.text
+    lost = [report for report in reports if report.conflict]
+    assert {report.present for report in lost} == {won.text}
+    assert len({report.text for report in reports}) == len(words)
 
 
 async def test_undo_goes_back_step_by_step_also_after_a_restart(home: EditedHome) -> None:

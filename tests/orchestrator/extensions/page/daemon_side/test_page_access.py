@@ -1,10 +1,15 @@
 """Tests of who may do what on the page."""
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.control.roles import ROLES, Right
-from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS, can_call_method
+from orchestrator.extensions.page.daemon_side.page_access import (
+    REQUIRED_RIGHTS,
+    can_call_method,
+    select_audited_fields,
+)
 
 
 @pytest.mark.parametrize("method", REQUIRED_RIGHTS)
@@ -49,3 +54,31 @@ def test_only_the_operator_reads_texts() -> None:
 def test_an_approver_lets_no_operator_in(role: str, given: str | None, *, allowed: bool) -> None:
     """Nor by leaving out what the first chat would be by itself."""
     assert can_call_method(role, protocol.PAIR_APPROVE, {"code": "C", "role": given}) is allowed
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "operate", "Role": "talk"},
+        {"Role": "talk"},
+        {"_role": "talk"},
+        {"role": "talk", "agentId": "native", "agent_id": ""},
+        {"role": "talk", "agent_id": "native"},
+    ],
+)
+def test_only_fields_that_count_decide(fields: dict[str, JsonValue]) -> None:
+    """A second field of almost the same name is not taken for the one that a method reads."""
+    assert not can_call_method("approver", protocol.PAIR_APPROVE, {"code": "C", **fields})
+
+
+def test_audit_log_has_the_fields_that_count() -> None:
+    """Neither a field of almost the same name, nor a key, nor what is no field at all."""
+    params: JsonValue = {"role": "operate", "Role": "talk", "chat_id": "9", "value": "v"}
+    assert select_audited_fields(params) == {"role": "operate", "chatId": "9"}
+
+
+def test_audit_log_has_no_token() -> None:
+    """One that was pasted into the wrong field is left out."""
+    token = "sk-" + "proj-0123456789abcdefghij"
+    found = select_audited_fields({"name": token, "account": f"x {token}", "granted": True})
+    assert found == {"name": "[secret]", "account": "x [secret]", "granted": True}
