@@ -37,7 +37,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.now import render_budget
+from orchestrator.extensions.page.screens.agent_table import render_budget
 from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
