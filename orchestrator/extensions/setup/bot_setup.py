@@ -33,8 +33,8 @@ from orchestrator.extras import explain_missing_extension
 from orchestrator.installed import list_names
 
 API_URL = "TELEGRAM_API_URL"
-WORKS = "{trial}, and it is here now; write to @{bot}"
-PAIRED_LATER = ". Your first message gets a code, and appears here to be let in"
+WORKS = "@{bot} is connected. Write to it in Telegram"
+PAIRED_LATER = "; your first message waits until it is let in"
 REPLACES = "this would replace {old} by @{new}; say that you want that, or name another account"
 
 
@@ -92,7 +92,7 @@ class BotSetup:
         later = PAIRED_LATER if find_access(text, account) == PAIRING else ""
         return BotOutcome(
             works=True,
-            text=WORKS.format(trial=found.trial.text, bot=bot) + later,
+            text=WORKS.format(bot=bot) + later,
             saved=True,
             bot_name=bot,
             link=f"https://t.me/{bot}",
