@@ -1,1 +1,1 @@
-"""Schedules of tasks: cron, interval and one-shot times, time zones and misfires. No I/O."""
+"""Schedules of tasks: cron, interval and one-shot times, and time zones. No I/O."""

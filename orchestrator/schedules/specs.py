@@ -1,11 +1,10 @@
 """Scheduled tasks: their model, and how to build one from a SKILL.md or a tool call."""
 
-from typing import Literal
+from typing import Literal, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, Field
 
-from orchestrator.schedules.misfires import Misfire, Policy
 from orchestrator.schedules.times import (
     MINUTE,
     ScheduleError,
@@ -19,6 +18,18 @@ MAX_NAME, MAX_INSTRUCTIONS = 100, 20_000  # characters
 WEEK = 10_080  # minutes; default age up to which missed instants still run
 MAX_CATCH_UP = 100  # runs after one downtime
 Source = Literal["skill", "tool"]
+Policy: TypeAlias = Literal["skip", "latest", "all"]
+
+
+class Misfire(NamedTuple):
+    """How to treat missed instants: run none, the newest, or the newest ``limit``.
+
+    Instants older than ``window`` milliseconds never run.
+    """
+
+    policy: Policy
+    limit: int
+    window: int
 
 
 class ToolStep(Frozen):

@@ -8,7 +8,6 @@ Where: is the next instant of a cron expression computed?
 """
 
 import re
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from thinker.protocol.messages import JsonObject
 MINUTE, HOUR = 60_000, 3_600_000
 DAY_MINUTES = 1440  # default interval, a day
 MAX_MINUTES = 525_600  # longest interval, a year
-MAX_LISTED = 100  # instants of one downtime that are recorded individually
 MAX_EXPRESSION = 200  # characters of a cron expression
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -152,27 +150,6 @@ def find_next_due(trigger: Trigger, zone: ZoneInfo, after: int) -> int | None:
         if at > after:
             return at
     return None
-
-
-def list_due_instants(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
-    """Return the due instants from ``due`` to ``now``, oldest first; the newest `MAX_LISTED`."""
-    if isinstance(trigger, Once):
-        return [due]
-    if isinstance(trigger, Interval):
-        step = trigger.minutes * MINUTE
-        skipped = max(0, (now - due) // step - MAX_LISTED + 1)
-        return list(range(due + skipped * step, now + 1, step))
-    span = HOUR
-    while True:  # search a growing span before now, so that a year of minutes is not enumerated
-        start = max(due, now - span)
-        found = deque([due] if start == due else [], maxlen=MAX_LISTED)
-        at = find_next_due(trigger, zone, start)
-        while at is not None and at <= now:
-            found.append(at)
-            at = find_next_due(trigger, zone, at)
-        if start == due or len(found) == MAX_LISTED:
-            return list(found)
-        span *= 8  # a few rounds reach any time
 
 
 def realign_due(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> int:

@@ -281,7 +281,7 @@ MUTANTS = (
     Mutant(
         "all runs that were missed are caught up with",
         "fired (17)",
-        "schedules/misfires.py",
+        "extensions/schedules/misfires.py",
         "set(able[-room:]) if room",
         "set(able) if room",
         # So many restarts take longer than it is from one instant to the next.

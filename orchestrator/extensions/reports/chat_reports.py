@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
+from orchestrator.extensions.reports import spending_sums
 from orchestrator.inbound.commands import (
     ChatCommand,
     ChatCommandEntry,
@@ -79,7 +80,7 @@ def describe_usage(db: Database, rules: SpendingRules) -> str:
         for days, period in ((0, "today"), (6, "in 7 days")):
             since = budgets.find_midnight_before(days, rules.clock(), zone)
             spent = usage.sum_spending(db, definition.agent_id, since)
-            unpriced = usage.count_unpriced_calls(db, definition.agent_id, since)
+            unpriced = spending_sums.count_unpriced_calls(db, definition.agent_id, since)
             unknown |= dict.fromkeys(unpriced)
             money = budgets.format_cost(spent.usd, unknown=bool(unpriced))
             periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
@@ -94,7 +95,7 @@ def describe_chat_usage(db: Database, rules: SpendingRules, key: str) -> str:
     zone, periods = load_zone_or_utc(None, rules.environ), []
     for days, period in ((0, "today"), (6, "in 7 days")):
         since = budgets.find_midnight_before(days, rules.clock(), zone)
-        spent, unpriced = usage.sum_chat_spending(db, key, since)
+        spent, unpriced = spending_sums.sum_chat_spending(db, key, since)
         money = budgets.format_cost(spent.usd, unknown=unpriced)
         periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
     return f"this chat: {', '.join(periods)}"

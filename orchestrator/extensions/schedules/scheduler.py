@@ -2,7 +2,7 @@
 
 It wakes when the next task is due, when a task was added or has ended, and every 30 seconds, so
 that it notices a machine that slept or a clock that was set. The dispatcher runs the tasks;
-`orchestrator.schedules.misfires` decides about missed instants.
+`misfires` decides about missed instants.
 
 Where: does a due task become a message?
 """

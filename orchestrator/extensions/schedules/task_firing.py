@@ -7,12 +7,17 @@ instant, so that no instant fires twice and none is lost.
 from operator import itemgetter
 
 from orchestrator import chat_texts
+from orchestrator.extensions.schedules.misfires import (
+    BACKOFF,
+    MAX_FAILURES,
+    decide_instants,
+    list_due_instants,
+)
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import TASKS, Task
 from orchestrator.journal.turns import outbox, sessions
-from orchestrator.schedules.misfires import BACKOFF, MAX_FAILURES, decide_instants
-from orchestrator.schedules.times import MINUTE, find_next_due, list_due_instants, realign_due
+from orchestrator.schedules.times import MINUTE, find_next_due, realign_due
 
 TOO_MANY = "no daemon was running; later instants were missed too, too many to list"
 

@@ -163,27 +163,6 @@ def sum_spending(db: Database, agent_id: str, since: int) -> Amount:
     return Amount(int(row[0]), float(row[1]))
 
 
-def sum_chat_spending(db: Database, chat_key: str, since: int) -> tuple[Amount, bool]:
-    """Sum the calls of a chat's turns since a time, and return whether a price was missing."""
-    (row,) = db.execute(
-        "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0),"
-        " count(*) - count(usd) FROM model_call JOIN turn ON turn.id = turn_id"
-        " WHERE chat_key = ? AND at >= ?",
-        (chat_key, since),
-    )
-    return Amount(int(row[0]), float(row[1])), bool(row[2])
-
-
-def count_unpriced_calls(db: Database, agent_id: str, since: int) -> dict[str, int]:
-    """Count the calls without a known cost since ``since`` (milliseconds), keyed by model."""
-    rows = db.execute(
-        "SELECT model, count(*) FROM model_call WHERE agent_id = ? AND at >= ? AND usd IS NULL"
-        " GROUP BY model ORDER BY model",
-        (agent_id, since),
-    )
-    return {str(model): int(calls) for model, calls in rows}
-
-
 def sum_turn_cost(db: Database, turn_id: str) -> float | None:
     """Return the cost of a turn's calls in dollars; None if a price is missing."""
     sql = "SELECT sum(usd), count(*) FILTER(WHERE usd IS NULL) FROM model_call WHERE turn_id = ?"

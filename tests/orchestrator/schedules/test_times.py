@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from orchestrator.schedules.describe import describe_trigger
 from orchestrator.schedules.times import (
-    MAX_LISTED,
     MINUTE,
     Cron,
     Interval,
@@ -20,7 +19,6 @@ from orchestrator.schedules.times import (
     find_first_due,
     find_next_due,
     is_fast,
-    list_due_instants,
     parse_trigger,
     realign_due,
 )
@@ -183,20 +181,6 @@ def test_trigger_is_read_in_its_zone() -> None:
     )
     text = describe_trigger(Once(ms("2026-02-12T08:00")), WARSAW)
     assert text == "once, Thu 2026-02-12 09:00 (Europe/Warsaw)"
-
-
-def test_instants_that_have_passed_are_listed_oldest_first() -> None:
-    """All of a short time; of a long one the newest, and at once."""
-    due, now = ms("2026-02-01T09:00"), ms("2026-02-04T10:00")
-    daily = [due + n * DAY for n in range(4)]
-    zone = ZoneInfo("UTC")
-    assert list_due_instants(Cron("0 9 * * *"), zone, due, now) == daily
-    assert list_due_instants(Interval(1440), zone, due, now) == daily
-    assert list_due_instants(Once(due), zone, due, now) == [due]
-    newest = [now - n * MINUTE for n in reversed(range(MAX_LISTED))]
-    for trigger in (Cron("* * * * *"), Interval(1)):
-        assert list_due_instants(trigger, zone, due - 3000 * DAY, now) == newest
-        assert list_due_instants(trigger, zone, now, now) == [now]
 
 
 def test_clock_that_was_set_back_does_not_stop_a_task() -> None:

@@ -14,9 +14,9 @@ from orchestrator.cli.options import AsJson, Home, load_environment, load_settin
 from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control.camel_model import CamelModel
+from orchestrator.extensions.reports.spending_sums import count_unpriced_calls
 from orchestrator.extensions.reports.usage_totals import UsageTotal, list_totals
 from orchestrator.journal.opening import open_for_reading
-from orchestrator.journal.turns.usage import count_unpriced_calls
 from orchestrator.spending import budgets
 from orchestrator.timezones import load_zone_or_utc
 

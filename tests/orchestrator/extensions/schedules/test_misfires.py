@@ -1,8 +1,17 @@
 """Instants that come late, overlap a run, or follow a failure."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
-from orchestrator.schedules.misfires import GRACE, Misfire, Policy, decide_instants
+from orchestrator.extensions.schedules.misfires import (
+    GRACE,
+    MAX_LISTED,
+    decide_instants,
+    list_due_instants,
+)
+from orchestrator.schedules.specs import Misfire, Policy
+from orchestrator.schedules.times import Cron, Interval, Once
 
 HOUR, WEEK = 3_600_000, 7 * 86_400_000
 NOW = 1_770_000_000_000
@@ -62,3 +71,17 @@ def test_task_that_failed_waits() -> None:
     """The instants of that time are skipped, those after it run."""
     assert states([NOW], "latest", not_before=NOW + 1) == ["skipped"]
     assert states(THREE, "all", 3, not_before=NOW - 2 * HOUR) == ["skipped", "due", "due"]
+
+
+def test_instants_that_have_passed_are_listed_oldest_first() -> None:
+    """All of a short time; of a long one the newest, and at once."""
+    due, now = 1_769_936_400_000, 1_770_199_200_000  # 2026-02-01 09:00, 02-04 10:00
+    daily = [due + n * 86_400_000 for n in range(4)]
+    zone = ZoneInfo("UTC")
+    assert list_due_instants(Cron("0 9 * * *"), zone, due, now) == daily
+    assert list_due_instants(Interval(1440), zone, due, now) == daily
+    assert list_due_instants(Once(due), zone, due, now) == [due]
+    newest = [now - n * 60_000 for n in reversed(range(MAX_LISTED))]
+    for trigger in (Cron("* * * * *"), Interval(1)):
+        assert list_due_instants(trigger, zone, due - 3000 * 86_400_000, now) == newest
+        assert list_due_instants(trigger, zone, now, now) == [now]

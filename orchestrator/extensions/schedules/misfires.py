@@ -3,24 +3,25 @@
 Where: is a missed schedule made up for or skipped?
 """
 
+from collections import deque
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+from orchestrator.schedules.specs import Misfire
+from orchestrator.schedules.times import (
+    HOUR,
+    MINUTE,
+    Interval,
+    Once,
+    Trigger,
+    find_next_due,
+)
 
 GRACE = 60_000  # milliseconds that an instant may be late without counting as missed
 BACKOFF = (1, 5, 15, 60)  # minutes of pause after the first, second … failure in a row
+MAX_LISTED = 100  # instants of one downtime that are recorded individually
 MAX_FAILURES = 5  # failures in a row after which a task is disabled
-Policy: TypeAlias = Literal["skip", "latest", "all"]
-
-
-class Misfire(NamedTuple):
-    """How to treat missed instants: run none, the newest, or the newest ``limit``.
-
-    Instants older than ``window`` milliseconds never run.
-    """
-
-    policy: Policy
-    limit: int
-    window: int
 
 
 class MisfireDecision(NamedTuple):
@@ -60,3 +61,24 @@ def _decide_instant(
     if misfire.policy == "skip":
         return MisfireDecision(at, "skipped", "missed; the task's policy is to skip")
     return MisfireDecision(at, "missed", "the daemon was not running")
+
+
+def list_due_instants(trigger: Trigger, zone: ZoneInfo, due: int, now: int) -> list[int]:
+    """Return the due instants from ``due`` to ``now``, oldest first; the newest `MAX_LISTED`."""
+    if isinstance(trigger, Once):
+        return [due]
+    if isinstance(trigger, Interval):
+        step = trigger.minutes * MINUTE
+        skipped = max(0, (now - due) // step - MAX_LISTED + 1)
+        return list(range(due + skipped * step, now + 1, step))
+    span = HOUR
+    while True:  # search a growing span before now, so that a year of minutes is not enumerated
+        start = max(due, now - span)
+        found = deque([due] if start == due else [], maxlen=MAX_LISTED)
+        at = find_next_due(trigger, zone, start)
+        while at is not None and at <= now:
+            found.append(at)
+            at = find_next_due(trigger, zone, at)
+        if start == due or len(found) == MAX_LISTED:
+            return list(found)
+        span *= 8  # a few rounds reach any time
