@@ -7,7 +7,7 @@ import htpy as h
 from orchestrator.control import protocol
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.arguments import render_arguments
+from orchestrator.extensions.page.html.argument_rows import render_arguments
 from orchestrator.extensions.page.html.forms import (
     build_link,
     render_button,
@@ -80,7 +80,7 @@ def render_question(
         data_ask=True,
         data_row=True,
         tabindex="-1",
-        aria_label="A call waits for your decision",
+        aria_label="A question",
     )[
         h.h2[show_hidden_characters(found.agent_id), " wants to ", format_wish(found.tool, spec)],
         h.p(class_="soft")[
