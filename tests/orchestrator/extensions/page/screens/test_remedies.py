@@ -23,7 +23,7 @@ WITHHELD = "the MCP server of x changed its description, so it is not offered"
         ("MCP server 'wiki': 3 tools are left out", "3 tools are left out", "/tools"),
     ],
 )
-def test_trouble_leads_to_what_mends_it(text: str, shown: str, path: str) -> None:
+def test_trouble_leads_to_what_solves_it(text: str, shown: str, path: str) -> None:
     """Instead of a command."""
     page = html(remedies.render_trouble(request(), text))
     assert shown in page
