@@ -53,6 +53,12 @@ def test_used_budget_is_told_without_a_riddle(spent: int, call: int, shown: str)
     assert shown in remedies.explain_reason(f"paused: {reason}")
 
 
+def test_agent_that_does_not_run_is_named_once() -> None:
+    """Without the name of a state of its process."""
+    said = "agent 'bad' does not run (fatal): agent 'bad' cannot answer"
+    assert remedies.explain_reason(said) == "agent 'bad' does not run: cannot answer"
+
+
 def test_dollars_of_a_budget_are_told_too() -> None:
     """With their sign."""
     window = Window("Day", 0, None, 0.1)
