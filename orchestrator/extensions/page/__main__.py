@@ -6,8 +6,10 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import anyio
 
@@ -16,6 +18,7 @@ from thinker.http.optional_imports import block_imports
 # Optional extras of structlog, uvicorn and starlette, which this process does not use.
 with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
     from orchestrator.errors import JournalError
+    from orchestrator.extensions.page.code_pages import CodePages, list_code_pages, release_memory
     from orchestrator.extensions.page.descriptor_channel import DescriptorChannel
     from orchestrator.extensions.page.jailed_journal import enter_jail
     from orchestrator.extensions.page.live import LiveFeed
@@ -31,7 +34,6 @@ with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
     from orchestrator.home_paths import Paths
     from orchestrator.journal.db.store import report_failure
     from orchestrator.journal.engine import PageReads
-    from orchestrator.timezones import load_zone_or_utc
     from orchestrator.web.http_server import serve_app
     from thinker.jail import kernel
     from thinker.protocol import logs
@@ -55,18 +57,24 @@ class LastUse:
         self.at = time.monotonic()
 
 
-async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) -> None:
+async def _serve_page(
+    wire: socket.socket,
+    reads: PageReads,
+    sandbox: SandboxReport,
+    code: Sequence[CodePages],
+    entrance: PageEntrance,
+    zone: ZoneInfo,
+) -> None:
     async with connect_peer(wire) as peer:
         use, feed = LastUse(), LiveFeed.follow_daemon(reads.read_version, peer)
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
         peer.tasks.start_soon(answer_pings, peer, ready)
         channel = DescriptorChannel(socket.socket(fileno=0))
         listener = await channel.receive_listener()
-        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
         page = PageApp(
             journal=reads,
             daemon=peer,
-            zone=load_zone_or_utc(entrance.zone, os.environ),
+            zone=zone,
             clock=_read_clock_ms,
             feed=feed,
             used=use.mark_used,
@@ -76,13 +84,22 @@ async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxRep
         async with serve_app(listener, PageGuard(page.build_application(), entrance)):
             peer.tasks.start_soon(feed.watch_journal)
             peer.tasks.start_soon(_close_when_journal_lost, reads, peer)
-            await _wait_until_idle(peer, use, feed)
+            await _wait_until_idle(peer, use, feed, code)
 
 
-async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
-    """Wait until the supervisor is gone, or no request has come for `IDLE_SECONDS`."""
+async def _wait_until_idle(
+    peer: Peer, use: LastUse, feed: LiveFeed, code: Sequence[CodePages]
+) -> None:
+    """Wait until the supervisor is gone, or no request has come for `IDLE_SECONDS`.
+
+    Meanwhile memory is given back that requests have left.
+    """
+    released = 0.0
     while not peer.closed.is_set() and time.monotonic() - use.at < IDLE_SECONDS:
         feed.version()  # notices that the journal is lost
+        if released < use.at:
+            release_memory(code)
+            released = time.monotonic()
         if feed.open_streams:
             use.mark_used()
         with anyio.move_on_after(CHECK_SECONDS):
@@ -108,8 +125,10 @@ def main() -> None:
     gc.freeze()  # freed memory must not keep what exists now
     wire = socket.socket(fileno=int(os.environ[FD_VARIABLE]))
     try:
+        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
+        code, zone = list_code_pages(), ZoneInfo(entrance.zone)  # which the jail prevents
         reads, sandbox = enter_jail(Paths(Path.cwd()).journal)
-        anyio.run(_serve_page, wire, reads, sandbox)
+        anyio.run(_serve_page, wire, reads, sandbox, code, entrance, zone)
         if reads.failure is not None:
             raise reads.failure
     except JournalError as error:
