@@ -89,6 +89,11 @@ class Configuration(LoopBound):
         self._applied = Wakeup()
 
     @property
+    def environment(self) -> Mapping[str, str]:
+        """The daemon's environment as it was at its start, without the keys of the home."""
+        return self._own
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """The problems of agents.json, the prompts and the skills."""
         found = (*self._in_keys, *self._in_file, *self._in_prompts, *self._in_skills)

@@ -5,16 +5,23 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from orchestrator.config_problem import Problem
+from orchestrator.errors import OrchestratorError
+
+
+class TextChangedError(OrchestratorError):
+    """A text is another one by now, so it was not replaced."""
 
 
 class EditableKind(ABC):
     """A kind of texts, each named ``prefix`` and more; `title` says what one of them is.
 
-    The methods raise OrchestratorError for names that no such text can have.
+    ``author`` is who makes the changes that no editor saves. The methods raise OrchestratorError
+    for names that no such text can have.
     """
 
     prefix: ClassVar[str]
     title: ClassVar[str]
+    author: ClassVar[str] = "a file"
 
     @abstractmethod
     async def list_names(self) -> Sequence[str]:
@@ -24,9 +31,20 @@ class EditableKind(ABC):
     async def read_text(self, name: str) -> str | None:
         """Return a text; None where it does not exist."""
 
+    def find_place(self, name: str) -> str:
+        """Return the path of a text's file, or what else keeps it."""
+        del name
+        return "the journal"
+
     @abstractmethod
-    async def write_text(self, name: str, text: str | None, by: str) -> None:
-        """Replace a text whole, or remove it; ``by`` is who wants that. It is in force at once."""
+    async def write_text(self, name: str, old: str | None, new: str | None, by: str) -> str:
+        """Replace ``old`` by ``new``, or remove it; ``by`` is who wants that. It counts at once.
+
+        Returns the name that the text has from now on.
+
+        Raises:
+            TextChangedError: the text is not ``old`` any more.
+        """
 
     @abstractmethod
     async def check_text(self, name: str, text: str | None) -> Sequence[Problem]:

@@ -74,11 +74,15 @@ __all__ = ["Command", "DaemonView", "Extension", "Finding", "Part", "Route", "Sc
 
 
 class Command(NamedTuple):
-    """A command: ``module`` has its typer application as ``app``; ``group`` is its heading."""
+    """A command: ``module`` has its typer application as ``app``; ``group`` is its heading.
+
+    ``beside`` are modules of other bundled extensions with further subcommands.
+    """
 
     group: str
     summary: str
     module: str
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,11 @@ class Part:
         replace the core's of the same name, so begin each name with that of the extension.
         """
         del peer
+        return {}
+
+    def list_authored_methods(self, by: str) -> "Mapping[str, RequestHandler]":
+        """Return such methods that record who calls: ``operator``, or ``web:`` and a login."""
+        del by
         return {}
 
     def list_editable_kinds(self) -> "Iterable[EditableKind]":

@@ -69,6 +69,8 @@ class Paths:
     """The socket of the page, if it listens on one; its path is shorter than the command line's."""
     pushed = _InHome("pushed-config.json")
     """The applied version of the shared configuration, and its files."""
+    history = _InHome("history")
+    """Directory of a folder for each configured text, with a file for each version of it."""
     hooks = _InHome("hooks")
     """Directory of ``<id>.py`` of each hook."""
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from pydantic import JsonValue
 
@@ -12,12 +13,19 @@ SPACE = " \t\r\n"
 
 
 @dataclass
-class _Layout:
+class JsonLayout:
     """The start and end of each value of a JSON text, and of its member with the name."""
 
     text: str
     values: dict[JsonPath, tuple[int, int]] = field(default_factory=dict)
     members: dict[JsonPath, int] = field(default_factory=dict)
+
+    @classmethod
+    def read_text(cls, text: str) -> Self:
+        """Read the layout of valid JSON text."""
+        layout = cls(text)
+        layout.read_value(0, ())
+        return layout
 
     def read_value(self, at: int, path: JsonPath) -> int:
         """Note the span of a value and its parts; return its end."""
@@ -56,8 +64,7 @@ def replace_value(text: str, path: Sequence[str | int], value: JsonValue) -> str
     is valid JSON.
     """
     path = tuple(path)
-    layout = _Layout(text)
-    layout.read_value(0, ())
+    layout = JsonLayout.read_text(text)
     if path in layout.values:
         start, end = layout.values[path]
         return text[:start] + _format_on_one_line(value) + text[end:]
@@ -74,6 +81,25 @@ def replace_value(text: str, path: Sequence[str | int], value: JsonValue) -> str
     before = text[start + 1 : layout.members[others[0]]]  # the layout between two members
     last = layout.values[others[-1]][1]
     return f"{text[:last]},{before if before.strip(' ') else ' '}{fresh}{text[last:]}"
+
+
+def remove_value(text: str, path: Sequence[str | int]) -> str:
+    """Return JSON text without the part at ``path``; a missing part, or the whole, stays."""
+    path = tuple(path)
+    layout = JsonLayout.read_text(text)
+    if path not in layout.members:
+        return text
+    siblings = [place for place in layout.members if place[:-1] == path[:-1]]
+    number = siblings.index(path)
+    start, end = layout.members[path], layout.values[path][1]
+    if number:
+        start = layout.values[siblings[number - 1]][1]
+    elif len(siblings) > 1:
+        end = layout.members[siblings[1]]
+    else:
+        start, end = layout.values[path[:-1]]
+        start, end = start + 1, end - 1
+    return text[:start] + text[end:]
 
 
 def _format_on_one_line(value: JsonValue) -> str:

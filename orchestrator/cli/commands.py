@@ -57,8 +57,11 @@ def find_command(name: str) -> Command | None:
 
 
 def find_extension_commands(*, warns: bool = False) -> Mapping[str, Command]:
-    """Return the commands of installed extensions, except those named like a bundled one."""
-    from orchestrator.installed import find_installed  # noqa: PLC0415 - slow, and seldom needed
+    """Return the commands of installed extensions, except those named like a bundled one.
+
+    Bundled extensions may share a command, each with subcommands of its own.
+    """
+    from orchestrator.installed import OWN, find_installed  # noqa: PLC0415 - slow, and seldom needed
 
     found: dict[str, Command] = {}
     for extension in find_installed().every():
@@ -68,7 +71,10 @@ def find_extension_commands(*, warns: bool = False) -> Mapping[str, Command]:
             text = f"extension '{extension.name}' cannot list its commands: {describe_fault(error)}"
             write_line(text, err=True) if warns else None
             continue
-        found |= {name: one for name, one in added.items() if name not in found}
+        for name, one in added.items():
+            known = found.setdefault(name, one)
+            if known is not one and one.module.startswith(OWN):
+                found[name] = one._replace(beside=(*known.beside, known.module))
     return {name: one for name, one in found.items() if name not in COMMANDS}
 
 
@@ -101,6 +107,11 @@ def import_app(command: Command) -> "typer.Typer":
     gc.disable()
     try:
         found: typer.Typer = import_module(command.module).app
+        for module in command.beside:
+            more = import_module(module).app.registered_commands
+            found.registered_commands += [
+                one for one in more if one not in found.registered_commands
+            ]
     except FAULTS as error:
         if command.module.startswith("orchestrator."):
             raise

@@ -50,7 +50,8 @@ class ControlServer:
 
     Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
     the name in the audit log, ``added`` returns the methods of extensions for a connection, or for
-    the page (None). ``wake`` is called when inbox, outbox or schedule have changed.
+    the page (None), and ``authored`` those that record ``by``. ``wake`` is called when inbox,
+    outbox or schedule have changed.
     """
 
     daemon: DaemonOperations
@@ -59,6 +60,7 @@ class ControlServer:
     approvals: ApprovalQueue
     wake: Callable[[], None]
     added: Callable[[Peer | None], Mapping[str, RequestHandler]] = lambda _: {}
+    authored: Callable[[str], Mapping[str, RequestHandler]] = lambda _: {}
     by: str = "operator"
     _refused: set[int] = field(default_factory=set)
 
@@ -140,6 +142,7 @@ class ControlServer:
             protocol.TASK_RUN: partial(self.change_row, task_runs.run_task_now),
             protocol.TASK_ENABLE: partial(self.change_row, tasks.enable_task),
             protocol.TASK_DISABLE: partial(self.change_row, tasks.disable_task),
+            **self.authored(self.by),
         }
 
     async def _accept_chat_message(self, params: JsonValue) -> protocol.Ack:

@@ -105,6 +105,7 @@ class EditReport(FileText):
 class FileVersion(CamelModel):
     """A version; ``at`` in milliseconds since the epoch, ``by`` who made it, or ``a file``."""
 
+    name: str
     number: int
     at: int
     by: str
@@ -113,6 +114,6 @@ class FileVersion(CamelModel):
 
 
 class FileHistory(FileName):
-    """The versions of a text, newest first."""
+    """The versions of a text, or without a name those of all texts, newest first."""
 
     versions: tuple[FileVersion, ...]

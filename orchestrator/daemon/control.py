@@ -94,6 +94,10 @@ def make_control(
             for name, handler in part.list_control_methods(peer).items()
         }
 
+    def list_authored_methods(by: str) -> Mapping[str, RequestHandler]:
+        methods = (part.list_authored_methods(by) for part in view.parts)
+        return dict(chain.from_iterable(found.items() for found in methods))
+
     return ControlServer(
         daemon=view.operations,
         chats=ChatWatcher(view.operations, console, processes.delivery.activity),
@@ -101,4 +105,5 @@ def make_control(
         approvals=turns.approvals,
         wake=turns.wake_after_change,
         added=list_added_methods,
+        authored=list_authored_methods,
     )

@@ -5,6 +5,7 @@ Problems are reported with the place in the file and a correction.
 """
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from orchestrator.tools.host_tools import find_host_tools
 from thinker.formats import regular_file
 from thinker.formats.prompts.bundle import bundle_definitions
 from thinker.formats.prompts.definition import PromptDefinition
-from thinker.formats.prompts.definition_files import scan_definitions
+from thinker.formats.prompts.definition_files import DefinitionFile, scan_definitions
 from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.messages import LATE
 
@@ -61,7 +62,15 @@ class PromptLibrary(LoopBound):
 
     def examine_files(self, agents: AgentsFile) -> PromptSet:
         """Read all files, with the last good version of each unusable definition."""
-        files, unusable = scan_definitions(self._folders)
+        return self.examine_definitions(agents, *scan_definitions(self._folders))
+
+    def examine_definitions(
+        self,
+        agents: AgentsFile,
+        files: Mapping[str, DefinitionFile],
+        unusable: dict[Path, FileError],
+    ) -> PromptSet:
+        """Check definitions that were read, and the folders and files that are ``unusable``."""
         before = self.current_set.definitions if self._has_read else _load_last_good(self._store)
         fresh = {name: file.definition for name, file in files.items() if file.definition}
         offered = {**before, **fresh}

@@ -87,6 +87,10 @@ class Window(NamedTuple):
     tokens: int | None
     usd: float | None
 
+    def extend_dollars(self, more: float) -> "Window":
+        """Return the period with a limit that is so many dollars higher, if it has one."""
+        return self if self.usd is None or not more else self._replace(usd=self.usd + more)
+
 
 def list_budget_windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
     """List the periods with a limit: the last 60 minutes, today and this month in ``zone``."""

@@ -18,8 +18,10 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile, Price
 from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
+from orchestrator.errors import OrchestratorError
+from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import pauses, sessions, turns, usage
+from orchestrator.journal.turns import budget_extensions, pauses, sessions, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.pauses import Pause
@@ -34,6 +36,9 @@ from thinker.protocol.messages import Usage
 from thinker.protocol.methods import StepCommit
 
 MAX_PRICES = 256  # prices that are kept in memory; a process may name any model
+MAX_EXTENSION = 1000.0  # dollars a day and agent; a slip of the keyboard must not ruin its owner
+NO_DOLLARS = "agent {agent!r} has no limit in dollars that could be raised; see: budget"
+TOO_MUCH = "that is more than ${most:g} today for {agent}; raise its limit in agents.json instead"
 RECHECK = 60.0  # most seconds between two checks whether a pause may end by itself
 log = structlog.get_logger()
 
@@ -236,6 +241,30 @@ class SpendingRules:
         pauses.end_pause(db, agent_id, by, self.clock())
         return None
 
+    def extend_budget(self, db: Database, agent_id: str, usd: float, by: str) -> str | None:
+        """Raise each limit of an agent in dollars until midnight; return why it stays paused.
+
+        Raises:
+            OrchestratorError: the agent has no limit in dollars, or more than a day's bounds.
+        """
+        found = self.agents.find_agent(agent_id)
+        if found is None or found.budget is None or not found.budget.is_in_dollars:
+            raise OrchestratorError(NO_DOLLARS.format(agent=agent_id))
+        now, zone = self.clock(), load_zone_or_utc(found.timezone, self.environ)
+        day = budgets.find_midnight_before(0, now, zone)
+        total = budget_extensions.find_extension(db, agent_id, day) + usd
+        if total > MAX_EXTENSION:
+            raise OrchestratorError(TOO_MUCH.format(agent=agent_id, most=MAX_EXTENSION))
+        budget_extensions.store_extension(db, agent_id, day, total)
+        audit.record_decision(db, by, f"may spend ${usd:g} more today", f"agent {agent_id}", now)
+        pause = pauses.find_pause(db, agent_id)
+        if pause is None:
+            return None
+        over = self._find_budget_problem(db, found, "") if pause.kind == "budget" else pause.reason
+        if over is None:
+            pauses.end_pause(db, agent_id, by, now)
+        return over
+
     def lift_pauses(self, db: Database) -> tuple[bool, float]:
         """End due pauses; return whether one ended, and the seconds until the next."""
         now, ended, delay = self.clock(), False, RECHECK
@@ -316,9 +345,16 @@ class SpendingRules:
     ) -> Iterator[tuple[Window, Amount]]:
         """Yield each period with a limit, and the usage in it."""
         if definition.budget is not None:
-            zone = load_zone_or_utc(definition.timezone, self.environ)
-            for limits in budgets.list_budget_windows(definition.budget, self.clock(), zone):
-                yield limits, usage.sum_spending(db, definition.agent_id, limits.since)
+            now, zone = self.clock(), load_zone_or_utc(definition.timezone, self.environ)
+            more = 0.0
+            if definition.budget.is_in_dollars:
+                day = budgets.find_midnight_before(0, now, zone)
+                more = budget_extensions.find_extension(db, definition.agent_id, day)
+            for limits in budgets.list_budget_windows(definition.budget, now, zone):
+                yield (
+                    limits.extend_dollars(more),
+                    usage.sum_spending(db, definition.agent_id, limits.since),
+                )
 
     def _estimate_amount(self, agent_id: str, tokens: int) -> Amount:
         price = self._find_price(agent_id, self._find_model(agent_id), tokens)

@@ -42,7 +42,7 @@ class SetUpHome:
             clock=lambda: 0,
         )
         self.operations = SimpleNamespace(reload_configuration=self._reload)
-        self.control = SimpleNamespace(build_methods_for=lambda _: self.methods)
+        self.control: Any = SimpleNamespace(build_methods_for=lambda _: self.methods)
 
     async def _list_servers(self) -> tuple[Endpoint, ...]:
         return self.servers
@@ -69,3 +69,8 @@ class SetUpHome:
     def keys(self) -> str:
         """The text of keys.env."""
         return (self.home / "keys.env").read_text("utf-8")
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was written that people write."""
+        return not any((self.home / name).exists() for name in ("agents.json", "keys.env"))

@@ -10,6 +10,7 @@ from fakes.daemon import RunningDaemon, running_daemon
 from fakes.openai_api import OpenAIApi
 
 from orchestrator.control.protocol import PAIR_APPROVE, AdmittedChat, PairCode
+from orchestrator.extensions.service.service_part import DAEMON_RESTART, Restart
 from orchestrator.extensions.setup import setup_requests as names
 from orchestrator.extensions.setup.setup_requests import (
     BotOutcome,
@@ -19,9 +20,12 @@ from orchestrator.extensions.setup.setup_requests import (
     SetupOffers,
     SetupState,
 )
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import RpcError
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="operations")]
 TOKEN, KEY = f"123456:{'c' * 35}", "sk-good"
+CONFIG: JsonObject = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}
 
 
 async def set_up_model(daemon: RunningDaemon, **wanted: Any) -> ModelOutcome:
@@ -73,3 +77,27 @@ async def test_home_without_files_is_set_up_while_its_daemon_runs(tmp_path: Path
             keys = await daemon.ask(names.KEYS_LIST, None, KeyList)
             assert {one.name: one.set for one in keys.keys}["TELEGRAM_BOT_TOKEN"] is False
             assert KEY not in json.dumps(keys.model_dump(mode="json"))
+
+
+async def test_daemon_that_is_restarted_goes_on_with_its_secrets(tmp_path: Path) -> None:
+    """The same process begins anew; keys of its environment, which it had erased, are there."""
+    env = {"OPENAI_API_KEY": KEY}
+    async with running_daemon(tmp_path, CONFIG, env=env, executed=True) as daemon:
+        before = await daemon.status()
+        done = await daemon.ask(DAEMON_RESTART, None, Restart)
+        assert "starts again" in done.text
+        await daemon.logged("ready", 2)
+        after = await daemon.status()
+        assert after.starts == before.starts + 1
+        keys = await daemon.ask(names.KEYS_LIST, None, KeyList)
+        assert [(one.set, one.origin) for one in keys.keys if one.name == "OPENAI_API_KEY"] == [
+            (True, "environment")
+        ]
+
+
+async def test_daemon_of_another_program_says_that_it_cannot_restart(tmp_path: Path) -> None:
+    """It goes on."""
+    async with running_daemon(tmp_path, CONFIG) as daemon:
+        with pytest.raises(RpcError, match="another program started"):
+            await daemon.ask(DAEMON_RESTART, None, Restart)
+        assert (await daemon.status()).ready

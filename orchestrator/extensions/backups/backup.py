@@ -17,7 +17,12 @@ from pathlib import Path
 from orchestrator import __version__
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.backups.archive import ArchiveWriter, Manifest, unpack_backup
-from orchestrator.extensions.backups.home_contents import JOURNAL, HomeEntry, list_home_entries
+from orchestrator.extensions.backups.home_contents import (
+    BACKUPS,
+    JOURNAL,
+    HomeEntry,
+    list_home_entries,
+)
 from orchestrator.extensions.backups.online_copy import copy_journal
 from orchestrator.settings import Settings
 
@@ -76,7 +81,8 @@ def _check_paths(path: Path, home: Path) -> None:
         raise OrchestratorError(f"{path} exists; choose another name or remove it")
     if not path.parent.is_dir():
         raise OrchestratorError(f"{path.parent}: folder not found; create it first")
-    if path.parent.resolve().is_relative_to(home.resolve()):
+    inside = path.parent.resolve().is_relative_to(home.resolve())
+    if inside and path.parent.resolve() != home.resolve() / BACKUPS:
         raise OrchestratorError(f"{path} is inside of the home; choose a folder outside")
 
 

@@ -1,8 +1,8 @@
-"""The extension for backups: two commands."""
+"""The extension for backups: two commands, and a request to the daemon."""
 
 from collections.abc import Mapping
 
-from orchestrator.extension import Command, Extension
+from orchestrator.extension import Command, DaemonView, Extension, Part
 
 COMMANDS = "orchestrator.extensions.backups.commands"
 
@@ -25,3 +25,8 @@ class BackupsExtension(Extension):
                 f"{COMMANDS}.restore",
             ),
         }
+
+    def build_part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.backups.backups_part import BackupsPart
+
+        return BackupsPart(daemon)

@@ -18,7 +18,9 @@ from orchestrator.home_paths import CACHES, CHATS, KEYS, find_bundled_path
 JOURNAL = "journal.db"
 JAILED = ("workspaces", "servers")  # what is in them was written behind walls
 SKILL_LINKS = (".claude", "skills")  # a folder in a workspace, with a link to each skill
+BACKUPS = "backups"  # the folder of those that the daemon writes
 LEFT_OUT = (
+    BACKUPS,
     JOURNAL,
     "journal.db-wal",
     "journal.db-shm",

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.editable import EditableKind
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.schedules.scheduler import Scheduler
+from orchestrator.extensions.schedules.task_kind import TaskKind
 
 
 class SchedulesPart(Part):
@@ -37,6 +39,9 @@ class SchedulesPart(Part):
         """Schedule anew: other agents may have other skills."""
         del old, new
         self._scheduler.reread_skills()
+
+    def list_editable_kinds(self) -> Iterable[EditableKind]:
+        return (TaskKind(self.daemon, self._scheduler.wake),)
 
     def list_faults(self) -> Iterable[str]:
         problem = self._scheduler.find_problem()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.extension import Command, Extension, Finding
+from orchestrator.extension import Command, DaemonView, Extension, Finding, Part
 
 if TYPE_CHECKING:
     from orchestrator.agentsfile import AgentsFile
@@ -34,3 +34,8 @@ class ServiceExtension(Extension):
         del settings, file, status
         units = ", ".join(str(unit.path) for unit in list_installed_units(Path.home()))
         return (Finding("service unit", units or "not installed (orchestrator service)"),)
+
+    def build_part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.service.service_part import ServicePart
+
+        return ServicePart(daemon)

@@ -18,7 +18,7 @@ from thinker.protocol.peer import RequestHandler
 
 NAME = "agents.json"
 SCHEMA = "agents.schema.json"  # for editors; agents.json names it
-BY = "operator"
+BY = "operator"  # who reads
 MEANWHILE = "agents.json was changed meanwhile, so nothing was saved; look at it and try again"
 REFUSED = "nothing was saved: {problem}"
 
@@ -67,7 +67,7 @@ class AgentsText:
         Raises:
             ConfigError: the file cannot be read.
         """
-        handler = self._find_handler(editing.FILE_READ)
+        handler = self._find_handler(editing.FILE_READ, BY)
         if handler is not None:
             answer = await handler(VersionName(name=NAME).model_dump(by_alias=True))
             return FileText.model_validate(answer, from_attributes=True)
@@ -80,13 +80,15 @@ class AgentsText:
             raise ConfigError(f"{path} cannot be read: {error}") from error
         return FileText(name=NAME, text=text, base=_digest(text), where=str(path))
 
-    async def save_text(self, text: str, base: str, why: str) -> None:
+    async def save_text(self, text: str, base: str, why: str, by: str) -> None:
         """Save a text that began as the one with this digest; it is in force then.
+
+        ``by`` is who wants that, and ``why`` is kept with the version.
 
         Raises:
             OrchestratorError: the text has an error, or another one came meanwhile.
         """
-        handler = self._find_handler(editing.FILE_SAVE)
+        handler = self._find_handler(editing.FILE_SAVE, by)
         if handler is None:
             await self._write_text(text, base)
             return
@@ -100,8 +102,8 @@ class AgentsText:
             wrong = next((one for one in report.problems if one.severity == "error"), None)
             raise OrchestratorError(REFUSED.format(problem=wrong or "it has no effect"))
 
-    def _find_handler(self, method: str) -> RequestHandler | None:
-        return self.daemon.control.build_methods_for(BY).get(method)
+    def _find_handler(self, method: str, by: str) -> RequestHandler | None:
+        return self.daemon.control.build_methods_for(by).get(method)
 
     async def _write_text(self, text: str, base: str) -> None:
         """Write the file and put it in force; after a refusal the file is as it was."""

@@ -57,7 +57,7 @@ class BotSetup:
     names: dict[str, str] = field(default_factory=dict)
     _trying: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def set_up_bot(self, params: JsonValue) -> BotOutcome:
+    async def set_up_bot(self, by: str, params: JsonValue) -> BotOutcome:
         """Try a token; one that Telegram knows is stored, and its bot answers from now on.
 
         Raises:
@@ -67,9 +67,9 @@ class BotSetup:
         if TELEGRAM not in list_names():
             raise ConfigError(f"Telegram needs {explain_missing_extension(TELEGRAM)}")
         async with self._trying:
-            return await self._set_up_bot(asked)
+            return await self._set_up_bot(asked, by)
 
-    async def _set_up_bot(self, asked: WantedBot) -> BotOutcome:
+    async def _set_up_bot(self, asked: WantedBot, by: str) -> BotOutcome:
         daemon, account = self.daemon, asked.account.strip()
         account = account and parse_account(account)
         channel = f"{TELEGRAM}{ACCOUNT_SIGN}{account}" if account else TELEGRAM
@@ -87,7 +87,7 @@ class BotSetup:
         if found.replaces and not asked.replace:
             text = REPLACES.format(old=found.replaces, new=bot)
             return BotOutcome(works=True, text=text, bot_name=bot, replaces=found.replaces)
-        text = await self._save_binding(asked.agent_id.strip(), account, bot)
+        text = await self._save_binding(asked.agent_id.strip(), account, bot, by)
         await self.keys.store_values({variable: token})
         self.names[channel] = bot
         later = PAIRED_LATER if find_access(text, account) == PAIRING else ""
@@ -102,7 +102,7 @@ class BotSetup:
     def _find_api_url(self) -> str:
         return self.daemon.environ.get(API_URL) or self.daemon.settings.telegram_api_url
 
-    async def _save_binding(self, agent_id: str, account: str, bot: str) -> str:
+    async def _save_binding(self, agent_id: str, account: str, bot: str, by: str) -> str:
         """Save an agents.json in which the bot is on and leads to an agent; return its text."""
         before = await self.text.read_text()
         value = parse_json_document(before.text).value
@@ -117,7 +117,7 @@ class BotSetup:
         if isinstance(section, dict) and section.get("enabled") is False:
             text = replace_value(text, ("channels", TELEGRAM, "enabled"), value=True)
         if text != before.text:
-            await self.text.save_text(text, before.base, f"set up the bot @{bot}")
+            await self.text.save_text(text, before.base, f"set up the bot @{bot}", by)
         return text
 
     def list_bots(self) -> TelegramState:

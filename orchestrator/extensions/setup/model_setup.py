@@ -141,7 +141,7 @@ class ModelSetup:
             there = self._listed[name] = now, trial.models
         return there[1]
 
-    async def set_up_model(self, params: JsonValue) -> ModelOutcome:
+    async def set_up_model(self, by: str, params: JsonValue) -> ModelOutcome:
         """Try a model with one short request; one that answers becomes that of the agent.
 
         Raises:
@@ -149,9 +149,9 @@ class ModelSetup:
         """
         asked = WantedModel.model_validate(params)
         async with self._trying:
-            return await self._set_up_model(asked)
+            return await self._set_up_model(asked, by)
 
-    async def _set_up_model(self, asked: WantedModel) -> ModelOutcome:
+    async def _set_up_model(self, asked: WantedModel, by: str) -> ModelOutcome:
         daemon, before = self.daemon, await self.text.read_text()
         known = daemon.get_agents_file().known_providers
         agents = list_agent_objects(parse_json_document(before.text).value)
@@ -180,7 +180,8 @@ class ModelSetup:
         )
         text = propose_text(before.text, wishes)
         if text != before.text:
-            await self.text.save_text(text, before.base, f"set up {account.name} {found.model}")
+            why = f"set up {account.name} {found.model}".rstrip()
+            await self.text.save_text(text, before.base, why, by)
         self.tried[agent_id] = f"{account.provider.name}/{found.model}"
         return ModelOutcome(
             works=True,

@@ -12,7 +12,7 @@ from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.errors import ConfigError
 from orchestrator.extensions.setup.model_account import ModelAccount
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.providers import PROVIDERS, list_key_variables
+from thinker.protocol.providers import list_key_variables
 
 PAIRING = "pairing"
 
@@ -137,14 +137,16 @@ def _set_agent(text: str, value: JsonObject, wishes: SetupChoices) -> str:
     known = items if isinstance(items, list) else []
     fields = wishes.build_fields()
     for number, agent in enumerate(known):
-        if isinstance(agent, dict) and agent.get("agentId") == wishes.agent_id:
-            if wishes.releases:
-                fields = _release_account(agent, fields)
-            else:
-                require_no_other_account(agent, fields)
-            for path, wanted in _list_changes(agent, fields):
-                text = replace_value(text, ("agents", number, *path), wanted)
-            return text
+        if not isinstance(agent, dict) or agent.get("agentId") != wishes.agent_id:
+            continue
+        there = agent
+        if wishes.releases:
+            text, there = _release_account(text, ("agents", number), agent, fields)
+        else:
+            require_no_other_account(agent, fields)
+        for path, wanted in _list_changes(there, fields):
+            text = replace_value(text, ("agents", number, *path), wanted)
+        return text
     return replace_value(text, ("agents", len(known)), {"agentId": wishes.agent_id, **fields})
 
 
@@ -165,21 +167,19 @@ def require_no_other_account(agent: JsonObject, fields: JsonObject) -> None:
         )
 
 
-def _release_account(agent: JsonObject, fields: JsonObject) -> JsonObject:
-    """Return the fields of a model, with those that undo what the agent has for another one."""
-    env, wanted = agent.get("env"), fields.get("env", {})
-    keys = list_key_variables() & env.keys() if fields and isinstance(env, dict) else set()
-    others = sorted(keys - (wanted.keys() if isinstance(wanted, dict) else set()))
-    usual: JsonObject = {name: f"${{{name}}}" for name in others if _is_used(name, fields)}
-    fields = fields | ({"env": usual | wanted} if usual and isinstance(wanted, dict) else {})
+def _release_account(
+    text: str, place: tuple[str, int], agent: JsonObject, fields: JsonObject
+) -> tuple[str, JsonObject]:
+    """Return the text and the agent without what the agent has for another model."""
+    env, wanted = agent.get("env"), fields.get("env")
+    own = wanted.keys() if isinstance(wanted, dict) else set()
+    keys = list_key_variables() - own
+    if fields and isinstance(env, dict) and keys & env.keys():
+        kept: JsonObject = {name: value for name, value in env.items() if name not in keys}
+        text, agent = replace_value(text, (*place, "env"), kept), {**agent, "env": kept}
     if fields and agent.get("baseUrl") and "baseUrl" not in fields:
-        fields["baseUrl"] = None
-    return fields
-
-
-def _is_used(variable: str, fields: JsonObject) -> bool:
-    provider = PROVIDERS.get(str(fields.get("llmProvider")))
-    return provider is not None and provider.key_var == variable
+        text, agent = replace_value(text, (*place, "baseUrl"), None), {**agent, "baseUrl": None}
+    return text, agent
 
 
 def _list_changes(agent: JsonObject, fields: JsonObject) -> list[tuple[tuple[str, ...], JsonValue]]:

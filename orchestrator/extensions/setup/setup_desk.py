@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from pydantic import JsonValue
 
@@ -47,14 +47,13 @@ class SetupDesk:
         """Its bots of Telegram."""
         return BotSetup(self.daemon, self.text, self.keys)
 
-    @cached_property
-    def methods(self) -> Mapping[str, RequestHandler]:
-        """The handlers, keyed by method."""
+    def build_methods(self, by: str) -> Mapping[str, RequestHandler]:
+        """Return the handlers for someone's requests, keyed by method."""
         return {
             names.SETUP_STATE: self._describe_state,
             names.SETUP_OFFERS: self.models.list_offers,
-            names.SETUP_MODEL: self.models.set_up_model,
-            names.SETUP_BOT: self.bots.set_up_bot,
+            names.SETUP_MODEL: partial(self.models.set_up_model, by),
+            names.SETUP_BOT: partial(self.bots.set_up_bot, by),
             names.KEYS_LIST: self.keys.list_keys,
             names.KEYS_SET: self.keys.set_key,
             names.KEYS_REMOVE: self.keys.remove_key,

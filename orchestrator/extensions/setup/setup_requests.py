@@ -1,7 +1,10 @@
 """Requests of the page, and of commands, to set up models, bots and keys in a running daemon."""
 
+from typing import Literal
+
 from pydantic import ConfigDict, Field
 
+from orchestrator.channel_api import ChatRole
 from orchestrator.control.camel_model import CamelModel
 
 SETUP_STATE = "setup/state"  # → SetupState
@@ -11,6 +14,7 @@ SETUP_BOT = "setup/bot"  # WantedBot → BotOutcome
 KEYS_LIST = "keys/list"  # → KeyList
 KEYS_SET = "keys/set"  # KeyValue → KeyOutcome
 KEYS_REMOVE = "keys/remove"  # KeyName → KeyOutcome
+PEOPLE_LIST = "people/list"  # → PeopleList
 
 MAX_SECRET = 8000  # characters; keys that are signed documents have up to a few thousand
 MAX_NAME = 200  # characters of a name of a model, a provider or a key
@@ -174,3 +178,35 @@ class SetupOffers(CamelModel):
 
     local: tuple[LocalServer, ...]
     providers: tuple[OfferedProvider, ...]
+
+
+class ChosenAgent(CamelModel):
+    """A chat's code, what the chat may do, and the agent that is to answer it."""
+
+    code: str = Field(max_length=MAX_NAME)
+    role: ChatRole | None = None
+    agent_id: str = Field("", max_length=MAX_NAME)
+
+
+class KnownPerson(CamelModel):
+    """A person or group that may write, or asks to; ``at`` in seconds since the epoch.
+
+    ``first`` is the beginning of the first message that waits for the decision. A ``bound`` one is
+    named in agents.json.
+    """
+
+    channel: str
+    chat_id: str
+    name: str = ""
+    state: Literal["pending", "paired", "bound", "refused", "revoked"]
+    role: ChatRole | None = None
+    code: str | None = None
+    agent_id: str | None = None
+    first: str | None = None
+    at: float | None = None
+
+
+class PeopleList(CamelModel):
+    """All people that the chat systems know; those that wait come first."""
+
+    people: tuple[KnownPerson, ...]

@@ -77,7 +77,7 @@ class StoredKeys:
                 KeyReport(
                     name=name,
                     set=bool(daemon.environ.get(name)),
-                    origin=find_origin(name, stored, daemon.environ),
+                    origin=self._find_origin(name, stored),
                     users=users.get(name, ()),
                 )
                 for name in sorted(names)
@@ -115,9 +115,20 @@ class StoredKeys:
 
     async def require_changeable(self, name: str, value: str) -> None:
         """Refuse to store a value that the daemon's environment would hide."""
-        there = self.daemon.environ
-        if find_origin(name, await self.read_stored(), there) == ELSEWHERE and there[name] != value:
+        origin = self._find_origin(name, await self.read_stored())
+        if origin == ELSEWHERE and self.daemon.environ[name] != value:
             raise OrchestratorError(FIXED.format(name=name))
+
+    def _find_origin(self, name: str, stored: Mapping[str, str]) -> str:
+        """Return where a key in force comes from; empty if it is not set.
+
+        A credential of systemd counts as the environment.
+        """
+        there = self.daemon.environ.get(name)
+        if not there:
+            return ""
+        inside = name not in self.daemon.configuration.environment and stored.get(name) == there
+        return STORED if inside else ELSEWHERE
 
     async def store_values(self, values: Mapping[str, str]) -> None:
         """Store keys that `parse_key_name` and `parse_value` return; they are in force then."""
@@ -157,12 +168,6 @@ def parse_value(name: str, value: str) -> str:
     if not value or not value.isprintable():
         raise OrchestratorError(WRONG_VALUE.format(name=name))
     return value
-
-
-def find_origin(name: str, stored: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """Return where a key in force comes from; empty if it is not set."""
-    there = environ.get(name)
-    return "" if not there else STORED if stored.get(name) == there else ELSEWHERE
 
 
 def _rewrite_file(path: Path, change: Callable[[str], str]) -> None:

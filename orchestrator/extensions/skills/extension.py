@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.extension import Extension
+from orchestrator.extension import DaemonView, Extension, Part
 
 if TYPE_CHECKING:
     from orchestrator.tools.builtin.host_tool import HostTool
@@ -24,3 +24,8 @@ class SkillsExtension(Extension):
             skill_tools.update_skill,
             skill_tools.delete_skill,
         )
+
+    def build_part(self, daemon: DaemonView) -> Part:
+        from orchestrator.extensions.skills.playbook_kind import PlaybookPart
+
+        return PlaybookPart(daemon)

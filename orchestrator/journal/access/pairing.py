@@ -14,6 +14,7 @@ from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.names import ChatName
 
 CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
+REFUSED_FOR = 86_400_000  # milliseconds until a refused chat may ask again: a day
 MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
 
 
@@ -54,10 +55,11 @@ def request_pairing(
 
 
 def delete_expired_codes(db: Database, now: int) -> int:
-    """Delete expired codes with the messages of their chats; return the number of codes."""
+    """Delete expired codes and refusals with the chats' messages; return their number."""
     expired = db.execute(
-        "DELETE FROM pairing WHERE state = 'pending' AND expires_at < ? RETURNING channel, chat_id",
-        (now,),
+        "DELETE FROM pairing WHERE expires_at < ? AND (state = 'pending' OR state = 'revoked' AND"
+        " expires_at - decided_at >= ?) RETURNING channel, chat_id",
+        (now, REFUSED_FOR),
     ).fetchall()
     for channel, chat_id in expired:
         held_messages.delete_held_texts(db, str(channel), str(chat_id))
@@ -126,6 +128,24 @@ def revoke_pairing(db: Database, channel: str, chat_id: str, now: int) -> bool:
         return False
     held_messages.delete_held_texts(db, channel, chat_id)
     audit.record_decision(db, "operator", "pairing revoked", str(ChatName(channel, chat_id)), now)
+    return True
+
+
+def refuse(db: Database, code: str, by: str, now: int) -> bool:
+    """Refuse the chat with this code, which is not told, and may ask again after a day.
+
+    Its messages stay unanswered, and their text is removed. False if no chat has the code.
+    """
+    row = db.execute(
+        "UPDATE pairing SET state = 'revoked', code = NULL, decided_at = ?, expires_at = ?"
+        " WHERE code = ? AND state = 'pending' RETURNING channel, chat_id",
+        (now, now + REFUSED_FOR, code.upper()),
+    ).fetchone()
+    if row is None:
+        return False
+    chat = ChatName(str(row[0]), str(row[1]))
+    held_messages.delete_held_texts(db, chat.channel, chat.chat_id)
+    audit.record_decision(db, by, "pairing refused", str(chat), now)
     return True
 
 

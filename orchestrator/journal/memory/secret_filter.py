@@ -36,6 +36,8 @@ RULES = (
     ),
     ("a social security number", re.compile(r"\b(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}\b")),
 )
+KEY_BLOCK = "-----BEGIN"
+FORMATS = 3  # rules that words around a secret have no part in
 CARD = re.compile(r"(?<![\d.+-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d.])")  # 2-6: the payment networks
 CARD_DIGITS = range(13, 20)
 
@@ -43,6 +45,18 @@ CARD_DIGITS = range(13, 20)
 def detect_secret_kind(text: str) -> str | None:
     """Return the kind of secret in a text, such as ``a card number``, or None."""
     return next(_list_secrets(text), None)
+
+
+def iter_token_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text has keys, tokens and passwords of addresses, by their format alone."""
+    found = sorted(match.span() for _, rule in RULES[:FORMATS] for match in rule.finditer(text))
+    until = 0
+    for start, known in found:
+        last = text.find("-----END", known) if text.startswith(KEY_BLOCK, start) else known
+        end = len(text) if last < 0 else last
+        if start >= until:
+            yield start, end
+            until = end
 
 
 def _list_secrets(text: str) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """``orchestrator forget``: delete all stored data of a person, a chat or an agent."""
 
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from orchestrator.cli.options import (
     parse_whole_chat,
 )
 from orchestrator.errors import OrchestratorError, UnknownNameError
-from orchestrator.extensions.erasure import erasure
+from orchestrator.extensions.erasure import erasure, kept_versions
 from orchestrator.extensions.erasure import person as people
 from orchestrator.extensions.erasure.erasure import Subject
 from orchestrator.extensions.erasure.erasure_part import (
@@ -40,7 +39,6 @@ AgentName = Annotated[
 Who = Annotated[
     list[str], typer.Argument(metavar="WHO", help="Name or chat, such as telegram:123.")
 ]
-CHANNEL = "[a-z]+(?:@[a-z0-9-]+)?"  # a pattern: a chat system, perhaps with an account
 SKILL = "*/SKILL.md"
 REMAINS = 'orchestrator help "Forget one person"'
 Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
@@ -56,6 +54,8 @@ def chat(name: ChatWords, *, yes: Yes = False, home: Home = None) -> None:
     with open_for_reading(settings.journal) as db:
         scopes = erasure.list_scopes(db, subject)
     folders = settings.paths.list_scope_workspaces(scopes)
+    ids = (scope.partition(":")[2] for scope in scopes)
+    folders += kept_versions.list_versions_with(settings.paths.history, ids)
     files: list[Path | str] = [*folders, *([f"{typed}: {found} typed here"] if found else [])]
     _forget_subject(settings, subject, files, yes=yes)
     if found:
@@ -79,6 +79,8 @@ def person(
         rows = people.count_person_rows(db, found)
         scopes = people.list_person_scopes(db, found)
     folders = settings.paths.list_scope_workspaces(scopes)
+    names = {*found.ids, *found.users, *found.names} - {"", "*"}
+    folders += kept_versions.list_versions_with(settings.paths.history, names)
     console = [chat.chat_id for chat in found.chats if chat.channel == "console"]
     report = {
         "chats": list(map(str, found.chats)),
@@ -114,6 +116,7 @@ def agent(name: AgentName, *, yes: Yes = False, home: Home = None) -> None:
     if any(found.agent_id == name for found in file.agents):
         raise OrchestratorError(f"{subject} is in agents.json; remove it there first")
     files = [path for path in _list_agent_files(settings, name) if path.exists()]
+    files += kept_versions.list_versions_of_agent(settings.paths.history, name)
     _forget_subject(settings, subject, files, yes=yes)
     _delete_files(files)
 
@@ -165,17 +168,13 @@ def _describe_person(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _list_configured_lines(settings: Settings, found: Person) -> Iterator[str]:
     """Yield the lines of agents.json and of skills that name a person's chats, ids or names."""
-    named = "|".join(map(re.escape, sorted({*found.ids, *found.users, *found.names} - {"", "*"})))
-    token = re.compile(
-        rf"""(["'])(?:{CHANNEL}:)?(?:{named})(?:/[^"']*)?\1"""
-        rf"|[\s\[:,](?:{CHANNEL}:)?(?:{named})(?=[\s\],}}]|$)"
-    )
+    token = kept_versions.build_name_pattern({*found.ids, *found.users, *found.names} - {"", "*"})
     paths = settings.paths
     skills = (*paths.skills.glob(SKILL), *paths.personas.glob(f"*/skills/{SKILL}"))
     for path in (settings.find_agents_file(), *sorted(skills)):
         lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
         for number, line in enumerate(lines, 1):
-            if named and token.search(line):
+            if token.search(line):
                 yield f"{path}:{number}: {line.strip()}"
 
 

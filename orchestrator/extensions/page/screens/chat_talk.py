@@ -10,7 +10,7 @@ import htpy as h
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
 from orchestrator.extensions.page.html import figures, markdown
-from orchestrator.extensions.page.html.arguments import (
+from orchestrator.extensions.page.html.argument_rows import (
     render_arguments,
     render_result,
     summarize_arguments,
@@ -159,7 +159,9 @@ def _render_turn(
 
 def _render_said_line(request: ScreenRequest, chat: ChatTalk, line: InboundLine) -> h.Node:
     waits = WAITS.get(line.while_busy, WAITS[None])
-    state = waits if line.state == "new" else STATES.get(line.state, line.state)
+    state = waits if line.state == "new" else ""
+    if line.turn_id is None and not state:  # the answer says what became of the others
+        state = STATES.get(line.state, line.state)
     mine = chat.key.startswith(f"{OWN}{request.viewer.user}/")
     who = "" if mine else show_hidden_characters(line.sender)
     held = chat.held.get(line.id)

@@ -9,7 +9,7 @@ from orchestrator.control import protocol
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.arguments import render_arguments
+from orchestrator.extensions.page.html.argument_rows import render_arguments
 from orchestrator.extensions.page.html.forms import (
     build_link,
     render_act_button,
@@ -113,7 +113,8 @@ def _render_admission(request: ScreenRequest, code: str, agents: Sequence[str]) 
         h.form(method="post", action=f"/act/{protocol.PAIR_APPROVE}", class_="act")[
             render_hidden_fields(request, {"code": code}),
             h.label[
-                h.span["It"], render_choice("role", ROLES if decides else ROLES[:2], "talk", "Role")
+                h.span["This chat"],
+                render_choice("role", ROLES if decides else ROLES[:2], "talk", "Role"),
             ],
             h.label[
                 h.span["and is answered by"],
@@ -136,6 +137,7 @@ def build_tool_card(request: ScreenRequest, found: Pin, known: KnownTexts) -> Wa
     name = show_hidden_characters(found.name)
     change = known.changes.get(found.name)
     title = f"The tool {name} {'has changed' if found.changed else 'is new'}"
+    shown = change is not None and change.new is not None
     fields = {"name": found.name} | ({} if change is None else {"seen": change.seen})
     card = _render_card(
         f"t-{name}",
@@ -143,7 +145,11 @@ def build_tool_card(request: ScreenRequest, found: Pin, known: KnownTexts) -> Wa
         h.p(class_="soft")["It is not offered to any agent until you approve it."],
         render_change(change),
         render_note(SUSPECT, kind="warn"),
-        render_act_button(request, protocol.TOOL_APPROVE, fields, "Approve this text", kind="do"),
+        render_act_button(request, protocol.TOOL_APPROVE, fields, "Approve this text", kind="do")
+        if shown
+        else render_act_button(
+            request, protocol.TOOL_APPROVE, fields, "Approve it unseen", kind="danger"
+        ),
     )
     return WaitingCard(f"t-{name}", title, "a tool", None, card)
 

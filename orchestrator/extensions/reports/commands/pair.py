@@ -22,6 +22,7 @@ from orchestrator.cli.options import (
 from orchestrator.cli.output import format_minute, print_text
 from orchestrator.cli.tables import Columns, print_listing
 from orchestrator.control import listings, protocol
+from orchestrator.extensions.reports.reports_part import PAIR_REFUSE
 from orchestrator.settings import Settings
 from thinker.protocol.names import ChatName
 
@@ -82,6 +83,17 @@ def approve(
     chat = ask_daemon(settings, protocol.PAIR_APPROVE, params, protocol.AdmittedChat)
     print_text(f"{ChatName(chat.channel, chat.chat_id)} is admitted")
     _explain_role(chat)
+
+
+@app.command()
+def refuse(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The code that the chat received.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Refuse the chat that received this code; it may ask again after a day."""
+    send_order(load_settings(home), PAIR_REFUSE, protocol.PairCode(code=code))
+    print_text("refused; the chat is not told")
 
 
 @app.command("role")

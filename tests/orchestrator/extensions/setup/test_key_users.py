@@ -2,10 +2,12 @@
 
 import json
 
+from pydantic import JsonValue
+
 from orchestrator.agentsfile import parse_agents_file
 from orchestrator.extensions.setup.key_users import find_key_users
 
-DOCUMENT = {
+DOCUMENT: JsonValue = {
     "agents": [
         {
             "agentId": "work",
@@ -24,7 +26,7 @@ def test_each_key_has_its_users() -> None:
     """Named ones, and the usual ones of providers and channels; an escaped name is none."""
     environ = {"WORK_KEY": "w", "WIKI_TOKEN": "t"}
     file = parse_agents_file(json.dumps(DOCUMENT).encode(), environ=environ).file
-    users = find_key_users(DOCUMENT, file, environ)  # type: ignore[arg-type]
+    users = find_key_users(DOCUMENT, file, environ)
     assert users["WORK_KEY"] == ("agent work",)
     assert users["GROQ_API_KEY"] == ("agent home",)
     assert users["WIKI_TOKEN"] == ("MCP server wiki",)
@@ -35,5 +37,6 @@ def test_each_key_has_its_users() -> None:
 def test_file_of_another_shape_has_no_users() -> None:
     """A text that is being edited may be anything."""
     file = parse_agents_file(b'{"agents": [{"agentId": "a", "llmProvider": "demo"}]}').file
-    for document in (None, [], {"agents": {}}, {"agents": [1]}, {"channels": []}):
-        assert not find_key_users(document, file, {}).keys() - {"TELEGRAM_BOT_TOKEN"}  # type: ignore[arg-type]
+    documents: list[JsonValue] = [None, [], {"agents": {}}, {"agents": [1]}, {"channels": []}]
+    for document in documents:
+        assert not find_key_users(document, file, {}).keys() - {"TELEGRAM_BOT_TOKEN"}

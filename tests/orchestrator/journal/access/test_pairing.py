@@ -7,7 +7,7 @@ import pytest
 from fakes.journal import opened, update
 
 from orchestrator.journal.access import pairing
-from orchestrator.journal.access.pairing import CODE_LIFETIME, MAX_PENDING
+from orchestrator.journal.access.pairing import CODE_LIFETIME, MAX_PENDING, REFUSED_FOR
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox
@@ -108,3 +108,20 @@ def test_the_first_chat_operates_and_later_ones_talk(db: Database) -> None:
     db.execute("UPDATE pairing SET role = NULL WHERE chat_id = '2'")
     assert {*pairing.load_roles(db).values()} == {"operate"}
     assert pairing.load_roles(db, "telegram", "1") == {("telegram", "1"): "operate"}
+
+
+def test_refused_chat_is_silent_for_a_day_and_may_ask_again(db: Database) -> None:
+    """What it wrote is removed, and it gets no answer; a revoked one stays so."""
+    pairing.request_pairing(db, of("7"), "Ann", "AAAA", 0)
+    pairing.request_pairing(db, of("8"), "Bob", "BBBB", 0)
+    pairing.revoke_pairing(db, "telegram", "8", 1)
+    assert pairing.refuse(db, "aaaa", "web:ann", 1)
+    assert not pairing.refuse(db, "AAAA", "web:ann", 1)
+    assert not pairing.refuse(db, "CCCC", "web:ann", 1)
+    assert pairing.approve(db, "AAAA", 2) is None
+    assert db.execute("SELECT count(*) FROM outbox").get == 0
+    for chat in ("7", "8"):
+        assert pairing.request_pairing(db, of(chat), "Ann", "CCCC", REFUSED_FOR) is None
+    assert pairing.request_pairing(db, of("8"), "Bob", "CCCC", REFUSED_FOR + 2) is None
+    assert pairing.request_pairing(db, of("7"), "Ann", "DDDD", REFUSED_FOR + 2) == "DDDD"
+    assert audit.find_broken_entry(db) is None

@@ -127,3 +127,33 @@ def test_console_chat_is_forgotten_with_what_was_typed_in_it(home: Path) -> None
     assert f"{typed}: 2 typed here" in done.stdout
     assert typed_messages.load_messages(typed) == ["hello"]
     assert typed.stat().st_mode & 0o777 == 0o600
+
+
+def test_kept_versions_that_name_a_forgotten_agent_go_with_it(home: Path) -> None:
+    """Those of other texts stay."""
+    history = Paths(home).history
+    texts = {
+        "agents.json/1": '{"agents": [{"agentId": "gone"}]}',
+        "agents.json/2": '{"agents": [{"agentId": "work"}]}',
+        "personas%2Fgone%2Finstructions.md/1": "Be gone.",
+        "prompts%2Ftea.md/1": "He is gone by now.",
+    }
+    for name, text in texts.items():
+        path = history / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"number":1,"at":1,"by":"a file"}\n' + text, "utf-8")
+    assert command(home, "forget", "agent", "gone", "--yes").exit_code == 0
+    kept = {str(path.relative_to(history)) for path in history.rglob("*") if path.is_file()}
+    assert kept == {"agents.json/2", "prompts%2Ftea.md/1"}
+
+
+def test_kept_versions_that_name_a_forgotten_chat_go_with_it(home: Path) -> None:
+    """In the text as in what was said about it."""
+    history = Paths(home).history / "agents.json"
+    history.mkdir(parents=True)
+    head = '{"number":1,"at":1,"by":"a file","sentences":[]}\n'
+    (history / "1").write_text(head + '{"bindings": [{"chatId": "4711"}]}', "utf-8")
+    (history / "2").write_text(head.replace("[]", '["telegram:4711 moves"]') + "{}", "utf-8")
+    (history / "3").write_text(head + '{"port": 47110}', "utf-8")
+    assert command(home, "forget", "chat", "telegram:4711", "--yes").exit_code == 0
+    assert [path.name for path in history.iterdir()] == ["3"]

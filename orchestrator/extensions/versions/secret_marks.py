@@ -1,0 +1,210 @@
+"""Replace the secrets of a text by marks, and marks by the secrets of the present text.
+
+Secrets are the values of `SECRET_FIELDS` unless they are taken from the environment by ``${NAME}``,
+and what looks like a token anywhere. A mark names the place: a text goes back to an earlier version
+with the secret that is at this place now.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from orchestrator.agentsfile.positions import JsonPath, JsonSyntaxError, parse_json_document
+from orchestrator.agentsfile.problems import SECRET_FIELDS
+from orchestrator.agentsfile.references import MARK as REFERENCE
+from orchestrator.agentsfile.text_edits import JsonLayout
+from orchestrator.config_problem import Problem
+from orchestrator.journal.memory.secret_filter import iter_token_spans
+
+MARK = re.compile(r'\[kept secret: ([^\[\]"\\\n]{1,300})\]')
+UNUSUAL = re.compile(r'[\[\]"\\\n]')
+MAX_LABEL = 280  # characters; a number may follow
+IDENTITIES = ("agentId", "id", "name")  # what distinguishes an item of a list
+_NAMES = "|".join(sorted(SECRET_FIELDS))
+# In a text that is no JSON (yet): a field of secrets, and the values in it.
+_JSON_FIELD = re.compile(rf'"(?:{_NAMES})"\s*:\s*(?:"(?:[^"\\\n]|\\.)*"?|\{{[^{{}}]*)')
+_JSON_VALUE = re.compile(r':\s*"((?:[^"\\\n]|\\.)+)')
+_YAML_FIELD = re.compile(rf"^([ \t]*(?:- )?)(?:{_NAMES}):[ \t]*(.*)$")
+_YAML_VALUE = re.compile(r"^([ \t]*)(?:- )?[^\s#][^:#]*:[ \t]+(\S.*?)[ \t]*$")
+
+
+class _Span(NamedTuple):
+    """The place of a secret; ``whole`` says that it is all of a field that is for secrets."""
+
+    start: int
+    end: int
+    label: str
+    whole: bool
+
+
+class Secret(NamedTuple):
+    """A secret as the text has it; only a field for secrets may have one that was ``whole``."""
+
+    raw: str
+    whole: bool
+
+
+class MaskedText(NamedTuple):
+    """A text with marks, and its secrets by the labels of the marks."""
+
+    text: str
+    secrets: Mapping[str, Secret]
+
+
+def mask_secrets(name: str, text: str) -> MaskedText:
+    """Return a text without its secrets; ``name`` says of what kind it is."""
+    parts, secrets, at = [], dict[str, Secret](), 0
+    for span in _list_spans(name, text):
+        raw = text[span.start : span.end]
+        if MARK.fullmatch(raw):
+            continue
+        label = _make_unique(span.label, secrets)
+        secrets[label] = Secret(raw, span.whole)
+        parts += [text[at : span.start], f"[kept secret: {label}]"]
+        at = span.end
+    return MaskedText("".join([*parts, text[at:]]), secrets)
+
+
+def mask_tokens(text: str) -> str:
+    """Return a sentence in which everything that looks like a token is a mark."""
+    for start, end in reversed(list(iter_token_spans(text))):
+        text = f"{text[:start]}[secret]{text[end:]}"
+    return text
+
+
+def restore_secrets(
+    name: str, text: str, present: Mapping[str, Secret]
+) -> tuple[str, tuple[Problem, ...]]:
+    """Return a text with its marks replaced by the secrets of the present one, and the problems."""
+    spans, problems = _list_spans(name, text), []
+
+    def find_secret(mark: re.Match[str]) -> str:
+        secret = present.get(mark[1])
+        apart = secret is not None and secret.whole and not _is_in_field(spans, mark)
+        if secret is not None and not apart:
+            return secret.raw
+        reason = "the present text has no such secret"
+        if apart:
+            reason = "it may stand only where secrets belong"
+        advice = "write the value, or ${NAME} of keys.env where that is filled in"
+        line = text.count("\n", 0, mark.start()) + 1
+        problems.append(Problem("error", name, line, None, f"{mark[0]}: {reason}; {advice}"))
+        return mark[0]
+
+    return MARK.sub(find_secret, text), tuple(problems)
+
+
+def count_marks(text: str) -> int:
+    """Return how many secrets a text leaves out."""
+    return len(MARK.findall(text))
+
+
+def _is_in_field(spans: list[_Span], mark: re.Match[str]) -> bool:
+    return any(
+        span.whole and span.start <= mark.start() and mark.end() <= span.end for span in spans
+    )
+
+
+def _make_unique(label: str, taken: Mapping[str, object]) -> str:
+    label = UNUSUAL.sub("_", label)[:MAX_LABEL]
+    number, found = 2, label
+    while found in taken:
+        number, found = number + 1, f"{label} {number}"
+    return found
+
+
+def _list_spans(name: str, text: str) -> list[_Span]:
+    """Return the places of secrets in order; none overlaps another."""
+    if name.endswith(".json"):
+        found = _list_json_spans(text)
+    else:
+        found = [*_iter_yaml_spans(text)]
+        found += [span for span in _iter_token_places(text) if not _overlaps(found, span)]
+    return sorted(found)
+
+
+def _list_json_spans(text: str) -> list[_Span]:
+    with suppress(JsonSyntaxError):
+        document = parse_json_document(text)
+        if not document.repeated:
+            return list(_iter_leaf_spans(text, document.value))
+    found = [*_iter_broken_spans(text)]
+    return found + [span for span in _iter_token_places(text) if not _overlaps(found, span)]
+
+
+def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
+    layout = JsonLayout.read_text(text)
+    for path, (first, last) in layout.values.items():
+        quoted = text[first] == '"'
+        start, end = first + quoted, last - quoted
+        raw = text[start:end]
+        if not raw or (raw[0] in "{[" and not quoted):
+            continue
+        label = _name_place(path, value)
+        if SECRET_FIELDS.isdisjoint(map(str, path)) or REFERENCE.search(raw):
+            if quoted:
+                yield from (
+                    _Span(start + at, start + until, f"{label} {number}", whole=False)
+                    for number, (at, until) in enumerate(iter_token_spans(raw), 1)
+                )
+        elif quoted:
+            yield _Span(start, end, label, whole=True)
+
+
+def _name_place(path: JsonPath, value: JsonValue) -> str:
+    """Return a label that stays the same when other items of a list come or go."""
+    words = []
+    for part in path:
+        inner: JsonValue = None
+        if isinstance(value, list) and isinstance(part, int):
+            inner = value[part]
+        elif isinstance(value, dict):
+            inner = value.get(str(part))
+        held = inner if isinstance(value, list) and isinstance(inner, dict) else {}
+        own = (held.get(key) for key in IDENTITIES)
+        words.append(next((str(one) for one in own if isinstance(one, str) and one), str(part)))
+        value = inner
+    return "/".join(words)
+
+
+def _iter_broken_spans(text: str) -> Iterator[_Span]:
+    """Yield the values of fields for secrets in a text that is not JSON yet."""
+    number = 0
+    for field in _JSON_FIELD.finditer(text):
+        for value in _JSON_VALUE.finditer(field[0]):
+            if not REFERENCE.search(value[1]):
+                number += 1
+                start = field.start() + value.start(1)
+                yield _Span(start, start + len(value[1]), f"value {number}", whole=True)
+
+
+def _iter_yaml_spans(text: str) -> Iterator[_Span]:
+    """Yield the values of fields for secrets in YAML; a text of other lines has none."""
+    at, depth = 0, None
+    for line in text.splitlines(keepends=True):
+        field, value = _YAML_FIELD.match(line.rstrip()), _YAML_VALUE.match(line.rstrip())
+        indent = len(line) - len(line.lstrip(" \t"))
+        if depth is not None and line.strip() and indent <= depth:
+            depth = None
+        found = None
+        if field is not None:
+            depth = len(field[1])
+            found = (field.start(2), field.end(2)) if field[2].strip() else None
+        elif depth is not None and value is not None:
+            found = value.start(2), value.end(2)
+        if found is not None and not REFERENCE.search(line):
+            label = line[: found[0]].strip().rstrip(":").strip()
+            yield _Span(at + found[0], at + found[1], label, whole=True)
+        at += len(line)
+
+
+def _iter_token_places(text: str) -> Iterator[_Span]:
+    for number, (start, end) in enumerate(iter_token_spans(text), 1):
+        yield _Span(start, end, f"token {number}", whole=False)
+
+
+def _overlaps(found: list[_Span], span: _Span) -> bool:
+    return any(one.start < span.end and span.start < one.end for one in found)

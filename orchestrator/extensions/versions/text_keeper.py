@@ -1,0 +1,359 @@
+"""Read, check, save and undo texts, each change as a version.
+
+A text is given out without its secrets, and comes back with the marks in their places. Changes that
+nothing saved here, such as those of an editor in a terminal, become versions when they are noticed:
+after the daemon has adopted them, at its start, and before anything else is done with the text.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import anyio
+import structlog
+
+from orchestrator.agentsfile.positions import parse_json_document
+from orchestrator.agentsfile.text_edits import remove_value, replace_value
+from orchestrator.config_problem import Problem
+from orchestrator.control.editing import (
+    EditableFile,
+    EditableFiles,
+    EditReport,
+    FileEdit,
+    FileHistory,
+    FileName,
+    FileText,
+    FileVersion,
+    UndoRequest,
+    ValueChange,
+    VersionName,
+)
+from orchestrator.editable import EditableKind, TextChangedError
+from orchestrator.errors import OrchestratorError, UnknownNameError
+from orchestrator.extensions.versions.secret_marks import (
+    MaskedText,
+    count_marks,
+    mask_secrets,
+    mask_tokens,
+    restore_secrets,
+)
+from orchestrator.extensions.versions.text_difference import format_difference
+from orchestrator.extensions.versions.version_files import VersionFiles, VersionHead
+from orchestrator.files import OffLoop
+
+MAX_SENTENCES, MAX_SENTENCE = 40, 400  # of a change; characters
+MAX_SHOWN = 200  # versions of all texts
+INVALID = "it has errors, so what was there before stays in force"
+FOUND = "the text as it was found"
+NOTHING = "there was no such text before"
+log = structlog.get_logger()
+
+
+class _Draft(NamedTuple):
+    """A text that an edit makes: as it is shown, and with its secrets."""
+
+    shown: str | None
+    text: str | None
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass
+class TextKeeper:
+    """The texts of all ``kinds``, and their versions.
+
+    ``clock`` returns milliseconds since the epoch, ``problems`` what is known of all texts.
+    """
+
+    kinds: Sequence[EditableKind]
+    versions: VersionFiles
+    in_thread: OffLoop
+    clock: Callable[[], int]
+    problems: Callable[[], Sequence[Problem]] = tuple
+    _writing: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+
+    async def list_texts(self) -> EditableFiles:
+        """Return all texts that exist."""
+        wrong = [problem.file for problem in self.problems() if problem.severity == "error"]
+        found = []
+        for kind in self.kinds:
+            for name in await kind.list_names():
+                count = sum(file in (name, kind.find_place(name)) for file in wrong)
+                found.append(EditableFile(name=name, title=kind.title, problems=count))
+        prefixes = {kind.prefix: kind.title for kind in self.kinds if kind.prefix.endswith("/")}
+        return EditableFiles(files=tuple(found), prefixes=prefixes)
+
+    async def read_text(self, asked: VersionName) -> FileText:
+        """Return the present text or a version, without secrets."""
+        kind = self._find_kind(asked.name)
+        text = await kind.read_text(asked.name)
+        base, place = _digest(text), kind.find_place(asked.name)
+        shown = "" if text is None else mask_secrets(asked.name, text).text
+        number = asked.number
+        if number is not None:
+            version = await self.in_thread(self.versions.read_version, asked.name, number)
+            shown = version[1] or ""
+        return FileText(name=asked.name, text=shown, base=base, where=place)
+
+    async def check_edit(self, edit: FileEdit) -> EditReport:
+        """Return what an edit would do, and change nothing."""
+        kind = self._find_kind(edit.name)
+        present = await kind.read_text(edit.name)
+        return await self._examine(kind, edit, present)
+
+    async def save_edit(self, edit: FileEdit, by: str) -> EditReport:
+        """Save an edit and keep a version of it, unless it has errors or met another one."""
+        kind = self._find_kind(edit.name)
+        async with self._writing:
+            present = await self._notice_text(kind, edit.name)
+            return await self._save(kind, edit, present, _Origin(by, edit.why))
+
+    async def undo_change(self, asked: UndoRequest, by: str) -> EditReport:
+        """Go back to a version; see `UndoRequest`.
+
+        Raises:
+            UnknownNameError: there is nothing to undo.
+        """
+        async with self._writing:
+            name = asked.name or await self._find_newest_change()
+            kind = self._find_kind(name)
+            present = await self._notice_text(kind, name)
+            number = asked.number
+            if number is None:
+                number = await self.in_thread(self._find_earlier, name)
+            _, text = await self.in_thread(self.versions.read_version, name, number)
+            edit = FileEdit.model_construct(name=name, base=_digest(present), text=text)
+            report = await self._save(kind, edit, present, _Origin(by, undoes=number))
+        kept = 0 if text is None else count_marks(text)
+        if report.saved and kept:
+            note = f"versions hold no secrets: {_count(kept, 'secret')} stayed as it is now"
+            report = report.model_copy(update={"sentences": (*report.sentences, note)})
+        return report
+
+    async def load_history(self, asked: FileName) -> FileHistory:
+        """Return the versions of a text, or without a name of all, newest first."""
+        name = asked.name
+        if name:
+            kind = self._find_kind(name)
+            async with self._writing:
+                await self._notice_text(kind, name)
+        heads = await self.in_thread(self._collect_heads, name)
+        versions = [
+            FileVersion(name=one, **head.model_dump(include={*FileVersion.model_fields} - {"name"}))
+            for one, head in heads
+        ]
+        return FileHistory(name=name, versions=tuple(versions))
+
+    async def notice_changes(self, kinds: Iterable[EditableKind]) -> None:
+        """Keep a version of every text of some kinds that has changed since its last one."""
+        known = await self.in_thread(self.versions.list_names)
+        for kind in kinds:
+            gone = (name for name in known if name.startswith(kind.prefix))
+            for name in sorted({*await kind.list_names(), *gone}):
+                try:
+                    async with self._writing:
+                        await self._notice_text(kind, name)
+                except (OrchestratorError, TimeoutError) as error:
+                    log.warning("version_not_kept", text=name, problem=str(error))
+
+    def _find_kind(self, name: str) -> EditableKind:
+        """Return the kind of a text.
+
+        Raises:
+            UnknownNameError: no kind has such names.
+        """
+        found = [kind for kind in self.kinds if name.startswith(kind.prefix)]
+        if not found:
+            known = ", ".join(sorted({kind.prefix for kind in self.kinds}))
+            raise UnknownNameError(f"{name!r} is no text that can be edited; they begin: {known}")
+        return max(found, key=lambda kind: len(kind.prefix))
+
+    async def _notice_text(self, kind: EditableKind, name: str) -> str | None:
+        """Return the present text; keep a version if it is another one than the newest."""
+        present = await kind.read_text(name)
+        newest = await self.in_thread(self.versions.find_newest, name)
+        shown = None if present is None else mask_secrets(name, present).text
+        if newest is None:
+            if present is not None:
+                head = self._make_head(_Origin(kind.author), (FOUND,))
+                await self._store_version(name, head, shown)
+        elif newest[1] != shown:
+            sentences = await self._describe(kind, name, newest[1], shown)
+            problems = await kind.check_text(name, present)
+            if any(problem.severity == "error" for problem in problems):
+                sentences = (*sentences, INVALID)
+            head = self._make_head(_Origin(kind.author), sentences)
+            await self._store_version(name, head, shown)
+        return present
+
+    async def _examine(self, kind: EditableKind, edit: FileEdit, present: str | None) -> EditReport:
+        """Return the report on an edit of the present text, as nothing was saved yet."""
+        masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
+        draft = _build_draft(edit, masked)
+        if (base := _digest(present)) != edit.base:
+            return EditReport(
+                name=edit.name,
+                text=draft.shown or "",
+                base=base,
+                where=kind.find_place(edit.name),
+                difference=format_difference(masked.text, draft.shown or ""),
+                conflict=True,
+                present=masked.text,
+            )
+        problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
+        return EditReport(
+            name=edit.name,
+            text=draft.shown or "",
+            base=base,
+            where=kind.find_place(edit.name),
+            problems=problems,
+            sentences=await self._describe(kind, edit.name, present, draft.text),
+            difference=format_difference(masked.text, draft.shown or ""),
+        )
+
+    async def _save(
+        self, kind: EditableKind, edit: FileEdit, present: str | None, origin: "_Origin"
+    ) -> EditReport:
+        report = await self._examine(kind, edit, present)
+        if report.conflict or any(one.severity == "error" for one in report.problems):
+            return report
+        masked = MaskedText("", {}) if present is None else mask_secrets(edit.name, present)
+        draft = _build_draft(edit, masked)
+        if draft.text == present:
+            return report.model_copy(update={"saved": True})
+        try:
+            name = await kind.write_text(edit.name, present, draft.text, origin.by)
+        except TextChangedError:
+            return await self._examine(kind, edit, await self._notice_text(kind, edit.name))
+        now = await kind.read_text(name)
+        if present is None and not await self.in_thread(self.versions.list_heads, name):
+            await self._store_version(name, self._make_head(_Origin(origin.by), (NOTHING,)), None)
+        shown = None if now is None else mask_secrets(name, now).text
+        await self._store_version(name, self._make_head(origin, report.sentences), shown)
+        changed = {"name": name, "base": _digest(now), "text": shown or "", "saved": True}
+        return report.model_copy(update=changed)
+
+    async def _describe(
+        self, kind: EditableKind, name: str, old: str | None, new: str | None
+    ) -> tuple[str, ...]:
+        found = list(await kind.describe_change(name, old, new))
+        if len(found) > MAX_SENTENCES:
+            found[MAX_SENTENCES - 1 :] = [f"and {len(found) - MAX_SENTENCES + 1} changes more"]
+        return tuple(_shorten(mask_tokens(sentence)) for sentence in found)
+
+    def _make_head(self, origin: "_Origin", sentences: tuple[str, ...]) -> VersionHead:
+        return VersionHead(
+            number=1,  # the next one is known when it is stored
+            at=self.clock(),
+            by=origin.by,
+            why=mask_tokens(origin.why),
+            sentences=sentences,
+            undoes=origin.undoes,
+        )
+
+    async def _store_version(self, name: str, head: VersionHead, text: str | None) -> None:
+        try:
+            await self.in_thread(self.versions.add_version, name, head, text)
+        except OSError as error:
+            raise OrchestratorError(
+                f"{name}: its version was not kept ({error.strerror}); free some space, and look"
+                " at the folder history of the home"
+            ) from error
+
+    def _collect_heads(self, name: str) -> list[tuple[str, VersionHead]]:
+        names = [name] if name else self.versions.list_names()
+        heads = ((one, head) for one in names for head in self.versions.list_heads(one))
+        return sorted(heads, key=lambda one: (one[1].at, one[1].number), reverse=True)[:MAX_SHOWN]
+
+    def _find_earlier(self, name: str) -> int:
+        """Return the number of the version before the last change that still stands.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        change = self._find_standing(self.versions.list_heads(name))
+        if change is None:
+            raise UnknownNameError(f"{name} has no earlier version to go back to")
+        return change[0].number
+
+    async def _find_newest_change(self) -> str:
+        def find_change() -> str | None:
+            newest: tuple[int, str] | None = None
+            for name in self.versions.list_names():
+                change = self._find_standing(self.versions.list_heads(name))
+                if change is not None and self._has_kind(name):
+                    newest = max(newest or (0, ""), (change[1].at, name))
+            return newest and newest[1]
+
+        name = await self.in_thread(find_change)
+        if name is None:
+            raise UnknownNameError("no change is left to undo; see: orchestrator config history")
+        return name
+
+    def _has_kind(self, name: str) -> bool:
+        return any(name.startswith(kind.prefix) for kind in self.kinds)
+
+    @staticmethod
+    def _find_standing(heads: list[VersionHead]) -> tuple[VersionHead, VersionHead] | None:
+        """Return the last change that was not undone, after the version before it."""
+        at = heads[-1].number if heads else 0
+        by_number = {head.number: head for head in heads}
+        while at in by_number and by_number[at].undoes:
+            at = by_number[at].undoes
+        earlier = [head for head in heads if head.number < at]
+        return (earlier[-1], by_number[at]) if earlier and at in by_number else None
+
+
+class _Origin(NamedTuple):
+    """Who makes a version, and why; ``undoes`` is the number of the version that comes back."""
+
+    by: str
+    why: str = ""
+    undoes: int = 0
+
+
+def _build_draft(edit: FileEdit, present: MaskedText) -> _Draft:
+    """Return the text that an edit makes of the present one."""
+    shown, problems = edit.text, tuple[Problem, ...]()
+    if edit.changes:
+        try:
+            shown = _apply_changes(present.text, edit.changes)
+        except OrchestratorError as error:
+            problem = Problem("error", edit.name, 0, None, str(error))
+            return _Draft(present.text, None, (problem,))
+    if shown is None:
+        return _Draft(None, None)
+    text, problems = restore_secrets(edit.name, shown, present.secrets)
+    return _Draft(shown, text, problems)
+
+
+def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
+    """Return JSON text with some parts replaced or removed.
+
+    Raises:
+        OrchestratorError: the text is not JSON, or a place cannot hold the part.
+    """
+    parse_json_document(text)
+    for change in changes:
+        try:
+            if change.remove:
+                text = remove_value(text, change.path)
+            else:
+                text = replace_value(text, change.path, change.value)
+            parse_json_document(text)
+        except (IndexError, KeyError, ValueError) as error:
+            where = "/".join(map(str, change.path))
+            raise OrchestratorError(f"the file has no place {where}; read it again") from error
+    return text
+
+
+def _digest(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _shorten(sentence: str) -> str:
+    return sentence if len(sentence) <= MAX_SENTENCE else f"{sentence[: MAX_SENTENCE - 1]}…"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,81 @@
+"""A backup that a person asks the daemon for: one at a time, in the home, the newest ten."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import anyio
+import pytest
+from fakes.golden import restore as golden_journal
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.backups.archive import unpack_backup
+from orchestrator.extensions.backups.backup import SCRATCH
+from orchestrator.extensions.backups.backups_part import (
+    BACKUP_MAKE,
+    KEPT,
+    BackupsPart,
+    MadeBackup,
+    name_backup,
+    write_home_backup,
+)
+from orchestrator.settings import Settings
+from thinker.protocol.peer import RpcError
+
+DAY = 86_400_000
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a journal, a configuration, a key, and the rest of a backup."""
+    golden_journal(tmp_path / "journal.db")
+    (tmp_path / "agents.json").write_text("{}", "utf-8")
+    (tmp_path / "keys.env").write_text("KEY=secret", "utf-8")
+    (tmp_path / f"backups/{SCRATCH}rest").mkdir(parents=True)
+    return tmp_path
+
+
+async def test_backup_is_whole_without_keys_and_without_other_backups(home: Path) -> None:
+    """Its path and size are told; what an ended daemon left is gone."""
+    async with anyio.create_task_group() as tasks:
+        machine = SimpleNamespace(clock=lambda: DAY)
+        daemon: Any = SimpleNamespace(settings=Settings(home=home), machine=machine, tasks=tasks)
+        part = BackupsPart(daemon)
+        await part.open()
+        make = part.list_control_methods(None)[BACKUP_MAKE]
+        found: list[MadeBackup | RpcError] = []
+
+        async def ask() -> None:
+            try:
+                found.append(cast("MadeBackup", await make(None)))
+            except RpcError as error:
+                found.append(error)
+
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(ask)
+            asking.start_soon(ask)
+        refused, done = found
+        assert "is being written" in str(refused)
+        assert isinstance(done, MadeBackup)
+        path = Path(done.path)
+        assert path == home / "backups/backup-1970-01-02T00-00-00Z.tar.gz"
+        assert done.bytes == path.stat().st_size  # noqa: ASYNC240 - a file of the test
+        assert set(unpack_backup(path, None).files) == {"agents.json", "journal.db"}
+        assert [one.name for one in (home / "backups").iterdir()] == [path.name]
+        with pytest.raises(RpcError, match=r"no backup was made: .* exists"):
+            await make(None)
+
+
+def test_old_backups_make_room_for_new_ones(home: Path) -> None:
+    """Only those that the daemon wrote; a failure removes none."""
+    settings, folder = Settings(home=home), home / "backups"
+    (folder / "mine.tar.gz").write_text("x", "utf-8")
+    names = [name_backup(number * DAY) for number in range(KEPT + 2)]
+    for name in names:
+        write_home_backup(settings, folder / name)
+    kept = {path.name for path in folder.glob("backup-*")}
+    assert kept == {*names[2:]}
+    assert (folder / "mine.tar.gz").exists()
+    with pytest.raises(OrchestratorError, match="exists"):
+        write_home_backup(settings, folder / names[-1])
+    assert {path.name for path in folder.glob("backup-*")} == kept

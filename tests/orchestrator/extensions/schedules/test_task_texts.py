@@ -1,0 +1,79 @@
+"""Scheduled tasks as texts: what they say, and what a change of one does."""
+
+import json
+
+import pytest
+from fakes.agents_file import validate_file
+from fakes.scheduler import NOON
+
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.schedules.task_texts import (
+    WrittenTask,
+    describe_task_change,
+    parse_task,
+    read_words,
+)
+
+AGENTS = validate_file({"agents": [{"agentId": "work", "llmProvider": "demo"}]})
+PLANTS = {"agent": "work", "name": "plants", "instructions": "Water them.", "timezone": "UTC"}
+
+
+def parsed(**fields: object) -> WrittenTask:
+    """The task of a text with these fields."""
+    return parse_task(json.dumps({**PLANTS, **fields}), AGENTS, {}, NOON, fast=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("every 2 hours", {"schedule": None, "interval_minutes": 120}),
+        ("every 15 min", {"schedule": None, "interval_minutes": 15}),
+        ("daily at 8:30", {"schedule": "30 8 * * *"}),
+        ("weekdays at 18:00", {"schedule": "0 18 * * 1-5"}),
+        ("Monday at 7:05", {"schedule": "5 7 * * 1"}),
+        ("30 8 * * 1-5", {"schedule": "30 8 * * 1-5"}),
+    ],
+)
+def test_schedules_in_words_become_fields(words: str, fields: dict[str, object]) -> None:
+    """What is no words that are known stays as it was written."""
+    assert read_words(words) == fields
+
+
+def test_text_makes_a_task_with_its_chat() -> None:
+    """The text of the task that it makes has the same fields."""
+    found = parsed(schedule="every 2 hours", notify="telegram:9", enabled=False)
+    assert (found.agent_id, found.enabled) == ("work", False)
+    assert found.spec.trigger == {"interval_minutes": 120}
+    assert (found.spec.notify and found.spec.notify.chat_id) == "9"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"schedule": "61 8 * * *"}, "Invalid cron expression"),
+        ({}, "no time is given"),
+        ({"schedule": "daily at 8:30", "agent": "other"}, "must be one of: work"),
+        ({"schedule": "daily at 8:30", "color": 1}, "unknown field 'color'"),
+        ({"schedule": "daily at 8:30", "notify": 7}, "notify"),
+        ({"schedule": "daily at 8:30", "enabled": "no"}, "must be true or false"),
+        ({"schedule": "daily at 8:30", "instructions": ""}, "instructions"),
+    ],
+)
+def test_wrong_field_is_named(fields: dict[str, object], message: str) -> None:
+    """Nothing is guessed."""
+    with pytest.raises(OrchestratorError, match=message):
+        parsed(**fields)
+
+
+def test_change_is_said_in_words() -> None:
+    """The time is said as lists of tasks say it."""
+    old = json.dumps({**PLANTS, "schedule": "0 9 * * *"})
+    new = json.dumps({**PLANTS, "schedule": "daily at 8:00", "notify": "telegram:9"})
+    assert describe_task_change(old, new) == [
+        "task plants runs 8:00 AM daily (UTC) instead of 9:00 AM daily (UTC)",
+        "the outcome of task plants goes to telegram:9",
+    ]
+    assert describe_task_change(old, None) == ("task plants is cancelled",)
+    assert describe_task_change(None, old) == (
+        "task plants of work is new: it runs 9:00 AM daily (UTC)",
+    )
