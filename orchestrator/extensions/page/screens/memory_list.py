@@ -101,7 +101,7 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
         agent=request.query.get("agent") or None,
         chat=request.query.get("chat") or None,
         text=request.query.get("q", "")[:500],
-        before=_parse_number(request.query.get("before", "")) or NEWEST,
+        before=_parse_fact_id(request.query.get("before", "")) or NEWEST,
     )
     facts = await edit_calls.ask_extension(request, FACT_LIST, query, ListedFacts)
     profile = await edit_calls.ask_extension(request, PROFILE_LIST, query, ListedFields)
@@ -110,7 +110,7 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
 
 @edit_calls.need_daemon
 async def _forget_fact(request: ScreenRequest) -> ScreenResult:
-    number = _parse_number(request.path["fact"])
+    number = _parse_fact_id(request.path["fact"])
     if number is None:
         return render_blank("There is no such fact.", render_link_button("Memory", "/memory"))
     if request.form.get("typed", "").strip().lower() == TYPED:
@@ -256,7 +256,7 @@ def _render_field_row(request: ScreenRequest, one: ListedField) -> Sequence[h.No
     )
 
 
-def _parse_number(text: str) -> int | None:
+def _parse_fact_id(text: str) -> int | None:
     return int(text) if NUMBER.fullmatch(text) else None
 
 
