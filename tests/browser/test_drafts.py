@@ -22,7 +22,7 @@ TOLD = """() => {
   const told = (name) => new Promise((done) => {
     document.addEventListener(name, () => setTimeout(done), { once: true });
   });
-  window.told = Promise.race([told("sent"), told("unsent")]);
+  window.told = Promise.race([told("form:sent"), told("form:unsent")]);
 }"""
 
 

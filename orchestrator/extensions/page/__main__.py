@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from thinker.http.optional_imports import block_imports
 # Optional extras of structlog, uvicorn and starlette, which this process does not use.
 with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
     from orchestrator.errors import JournalError
+    from orchestrator.extensions.page.code_pages import CodePages, list_code_pages, release_memory
     from orchestrator.extensions.page.descriptor_channel import DescriptorChannel
     from orchestrator.extensions.page.jailed_journal import enter_jail
     from orchestrator.extensions.page.live import LiveFeed
@@ -55,7 +57,9 @@ class LastUse:
         self.at = time.monotonic()
 
 
-async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxReport) -> None:
+async def _serve_page(
+    wire: socket.socket, reads: PageReads, sandbox: SandboxReport, code: Sequence[CodePages]
+) -> None:
     async with connect_peer(wire) as peer:
         use, feed = LastUse(), LiveFeed.follow_daemon(reads.read_version, peer)
         ready = Ready(pid=os.getpid(), provider="", model="", sandbox=sandbox)
@@ -76,13 +80,22 @@ async def _serve_page(wire: socket.socket, reads: PageReads, sandbox: SandboxRep
         async with serve_app(listener, PageGuard(page.build_application(), entrance)):
             peer.tasks.start_soon(feed.watch_journal)
             peer.tasks.start_soon(_close_when_journal_lost, reads, peer)
-            await _wait_until_idle(peer, use, feed)
+            await _wait_until_idle(peer, use, feed, code)
 
 
-async def _wait_until_idle(peer: Peer, use: LastUse, feed: LiveFeed) -> None:
-    """Wait until the supervisor is gone, or no request has come for `IDLE_SECONDS`."""
+async def _wait_until_idle(
+    peer: Peer, use: LastUse, feed: LiveFeed, code: Sequence[CodePages]
+) -> None:
+    """Wait until the supervisor is gone, or no request has come for `IDLE_SECONDS`.
+
+    Meanwhile memory is given back that requests have left.
+    """
+    released = 0.0
     while not peer.closed.is_set() and time.monotonic() - use.at < IDLE_SECONDS:
         feed.version()  # notices that the journal is lost
+        if released < use.at:
+            release_memory(code)
+            released = time.monotonic()
         if feed.open_streams:
             use.mark_used()
         with anyio.move_on_after(CHECK_SECONDS):
@@ -108,8 +121,9 @@ def main() -> None:
     gc.freeze()  # freed memory must not keep what exists now
     wire = socket.socket(fileno=int(os.environ[FD_VARIABLE]))
     try:
+        code = list_code_pages()  # which the jail prevents
         reads, sandbox = enter_jail(Paths(Path.cwd()).journal)
-        anyio.run(_serve_page, wire, reads, sandbox)
+        anyio.run(_serve_page, wire, reads, sandbox, code)
         if reads.failure is not None:
             raise reads.failure
     except JournalError as error:

@@ -177,6 +177,7 @@ class PageProcess(LoopBound):
             **select_inherited_variables(self._environ),
             "ORCHESTRATOR_HOME": str(settings.home),
             LOG_VARIABLE: settings.log_level,
+            "PYDANTIC_DISABLE_PLUGINS": "1",  # looking for them takes a megabyte
             ENTRANCE_VARIABLE: self._entrance.model_dump_json(),
             **self._build_store_variables(),
         }
