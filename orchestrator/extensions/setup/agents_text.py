@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from pydantic import JsonValue
+
+from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.control import editing
 from orchestrator.control.editing import EditReport, FileEdit, FileText, VersionName
 from orchestrator.errors import ConfigError, OrchestratorError
@@ -79,6 +82,18 @@ class AgentsText:
         except (FileError, TimeoutError) as error:
             raise ConfigError(f"{path} cannot be read: {error}") from error
         return FileText(name=NAME, text=text, base=_digest(text), where=str(path))
+
+    async def read_value(self) -> tuple[FileText, JsonValue]:
+        """Return the present text, and what it says as JSON.
+
+        Raises:
+            ConfigError: the file cannot be read, or is not JSON.
+        """
+        found = await self.read_text()
+        try:
+            return found, parse_json_document(found.text).value
+        except JsonSyntaxError as error:
+            raise ConfigError(f"agents.json:{error.line}: {error}; correct it first") from None
 
     async def save_text(self, text: str, base: str, why: str, by: str) -> None:
         """Save a text that began as the one with this digest; it is in force then.

@@ -8,7 +8,6 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret, split_account
-from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.errors import ConfigError
 from orchestrator.extension import DaemonView
@@ -104,8 +103,7 @@ class BotSetup:
 
     async def _save_binding(self, agent_id: str, account: str, bot: str, by: str) -> str:
         """Save an agents.json in which the bot is on and leads to an agent; return its text."""
-        before = await self.text.read_text()
-        value = parse_json_document(before.text).value
+        before, value = await self.text.read_value()
         agents = [str(one.get("agentId")) for one in list_agent_objects(value)]
         agent_id = agent_id or next(iter(agents), FIRST_AGENT)
         if agents and agent_id not in agents:

@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.channel_kinds import split_account
 from orchestrator.agentsfile.chat_roles import find_role
-from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.control.protocol import AdmittedChat
 from orchestrator.errors import UnknownAgentError, UnknownNameError
@@ -87,11 +86,10 @@ class KnownPeople:
         return await control.approve_chat(asked.code, role)
 
     async def _save_binding(self, chat: AdmittedChat, agent_id: str, by: str) -> None:
-        before = await self.text.read_text()
+        before, value = await self.text.read_value()
         system, account = split_account(chat.channel)
         own: JsonObject = {"channel": system, **({"account": account} if account else {})}
         own |= {"chatId": chat.chat_id}
-        value = parse_json_document(before.text).value
         items = value.get("bindings") if isinstance(value, dict) else None
         known = items if isinstance(items, list) else []
         place = next(

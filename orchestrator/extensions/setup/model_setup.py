@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.known_models import find_known_model
-from orchestrator.agentsfile.positions import parse_json_document
-from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.errors import ConfigError, OrchestratorError, UnknownAgentError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.key_choices import KeyChoices
@@ -158,10 +157,11 @@ class ModelSetup:
             return await self._set_up_model(asked, by)
 
     async def _set_up_model(self, asked: WantedModel, by: str) -> ModelOutcome:
-        daemon, before = self.daemon, await self.text.read_text()
+        daemon = self.daemon
+        before, value = await self.text.read_value()
         known = daemon.get_agents_file().known_providers
-        agents = list_agent_objects(parse_json_document(before.text).value)
-        agent_id = asked.agent_id.strip() or _find_first_agent(agents)
+        agents = list_agent_objects(value)
+        agent_id = _choose_agent(asked.agent_id.strip(), agents)
         choices = KeyChoices(agent_id, agents, daemon.environ, known)
         wish = _choose_wish(asked, choices)
         account = wish.account
@@ -198,9 +198,18 @@ class ModelSetup:
         )
 
 
-def _find_first_agent(agents: list[JsonObject]) -> str:
+def _choose_agent(wanted: str, agents: list[JsonObject]) -> str:
+    """Return the agent that gets the model: the first one that is on, unless one is named.
+
+    Raises:
+        UnknownAgentError: no agent has that name, which may be misspelt.
+    """
+    known = [str(one.get("agentId")) for one in agents]
+    if wanted and known and wanted not in known:
+        names = ", ".join(known)
+        raise UnknownAgentError(f"no agent is called {wanted!r}; choose one of {names}")
     enabled = (str(one.get("agentId")) for one in agents if one.get("enabled") is not False)
-    return next(enabled, FIRST_AGENT)
+    return wanted or next(enabled, FIRST_AGENT)
 
 
 def _choose_wish(asked: WantedModel, choices: KeyChoices) -> _Wish:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,6 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator import keys_file
-from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText, copy_bundled
@@ -26,6 +26,7 @@ from orchestrator.extensions.setup.setup_requests import (
 from orchestrator.files import write_private
 from thinker.formats import regular_file
 from thinker.formats.regular_file import FileError
+from thinker.protocol.peer import RpcError
 from thinker.protocol.providers import list_key_variables
 
 KEY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
@@ -66,10 +67,8 @@ class StoredKeys:
         """Return the names of all keys that are set or needed."""
         del params
         daemon, stored = self.daemon, await self.read_stored()
-        file = daemon.get_agents_file()
-        document = parse_json_document((await self.text.read_text()).text).value
-        users = find_key_users(document, file, daemon.environ)
-        known = list_key_variables(file.known_providers)
+        users = await self._find_users()
+        known = list_key_variables(daemon.get_agents_file().known_providers)
         found = {name for name in known if daemon.environ.get(name)}
         return KeyList(
             keys=tuple(
@@ -82,6 +81,16 @@ class StoredKeys:
                 for name in sorted(found.union(stored, users))
             )
         )
+
+    async def _find_users(self) -> Mapping[str, tuple[str, ...]]:
+        """Return what uses each key; of an agents.json that cannot be read only what is in force.
+
+        A key may be what it lacks.
+        """
+        document: JsonValue = None
+        with suppress(OrchestratorError, RpcError):
+            _, document = await self.text.read_value()
+        return find_key_users(document, self.daemon.get_agents_file(), self.daemon.environ)
 
     async def set_key(self, params: JsonValue) -> KeyOutcome:
         """Store a key, which is in force then.
@@ -107,9 +116,13 @@ class StoredKeys:
             if self.daemon.environ.get(name):
                 raise OrchestratorError(FIXED.format(name=name))
             raise UnknownNameError(f"no key {name!r} is set")
+        users = (await self._find_users()).get(name, ())
         await self._change_file(lambda text: remove_value(text, name))
-        kept = bool(self.daemon.environ.get(name))
-        text = f"{name} is removed" + (", but the environment sets it as well" if kept else "")
+        text = f"{name} is removed"
+        if self.daemon.environ.get(name):
+            text += ", but the environment sets it as well"
+        elif users:
+            text += f"; it was used by {', '.join(users)}"
         return KeyOutcome(name=name, text=text)
 
     async def require_changeable(self, name: str, value: str) -> None:

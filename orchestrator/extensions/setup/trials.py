@@ -1,5 +1,6 @@
 """Try keys and tokens at their services."""
 
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ from thinker.protocol.messages import JsonObject
 from thinker.protocol.model_endpoints import build_api_url
 from thinker.protocol.providers import Provider
 
+logging.getLogger("httpx").setLevel(logging.WARNING)  # at info it logs addresses with their tokens
 Verdict = Literal["works", "refused", "unreachable"]
 FAILED = (httpx.HTTPError, httpx.InvalidURL, TimeoutError)  # no answer came, or none can come
 HEADERS = {"user-agent": USER_AGENT}

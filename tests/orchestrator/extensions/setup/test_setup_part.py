@@ -22,6 +22,7 @@ SECRET = "sk-canary"
         (names.SETUP_MODEL, {"key": SECRET}, INVALID_PARAMS, "provider: "),
         (names.SETUP_MODEL, {"provider": "openai", "key": [SECRET]}, INVALID_PARAMS, "key: "),
         (names.SETUP_MODEL, {"provider": "x", "key": SECRET}, FAILED, "unknown provider"),
+        (names.SETUP_MODEL, {"provider": "demo", "agentId": "x"}, UNKNOWN_NAME, "choose one of"),
         (names.SETUP_BOT, {"token": {"a": SECRET}}, INVALID_PARAMS, "token: "),
         (names.KEYS_SET, {"name": "A", "value": SECRET * 1000}, INVALID_PARAMS, "value: "),
         (names.KEYS_SET, {"name": "A B", "value": SECRET}, FAILED, "is not the name of a key"),
@@ -42,6 +43,16 @@ async def test_wrong_request_is_refused_in_words(
     assert SECRET not in str(raised.value)
     assert world.is_untouched
     world.store.close()
+
+
+async def test_broken_agents_json_is_told_with_its_line(tmp_path: Path) -> None:
+    """It has to be corrected before anything can be written into it."""
+    world = SetUpHome(tmp_path)
+    part = SetupPart(await world.start())
+    (tmp_path / "agents.json").write_text('{\n"agents": [', "utf-8")
+    await world.operations.reload_configuration()
+    with pytest.raises(RpcError, match=r"json:2: .* correct it first"):
+        await part.list_authored_methods("operator")[names.SETUP_MODEL]({"provider": "demo"})
 
 
 async def test_requests_share_what_they_know(tmp_path: Path) -> None:

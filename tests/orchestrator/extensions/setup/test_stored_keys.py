@@ -29,11 +29,22 @@ async def test_key_is_in_force_when_it_is_set_and_gone_when_it_is_removed(tmp_pa
     assert "# Keys of model providers" in world.keys
     (listed,) = (one for one in (await keys.list_keys(None)).keys if one.name == NAME)
     assert (listed.set, listed.origin, listed.users) == (True, "keys.env", ("agent assistant",))
-    await keys.remove_key({"name": NAME})
+    done = await keys.remove_key({"name": NAME})
+    assert done.text == f"{NAME} is removed; it was used by agent assistant"
     assert NAME not in world.environ
     assert "# Keys of model providers" in world.keys
     with pytest.raises(UnknownNameError, match="no key"):
         await keys.remove_key({"name": NAME})
+
+
+async def test_keys_are_listed_beside_a_broken_agents_json(tmp_path: Path) -> None:
+    """A key may be what it lacks; of the users, those of the file in force are known."""
+    world = SetUpHome(tmp_path)
+    keys = await open_keys(world)
+    (tmp_path / "agents.json").write_text("{", "utf-8")
+    await keys.set_key({"name": NAME, "value": "x"})
+    users = {one.name: one.users for one in (await keys.list_keys(None)).keys}
+    assert users[NAME] == ("agent assistant",)
 
 
 async def test_key_of_the_environment_cannot_be_changed(tmp_path: Path) -> None:

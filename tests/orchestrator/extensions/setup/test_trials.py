@@ -62,3 +62,22 @@ async def test_token_is_tried_by_asking_whose_it_is() -> None:
             refused = await try_bot(wrong, api.url)
             assert refused.verdict == "refused"
             assert wrong not in refused.text
+
+
+async def test_token_in_an_address_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """At the lowest level that a daemon logs."""
+    with caplog.at_level("INFO"):
+        async with BotApiServer(TOKEN, "my_bot") as api:
+            assert (await try_bot(TOKEN, api.url)).bot == "my_bot"
+    assert TOKEN not in caplog.text
+
+
+async def test_model_that_wants_another_limit_gets_it() -> None:
+    """Models that reason refuse the older name, and need a few tokens to answer."""
+    async with OpenAIApi() as api:
+        api.script.append(Reply("use 'max_completion_tokens' instead", status=400))
+        assert (await try_model(find_account("openai", f"{api.url}/v1"), "k", "o9")).verdict == (
+            "works"
+        )
+        assert [request.body.get("max_tokens") for request in api.requests] == [1, None]
+        assert api.requests[-1].body["max_completion_tokens"] == 64
