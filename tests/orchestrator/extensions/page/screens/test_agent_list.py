@@ -1,7 +1,10 @@
 """The agents on the page."""
 
+from pathlib import Path
+
 import htpy as h
 from fakes.control_server import STATUS
+from fakes.edited_page import edited_page
 from fakes.screens import html, request
 
 from orchestrator.control.editing import EditableFile, EditableFiles
@@ -59,3 +62,12 @@ def test_budget_of_today_grows_by_a_button() -> None:
 def _list_agents(role: str) -> h.Node:
     report = STATUS.model_copy(update={"agents": (AGENT,)})
     return agent_list.render_agents(request(role), report).content
+
+
+async def test_screen_of_an_agent_reads_the_file_and_its_tasks(tmp_path: Path) -> None:
+    """An agent that no one knows leads back to all of them."""
+    async with edited_page(tmp_path) as page:
+        shown = await page.open("/agents/home")
+        assert "No task runs by itself." in shown
+        assert "at=agents%2F1" in shown
+        assert "No agent is called nothing." in await page.open("/agents/nothing")
