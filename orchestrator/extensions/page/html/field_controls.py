@@ -49,7 +49,7 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.No
         return h.textarea(
             name=field.name,
             rows=str(rows),
-            class_="short code" if plain else None,
+            class_="short code" if plain else "short" if field.kind == "words" else None,
             spellcheck="false",
         )["\n" + text]
     offered = offered or field.choices
