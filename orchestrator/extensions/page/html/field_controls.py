@@ -25,7 +25,8 @@ def render_form_field(
 
     ``offered`` are values that the control suggests.
     """
-    help_text = " ".join(filter(None, (field.help, HINTS.get(field.kind))))
+    words = field.help.replace("`", "")
+    help_text = " ".join(filter(None, (words, HINTS.get(field.kind))))
     return render_field(field.label, _render_control(field, text, offered), help_text, problem)
 
 

@@ -98,6 +98,7 @@ document.addEventListener("input", (event) => {
     keep();
     if (box.value.length < longest) checks.plan(form, tell);
   });
+  form.elements.namedItem("message")?.addEventListener("input", () => checks.plan(form, tell));
   box.addEventListener("keydown", (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
