@@ -151,7 +151,11 @@ def render_memory(
                 render_table(
                     "Profile",
                     ("Field", TableColumn("Value", "grow"), "Whose", "From", ACTIONS),
-                    ((*_render_field_row(request, one),) for one in profile),
+                    (
+                        (*_render_field_row(request, one),)
+                        for one in profile
+                        if one.value not in ({}, [])
+                    ),
                     "Nothing is in a profile yet.",
                 ),
             ),
