@@ -168,7 +168,7 @@ class ProcessTable(CamelModel):
 
 
 class ListedTool(CamelModel):
-    """A tool as a model is told of it; ``server`` is empty for a built-in one."""
+    """A tool as a model sees it; ``server`` is empty for a built-in one."""
 
     name: str
     server: str

@@ -15,7 +15,7 @@ STOPPED = "Stopped."  # begins what the daemon answers to `/stop`
 AMONG = "IN (SELECT value FROM json_each(?))"
 
 
-class ChatEntry(NamedTuple):
+class ListedChat(NamedTuple):
     """A chat in the list; ``at`` in milliseconds.
 
     ``opening`` is its first message, if it is one of the page. ``state`` and ``end`` are those of
@@ -51,13 +51,13 @@ class _NewestTurn(NamedTuple):
 
 def list_chat_entries(
     db: Database, before: int | None = None, owner: str | None = None, words: str = ""
-) -> list[ChatEntry]:
+) -> list[ListedChat]:
     """Return the newest chats before an instant, at most `PAGE`.
 
     With an ``owner`` only those whose keys begin with it, and with ``words`` those that contain
     them, among the newest `MAX_PAGES` pages.
     """
-    found: list[ChatEntry] = []
+    found: list[ListedChat] = []
     for _ in range(MAX_PAGES if words else 1):
         summaries = chat_history.list_chats(db, before, owner)
         entries = _describe_chats(db, summaries)
@@ -96,7 +96,7 @@ def load_held_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     return {int(row): str(text) for row, text in rows}
 
 
-def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[ChatEntry]:
+def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[ListedChat]:
     keys = [item.key for item in summaries]
     turns = _load_newest_turns(db, keys)
     answers = _load_answers(db, [turn.turn_id for turn in turns.values()])
@@ -107,7 +107,7 @@ def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[
         if turn.state == "cancelled" and item.text.startswith(STOPPED):
             at = item.at  # the answer is what was said last, not that it was stopped
         waits = held.get(item.key, "") if not item.text else ""
-        yield ChatEntry(
+        yield ListedChat(
             key=item.key,
             sender=item.sender,
             opening=find_opening(db, item.key) if item.key.startswith("web/") else "",

@@ -58,7 +58,7 @@ def parse_turn_query(query: Mapping[str, str], zone: ZoneInfo, now: int) -> Turn
     also: list[Condition] = []
     problems: dict[str, str] = {}
     for name in NUMBERS.keys() & wanted.keys():
-        number = _parse_number(wanted[name])
+        number = _parse_amount(wanted[name])
         if number is None:
             problems[name] = NUMBERS[name].format(value=wanted.pop(name))
         else:
@@ -129,7 +129,7 @@ def _find_days(text: str, zone: ZoneInfo, now: int) -> tuple[int, int] | None:
     return compute_day_start(since, zone), compute_day_start(until, zone)
 
 
-def _parse_number(text: str) -> float | None:
+def _parse_amount(text: str) -> float | None:
     try:
         found = float(text.replace(",", "."))
     except ValueError:

@@ -10,7 +10,7 @@ import htpy as h
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
 from orchestrator.extensions.page.html import figures, markdown
-from orchestrator.extensions.page.html.arguments import (
+from orchestrator.extensions.page.html.argument_rows import (
     render_arguments,
     render_result,
     summarize_arguments,

@@ -16,7 +16,7 @@ from orchestrator.extensions.page.html.layout import render_split
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.html.parts import render_blank, render_link_button, render_note
 from orchestrator.extensions.page.reads import answer_costs, chat_entries, chat_places, stamps
-from orchestrator.extensions.page.reads.chat_entries import ChatEntry
+from orchestrator.extensions.page.reads.chat_entries import ListedChat
 from orchestrator.extensions.page.screen_request import (
     OWN,
     PageScreen,
@@ -95,7 +95,7 @@ async def _redirect_to_new_chat(request: ScreenRequest) -> ScreenResult:
     return RedirectResponse(f"/chats/{OWN}{request.viewer.user}/{token_hex(4)}/", 303)
 
 
-async def _list_entries(request: ScreenRequest) -> list[ChatEntry]:
+async def _list_entries(request: ScreenRequest) -> list[ListedChat]:
     owner = None if request.has_right(Right.READ) else f"{OWN}{request.viewer.user}"
     before, words = _parse_number(request.query.get("chats")), request.query.get("q", "").strip()
     return await request.journal(chat_entries.list_chat_entries, before, owner, words)
@@ -123,7 +123,7 @@ def load_chat(
 
 
 def render_chats(
-    request: ScreenRequest, entries: Sequence[ChatEntry], chat: _ShownChat | None
+    request: ScreenRequest, entries: Sequence[ListedChat], chat: _ShownChat | None
 ) -> h.Node:
     """Render the list and, next to it, a chat."""
     words = request.query.get("q", "").strip()
@@ -173,9 +173,9 @@ def _render_search_everywhere(request: ScreenRequest, words: str) -> h.Node:
 
 
 def _iter_days(
-    request: ScreenRequest, entries: Iterable[ChatEntry], chat: _ShownChat | None
+    request: ScreenRequest, entries: Iterable[ListedChat], chat: _ShownChat | None
 ) -> Iterator[h.Element]:
-    def find_day(entry: ChatEntry) -> str:
+    def find_day(entry: ListedChat) -> str:
         return format_day(entry.at, request.now, request.zone)
 
     for day, group in groupby(entries, find_day):
@@ -183,7 +183,7 @@ def _iter_days(
         yield h.ul(class_="chatlist")[[_render_entry(request, item, chat) for item in group]]
 
 
-def _render_entry(request: ScreenRequest, item: ChatEntry, chat: _ShownChat | None) -> h.Element:
+def _render_entry(request: ScreenRequest, item: ListedChat, chat: _ShownChat | None) -> h.Element:
     """Render a chat; a script compares ``data-at`` with what this browser has seen of it."""
     here = "page" if chat and chat.talk.key == item.key else None
     query = build_link("", q=request.query.get("q", "").strip()).partition("?")
@@ -213,7 +213,7 @@ def _render_entry(request: ScreenRequest, item: ChatEntry, chat: _ShownChat | No
     ]
 
 
-def _format_source(item: ChatEntry) -> str:
+def _format_source(item: ListedChat) -> str:
     channel = "" if item.key.startswith(OWN) else item.key.partition("/")[0]
     return " · ".join(filter(None, (shorten_text(item.agent_id, 16), channel)))
 

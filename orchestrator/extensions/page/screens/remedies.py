@@ -1,4 +1,4 @@
-"""Troubles in people's words, each with the screen where it can be mended."""
+"""Troubles in people's words, each with the screen where it can be solved."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
 from orchestrator.extensions.page.html.parts import NoteKind, render_note
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
-# Where a text of the daemon ends that says which command mends it: a link says it here.
+# The end of a text that names the command to run: here a link takes its place.
 _COMMAND = re.compile(
     r"[;,.]?\s*(?:put \w+=\S* into \S+ |check it, |install it, )?(?:and |then )*"
     r"(?:run|see):? orchestrator [a-z -]+.*$",
@@ -30,7 +30,7 @@ _SPANS = {"Hour": "an hour", "Day": "a day", "Month": "a month"}
 
 
 class Remedy(NamedTuple):
-    """A screen that mends the troubles which a pattern finds."""
+    """A screen that solves the troubles which a pattern finds."""
 
     pattern: re.Pattern[str]
     path: str
@@ -60,7 +60,7 @@ _KEYS = tuple(one for one in _REMEDIES if one.path == "/keys")
 def render_trouble(
     request: ScreenRequest, text: str, kind: NoteKind = "warn", *, line: int = 0
 ) -> h.Element:
-    """Render a trouble with a link to where it is mended; ``line`` is one of agents.json."""
+    """Render a trouble with a link to where it is solved; ``line`` is one of agents.json."""
     remedy = next((one for one in _REMEDIES if one.pattern.search(text)), None)
     way: tuple[str, str] | None = None
     if line and remedy not in _KEYS and request.has_right(Right.READ):
@@ -76,7 +76,7 @@ def explain_reason(text: str) -> str:
 
 
 def shorten_reason(text: str, agent_id: str) -> str:
-    """Return the reason beside an agent's state, without its name and the command to mend it."""
+    """Return the reason beside an agent's state, without its name and the command to run."""
     plain = _COMMAND.sub("", text).removeprefix(f"agent '{agent_id}' ")
     return explain_reason(plain.removeprefix("cannot answer, because "))
 

@@ -118,7 +118,7 @@ def render_tools(request: ScreenRequest, scene: ToolScene) -> TitledContent:
 
 
 def render_tool(request: ScreenRequest, scene: ToolScene, tool: ListedTool) -> TitledContent:
-    """Render one tool: what a model is told of it, and who may use it."""
+    """Render one tool: what a model sees, and who may use it."""
     calls = next((one for one in scene.calls if one.tool == tool.name), None)
     rules = [rule for rule in scene.table.rules if rule.tool == tool.name]
     content = [

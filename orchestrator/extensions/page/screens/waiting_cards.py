@@ -9,7 +9,7 @@ from orchestrator.control import protocol
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.arguments import render_arguments
+from orchestrator.extensions.page.html.argument_rows import render_arguments
 from orchestrator.extensions.page.html.forms import (
     build_link,
     render_act_button,

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse
 
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.arguments import (
+from orchestrator.extensions.page.html.argument_rows import (
     find_result_text,
     render_arguments,
     render_result,

@@ -37,7 +37,7 @@ def test_answer_has_one_quiet_row_with_its_model_and_cost() -> None:
     shown = draw(TALK)
     for part in ("Today", "hello", "<p>the answer</p>", "data-copy", "Try again"):
         assert part in shown
-    assert "demo/small · 2 s · 12 k tokens · $0.0042" in shown
+    assert "demo/small · 2 s · 12\u202fk tokens · $0.0042" in shown
     assert 'href="/turns/t1"' in shown
 
 

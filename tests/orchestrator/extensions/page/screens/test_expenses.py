@@ -26,9 +26,10 @@ HOME = AgentReport(
 )
 
 
-def page(*slots: SpendingSlot, days: Days = TWO_DAYS, **query: str) -> str:
+def page(*slots: SpendingSlot, days: Days = TWO_DAYS, agent: str = "") -> str:
     """The screen of a period."""
-    return html(expenses.render_costs(request(**query), Period(days, slots), (HOME,)).content)
+    asked = request(agent=agent)
+    return html(expenses.render_costs(asked, Period(days, slots), (HOME,)).content)
 
 
 def test_sums_are_by_day_and_by_what_was_asked_for() -> None:
@@ -42,7 +43,9 @@ def test_sums_are_by_day_and_by_what_was_asked_for() -> None:
     assert "1 call cut off" in shown
     assert "01 Jan: home $0.50" in shown
     assert "$0.00 + 1 unknown" in shown
-    assert "02 Jan: facts 105" in page(SLOT, OTHER, by="purpose", **{"in": "tokens"})
+    asked = request(by="purpose", **{"in": "tokens"})
+    by = html(expenses.render_costs(asked, Period(TWO_DAYS, [SLOT, OTHER])).content)
+    assert "02 Jan: facts 105" in by
 
 
 def test_costs_of_one_agent_have_its_limit_as_a_line() -> None:

@@ -4,7 +4,8 @@ import pytest
 from fakes.screens import html, request
 
 from orchestrator.extensions.page.screens import remedies
-from orchestrator.spending.budgets import Amount, Window, find_exceeded_limit
+from orchestrator.journal.turns.usage import Amount
+from orchestrator.spending.budgets import Window, find_exceeded_limit
 
 KEYLESS = "no answer, because GROQ_API_KEY is not set"
 WITHHELD = "the MCP server of x changed its description, so it is not offered"

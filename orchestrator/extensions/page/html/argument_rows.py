@@ -49,7 +49,7 @@ def render_arguments(arguments: str, spec: ToolSpec | None = None) -> h.Node:
 
     Text that is no JSON, or JSON that was cut, is shown as it is.
     """
-    value = _parse_json(arguments)
+    value = _parse_call_json(arguments)
     if not isinstance(value, dict):
         return _render_text(arguments)
     return (
@@ -60,7 +60,7 @@ def render_arguments(arguments: str, spec: ToolSpec | None = None) -> h.Node:
 def render_result(stored: str) -> h.Node:
     """Render the result of a call as the journal keeps it: the text that the model was given."""
     content = find_result_text(stored)
-    value = _parse_json(content)
+    value = _parse_call_json(content)
     return (
         _render_value(value, 1)
         if isinstance(value, dict | list) and value
@@ -70,18 +70,18 @@ def render_result(stored: str) -> h.Node:
 
 def find_result_text(stored: str) -> str:
     """Return the text in a stored result, also of one whose JSON was cut."""
-    value = _parse_json(stored)
+    value = _parse_call_json(stored)
     if isinstance(value, dict) and isinstance(value.get("content"), str):
         return str(value["content"])
     found = _CONTENT.search(stored) if stored.startswith('{"') else None
     if found is None:
         return stored
-    return str(_parse_json(f'"{_HALF_ESCAPE.sub("", found[1])}"') or stored)
+    return str(_parse_call_json(f'"{_HALF_ESCAPE.sub("", found[1])}"') or stored)
 
 
 def summarize_arguments(arguments: str, limit: int = 60) -> str:
     """Return the first short arguments on one line: ``bob@example.org · The offer``."""
-    value = _parse_json(arguments)
+    value = _parse_call_json(arguments)
     if not isinstance(value, dict):
         return shorten_text(arguments, limit)
     told = (_format_scalar(one) for _, one in _sort_rows(value) if not isinstance(one, dict | list))
@@ -182,7 +182,7 @@ def _iter_descriptions(fields: Iterable[tuple[str, JsonValue]]) -> Iterator[tupl
             yield name, shorten_text(about, 200)
 
 
-def _parse_json(text: str) -> JsonValue:
+def _parse_call_json(text: str) -> JsonValue:
     """Parse JSON; None for text that is not JSON, or has more levels than orjson can write."""
     steps = (1 if char in "{[" else -1 for char in text if char in "{[]}")
     if text.count("{") + text.count("[") > MAX_LEVELS < max(accumulate(steps)):

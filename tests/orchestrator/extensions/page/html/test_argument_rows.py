@@ -18,7 +18,7 @@ from hypothesis.strategies import (
 )
 from pydantic import JsonValue
 
-from orchestrator.extensions.page.html.arguments import (
+from orchestrator.extensions.page.html.argument_rows import (
     MAX_ROWS,
     MAX_TEXT,
     find_result_text,
