@@ -101,6 +101,7 @@ def render_editor(
             )[
                 render_hidden_fields(request, {"base": found.base}),
                 h.div(class_="sheet")[
+                    h.pre(class_="lines", hidden=True, aria_hidden="true"),
                     h.textarea(
                         name="text",
                         class_="code",
@@ -108,14 +109,14 @@ def render_editor(
                         spellcheck="false",
                         autocomplete="off",
                         readonly=not edits,
-                    )["\n" + found.text]
+                    )["\n" + found.text],
                 ],
                 h.aside[
                     render_report(report, matches and skill_match.render_matches(matches)),
                     skill_match.render_match_field(request)
                     if found.name.startswith(skill_match.SKILL_NAMES)
                     else None,
-                    h.section(id="key-help", hidden=True),
+                    h.section(id="key-help", hidden=True)[h.h2, h.p],
                     h.p(class_="soft")[h.a(href="/manual/agents-json")["All keys, in the manual"]]
                     if found.name == AGENTS_FILE
                     else None,
@@ -159,6 +160,7 @@ def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Elem
             aria_label="Why",
         ),
         h.span(class_="soft", id="kept", role="status"),
+        h.button(type="button", hidden=True)["Drop it"],
         h.span(class_="soft")["A text with errors is not saved."]
         if report is not None and has_errors(report)
         else None,

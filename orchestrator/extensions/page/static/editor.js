@@ -1,5 +1,5 @@
-// The editor of texts: line numbers, a check while one types, what the key at the cursor means, and
-// drafts that survive a reload. Without this script it is a form with the buttons Save and Check.
+// The editor of texts: lines, a check while one types, help for the key at the cursor, and drafts
+// that survive a reload. Without this script it is a form with the buttons Save and Check.
 "use strict";
 const checks = { // the same form is sent, and of the answer only the report is shown
   delay: 300, // milliseconds after typing
@@ -7,19 +7,16 @@ const checks = { // the same form is sent, and of the answer only the report is 
   timer: 0,
   run(form, tell = () => {}) {
     this.asked?.abort();
-    const data = new FormData(form), asked = new XMLHttpRequest(); // parses without running anything
+    const data = new FormData(form), asked = this.asked = new XMLHttpRequest(); // parses, runs nothing
     data.set("do", "check");
-    this.asked = asked;
     asked.open("POST", form.action);
     asked.responseType = "document";
-    asked.onload = () => {
-      const fresh = asked.status === 200 && asked.response?.getElementById("report");
-      if (!fresh) { tell("Not checked. Press Check to see why."); return; }
-      const old = document.getElementById("report");
+    asked.onload = asked.onerror = () => {
+      const old = document.getElementById("report"), fresh = asked.response?.getElementById("report");
+      if (!fresh) { tell("Not checked; what you typed stays here. Check tells why."); return; }
       if (old.querySelector("details[open]")) fresh.querySelector("details")?.setAttribute("open", "");
       old.replaceWith(document.adoptNode(fresh));
     };
-    asked.onerror = () => tell("Not checked: no connection. What you typed stays here.");
     asked.send(new URLSearchParams(data));
   },
   plan(...what) {
@@ -38,13 +35,10 @@ document.addEventListener("input", (event) => {
   const box = form.elements.namedItem("text"), base = form.elements.namedItem("base");
   const kept = document.getElementById("kept");
   const tell = (text) => { if (kept) kept.textContent = text; };
-  const longest = 200_000; // characters that are checked while one types
 
-  // --- drafts -------------------------------------------------------------------------------------
   const place = `text ${form.getAttribute("action")}`;
-  const original = box.value;
   let leaving = false;
-  const isChanged = () => !box.readOnly && box.value !== original;
+  const isChanged = () => box.value !== box.defaultValue;
   function keep() {
     if (isChanged()) sessionStorage.setItem(place, JSON.stringify({ base: base.value, text: box.value }));
     else sessionStorage.removeItem(place);
@@ -56,34 +50,29 @@ document.addEventListener("input", (event) => {
     if (!draft || draft.text === box.value || !kept) return;
     box.value = draft.text;
     base.value = draft.base; // so that a change that came meanwhile is noticed
-    tell("Your text of before is back, not saved yet. ");
-    const drop = document.createElement("button");
-    drop.type = "button";
-    drop.textContent = "Drop it";
+    tell("Your text of before is back, not saved yet.");
+    const drop = kept.nextElementSibling;
+    drop.hidden = false;
     drop.onclick = () => { sessionStorage.removeItem(place); leaving = true; location.reload(); };
-    kept.append(drop);
     checks.run(form, tell);
   }
   addEventListener("beforeunload", (event) => { if (isChanged() && !leaving) event.preventDefault(); });
   form.addEventListener("submit", () => { leaving = true; });
   addEventListener("pageshow", () => { leaving = false; });
 
-  // --- lines --------------------------------------------------------------------------------------
-  const lines = document.createElement("pre");
-  lines.className = "lines";
-  lines.ariaHidden = "true";
-  box.before(lines);
+  const lines = box.previousElementSibling;
+  lines.hidden = false;
   function number() {
     const count = box.value.split("\n").length;
     lines.textContent = `${Array.from({ length: count }, (_, line) => line + 1).join("\n")}\n\n`;
     lines.scrollTop = box.scrollTop;
   }
   box.addEventListener("scroll", () => { lines.scrollTop = box.scrollTop; });
+
   function goTo(line) {
-    const rows = box.value.split("\n"), before = rows.slice(0, line - 1);
-    const start = before.reduce((length, row) => length + row.length + 1, 0);
+    const rows = box.value.split("\n").slice(0, line), end = rows.join("\n").length;
     box.focus();
-    box.setSelectionRange(start, start + (rows[line - 1] ?? "").length);
+    box.setSelectionRange(end - rows.at(-1).length, end);
     box.scrollTop = (line - 4) * parseFloat(getComputedStyle(box).lineHeight);
     explain();
   }
@@ -96,7 +85,7 @@ document.addEventListener("input", (event) => {
   box.addEventListener("input", () => {
     number();
     keep();
-    if (box.value.length < longest) checks.plan(form, tell);
+    checks.plan(form, tell);
   });
   form.elements.namedItem("message")?.addEventListener("input", () => checks.plan(form, tell));
   box.addEventListener("keydown", (event) => {
@@ -105,14 +94,7 @@ document.addEventListener("input", (event) => {
     form.requestSubmit(form.querySelector("button[value=save]"));
   });
 
-  // --- what the key at the cursor means -----------------------------------------------------------
   let help = null;
-  async function loadHelp() {
-    help = {};
-    const answer = await fetch(document.body.dataset.root + form.dataset.help);
-    if (answer.ok) help = await answer.json();
-    explain();
-  }
   function findPath(text) { // the keys of JSON that lead to the end of a text; * for an item of a list
     const outer = [];
     let key = "", list = false;
@@ -127,21 +109,22 @@ document.addEventListener("input", (event) => {
     }
     return [...outer.slice(1).map(([name]) => name), key].filter((name) => name);
   }
-  function explain() {
+  async function explain() {
     if (!form.dataset.help) return;
-    if (!help) { loadHelp(); return; }
+    help ??= fetch(document.body.dataset.root + form.dataset.help).then((answer) => answer.json());
+    const known = Object.entries(await help);
     const start = box.selectionStart, rest = box.value.slice(start).search(/[,{}[\]\n]/);
     const wanted = findPath(box.value.slice(0, rest < 0 ? undefined : start + rest));
-    const fits = (known) => {
-      const parts = known.split("/");
+    const fits = ([name]) => {
+      const parts = name.split("/");
       return parts.length === wanted.length && parts.every((part, at) => part === "*" || part === wanted[at]);
     };
-    let name;
-    while (wanted.length && !(name = Object.keys(help).find(fits))) wanted.pop();
-    if (!name) return;
-    const title = document.createElement("h2"), panel = document.getElementById("key-help");
-    title.textContent = wanted.at(-1);
-    panel.replaceChildren(title, help[name]);
+    let found;
+    while (wanted.length && !(found = known.find(fits))) wanted.pop();
+    if (!found) return;
+    const panel = document.getElementById("key-help");
+    panel.firstChild.textContent = wanted.at(-1);
+    panel.lastChild.textContent = found[1];
     panel.hidden = false;
   }
   for (const name of ["keyup", "click"]) box.addEventListener(name, explain);
