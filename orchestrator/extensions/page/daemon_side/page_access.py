@@ -68,6 +68,7 @@ REQUIRED_RIGHTS = {
     "profile/list": Right.READ,
     "profile/set": Right.CHANGE,
     "tasks/check": Right.READ,
+    "skills/check": Right.READ,
     "sessions/end": Right.CHANGE,
     "tools/pins": Right.DECIDE,
 }

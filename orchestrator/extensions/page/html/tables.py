@@ -39,7 +39,7 @@ def render_table(
     return h.div(class_="scroll", tabindex="0", role="region", aria_label=caption)[
         h.table(class_="cards")[
             h.caption[caption],
-            h.thead[h.tr[map(_render_head, known)]],
+            h.thead[h.tr[map(_render_head, known)]] if any(one.name for one in known) else None,
             h.tbody[(h.tr[map(_render_cell, known, row)] for row in listed)],
         ]
     ]
