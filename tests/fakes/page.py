@@ -12,8 +12,9 @@ from fakes.journal import address_of, store_in
 from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
-from orchestrator.control import protocol
+from orchestrator.control import editing, protocol
 from orchestrator.extension import Finding
+from orchestrator.extensions.page import setup_answers
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS
 from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
@@ -31,7 +32,7 @@ from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebGuest, WebSession
 from orchestrator.extensions.page.screen_request import JournalView, PageScreen
-from orchestrator.extensions.page.screens import SCREENS
+from orchestrator.extensions.page.screens import SCREENS, memory_list
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
@@ -46,6 +47,16 @@ ANSWERS: dict[str, BaseModel] = {
     protocol.EXAMINE: protocol.DoctorFindings(
         findings=(Finding("disk", "<b>4 GB free", "warning"),)
     ),
+    protocol.PAIR_LIST: protocol.PairingList(pairings=()),
+    editing.FILE_LIST: editing.EditableFiles(files=()),
+    editing.FILE_READ: editing.FileText(name="agents.json", text="{}", base="0"),
+    editing.FILE_CHECK: editing.EditReport(name="agents.json", text="{}", base="0"),
+    editing.FILE_HISTORY: editing.FileHistory(name="", versions=()),
+    setup_answers.KEYS_LIST: setup_answers.KnownKeys(keys=()),
+    setup_answers.PEOPLE_LIST: setup_answers.ListedPeople(people=()),
+    page_protocol.DASHBOARD_SESSIONS: page_protocol.PageSessions(sessions=()),
+    "memory/list": memory_list.ListedFacts(facts=()),
+    "profile/list": memory_list.ListedFields(fields=()),
 }
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")

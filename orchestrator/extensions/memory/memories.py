@@ -9,7 +9,12 @@ from pydantic import Field, JsonValue
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import UnknownNameError
-from orchestrator.extensions.memory import fact_changes, fact_reads, learned_changes
+from orchestrator.extensions.memory import (
+    fact_changes,
+    fact_reads,
+    learned_changes,
+    profile_changes,
+)
 from orchestrator.extensions.memory.fact_dates import TAKEN_BACK
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.inspect.message_hits import HITS, MessageHit
@@ -54,13 +59,35 @@ class FactEdit(CamelModel):
 
 
 class FactQuery(CamelModel):
-    """The facts to list: of an agent and a chat (``telegram:123``), below an id, newest first."""
+    """The facts to list: of an agent and a chat (``telegram:123``), below an id, newest first.
+
+    With ``text``, those that match it best, best first.
+    """
 
     agent: str | None = None
     chat: str | None = None
+    text: str = Field("", max_length=MAX_FACT)
     ended: bool = False
     before: int = Field(facts.FOREVER, ge=1, lt=2**63)
     limit: int = Field(100, ge=1, le=MAX_PAGE)
+
+
+class ProfilePage(CamelModel):
+    """Fields of profiles."""
+
+    fields: tuple[ProfileField, ...]
+
+
+class ProfileEdit(CamelModel):
+    """A field of a profile, and its new value as a text; an empty one removes it.
+
+    ``chat`` is the chat that the profile belongs to; empty for all chats.
+    """
+
+    agent: str
+    chat: str = ""
+    path: str = Field(min_length=1, max_length=500)
+    text: str = Field("", max_length=MAX_FACT)
 
 
 class FactPage(CamelModel):
@@ -102,6 +129,9 @@ def require_fact(db: Database, number: int) -> KnownFact:
 
 def load_fact_page(db: Database, query: FactQuery, now: int) -> FactPage:
     """Return the facts that a query asks for, as of ``now`` (milliseconds)."""
+    if query.text:
+        best = search_stored_facts(db, query.text, query.agent, query.chat, query.limit, now)
+        return FactPage(facts=tuple(best), more=False)
     found = list_stored_facts(db, query.agent, query.chat, now, ended=query.ended)
     below = [fact for fact in found if fact.id < query.before]
     return FactPage(facts=tuple(below[: query.limit]), more=len(below) > query.limit)
@@ -188,6 +218,27 @@ def list_profile_fields(
         for agent, chat, body in rows
         for path, value in _walk_profile_fields(orjson.loads(str(body)))
     ]
+
+
+def load_profile_page(db: Database, query: FactQuery) -> ProfilePage:
+    """Return the fields of the profiles of an agent and a chat, or of all."""
+    return ProfilePage(fields=tuple(list_profile_fields(db, query.agent, query.chat)))
+
+
+def edit_profile(db: Database, edit: ProfileEdit, now: int) -> None:
+    """Write a field of a profile for the operator, or remove it.
+
+    Raises:
+        UnknownNameError: the agent has no such profile.
+        ProfileError: the path or the value does not fit, or the value is a secret.
+    """
+    known = list_profile_fields(db, edit.agent, edit.chat)
+    if not known:
+        raise UnknownNameError(f"agent {edit.agent!r} has no such profile")
+    scope = MemoryScope(edit.agent, edit.chat, joined=False, shared=False)
+    profile_changes.update_profile(
+        db, scope, edit.path, edit.text or None, "operator", now, "operator"
+    )
 
 
 def forget_fact(db: Database, number: int, now: int) -> None:

@@ -13,7 +13,13 @@ from orchestrator.extensions.memory import memories
 from orchestrator.extensions.memory.fact_purge import purge_forgotten_facts
 from orchestrator.extensions.memory.learned_notices import LearnedNotices
 from orchestrator.extensions.memory.maintenance_worker import MaintenanceWorker
-from orchestrator.extensions.memory.memories import FactEdit, FactPage, FactQuery
+from orchestrator.extensions.memory.memories import (
+    FactEdit,
+    FactPage,
+    FactQuery,
+    ProfileEdit,
+    ProfilePage,
+)
 from orchestrator.extensions.memory.message_indexer import MessageIndexer
 from thinker.protocol.peer import Peer, RequestHandler
 
@@ -21,6 +27,8 @@ FACT_LIST = "memory/list"  # FactQuery → FactPage
 FACT_EDIT = "memory/edit"  # FactEdit → Ack
 FACT_UNDO = "memory/undo"  # RowId → Ack
 FACT_FORGET = "memory/forget"  # RowId → Ack
+PROFILE_LIST = "profile/list"  # FactQuery → ProfilePage
+PROFILE_SET = "profile/set"  # ProfileEdit → Ack
 
 
 class MemoryPart(Part):
@@ -80,12 +88,22 @@ class MemoryPart(Part):
             FACT_EDIT: self._edit_fact,
             FACT_UNDO: partial(change, memories.undo_change),
             FACT_FORGET: partial(change, memories.forget_fact),
+            PROFILE_LIST: self._list_profile,
+            PROFILE_SET: self._edit_profile,
         }
 
     async def _list_facts(self, params: JsonValue) -> FactPage:
         query = FactQuery.model_validate(params)
         now = self.daemon.machine.clock()
         return await self.daemon.store.read(memories.load_fact_page, query, now)
+
+    async def _list_profile(self, params: JsonValue) -> ProfilePage:
+        query = FactQuery.model_validate(params)
+        return await self.daemon.store.read(memories.load_profile_page, query)
+
+    async def _edit_profile(self, params: JsonValue) -> Ack:
+        edit = ProfileEdit.model_validate(params)
+        return await self.daemon.control.change_journal(memories.edit_profile, edit)
 
     async def _edit_fact(self, params: JsonValue) -> Ack:
         edit = FactEdit.model_validate(params)

@@ -1,7 +1,8 @@
 """Ask the supervisor about texts that can be edited, and for their changes."""
 
-from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
@@ -21,13 +22,27 @@ from orchestrator.control.editing import (
     VersionName,
 )
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.page.screen_request import DaemonLink, ScreenRequest
+from orchestrator.extensions.page.html.parts import render_blank
+from orchestrator.extensions.page.screen_request import DaemonLink, ScreenRequest, ScreenResult
 from thinker.protocol.peer import NO_METHOD, RpcError
 
 NO_DAEMON = "No daemon runs, so nothing can be changed here. Start it with: orchestrator run"
 CONFLICT = "Nothing was saved: the text was changed meanwhile. Open it again, and edit it there."
 MISSING = "This daemon runs without the extension for this, so it cannot be done here."
+ShowScreen: TypeAlias = Callable[[ScreenRequest], Awaitable[ScreenResult]]
 M = TypeVar("M", bound=BaseModel)
+
+
+def need_daemon(show: ShowScreen) -> ShowScreen:
+    """Return the body of a screen that says so where no daemon runs."""
+
+    @wraps(show)
+    async def show_screen(request: ScreenRequest) -> ScreenResult:
+        if request.daemon is None:
+            return render_blank(NO_DAEMON, icon="system")
+        return await show(request)
+
+    return show_screen
 
 
 def require_daemon(request: ScreenRequest) -> DaemonLink:

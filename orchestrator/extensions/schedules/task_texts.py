@@ -16,6 +16,7 @@ from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe_trigger
 from orchestrator.schedules.specs import Notify, TaskSpec
 from orchestrator.schedules.task_fields import MISFIRE, TRIGGERS
+from orchestrator.schedules.times import find_first_due, find_next_due
 from orchestrator.timezones import find_host_timezone
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.names import ChatName
@@ -36,6 +37,7 @@ FIELDS = (
     *MISFIRE,
     ENABLED,
 )
+SHOWN_TIMES = 5  # instants of a schedule that is being edited
 EVERY = re.compile(r"every (\d{1,5}) ?(m|min|minutes?|h|hours?|d|days?)", re.IGNORECASE)
 AT_TIME = re.compile(
     r"(?:(daily|every day|weekdays|weekends|(?:sun|mon|tue|wed|thu|fri|sat)[a-z]*)"
@@ -108,6 +110,23 @@ def parse_task(
     return WrittenTask(
         agent.agent_id, build_task_spec(found, zone, notify, now, fast=fast), enabled
     )
+
+
+def list_due_times(
+    text: str, agents: AgentsFile, environ: Mapping[str, str], now: int
+) -> tuple[str, tuple[int, ...]]:
+    """Return the time zone of a task's text, and its next instants after ``now``.
+
+    Raises:
+        OrchestratorError: as `parse_task` does.
+    """
+    spec = parse_task(text, agents, environ, now, fast=True).spec
+    trigger, times = spec.parsed_trigger, list[int]()
+    at = find_first_due(trigger, spec.zone, now)
+    while at is not None and len(times) < SHOWN_TIMES:
+        times.append(at)
+        at = find_next_due(trigger, spec.zone, at)
+    return spec.timezone, tuple(times)
 
 
 def read_words(schedule: str) -> JsonObject:

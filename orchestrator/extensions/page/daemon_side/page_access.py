@@ -63,6 +63,9 @@ REQUIRED_RIGHTS = {
     "memory/edit": Right.CHANGE,
     "memory/undo": Right.CHANGE,
     "memory/forget": Right.CHANGE,
+    "profile/list": Right.READ,
+    "profile/set": Right.CHANGE,
+    "tasks/check": Right.READ,
     "sessions/end": Right.CHANGE,
     "tools/pins": Right.DECIDE,
 }

@@ -14,6 +14,7 @@ from thinker.protocol.messages import JsonObject
 PartPath: TypeAlias = tuple[str | int, ...]
 AGENTS_FILE = "agents.json"
 ACCOUNTS = "accounts"  # the further bots of a channel
+OF_PLACES = frozenset({"description", "default"})  # what a place says beside its kind of value
 MAX_DEPTH = 6  # of the keys that are explained
 
 
@@ -144,5 +145,5 @@ def _get_object(schema: JsonObject, name: str) -> JsonObject:
 
 def _keep_description(schema: JsonObject, shape: JsonObject) -> JsonObject:
     """Return a shape with the description and default of the place that it is used at."""
-    kept = {name: schema[name] for name in ("description", "default") if name in schema}
+    kept: JsonObject = {name: value for name, value in schema.items() if name in OF_PLACES}
     return {**shape, **kept}

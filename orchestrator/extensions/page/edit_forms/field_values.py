@@ -1,27 +1,28 @@
-"""Values of a form's fields as people write them, and the changes that a filled-in form asks for."""
+"""Values of a form's fields as people write them, and the changes that they ask for."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from pydantic import JsonValue
 
 from orchestrator.control.editing import ValueChange
 from orchestrator.extensions.page.edit_forms import agents_schema
 from orchestrator.extensions.page.edit_forms.agents_schema import PartPath
-from orchestrator.extensions.page.edit_forms.form_fields import FormField
+from orchestrator.extensions.page.edit_forms.form_fields import FieldKind, FormField
 from thinker.protocol.messages import JsonObject
 
 YES, NO = "yes", "no"
-MAX_SHOWN = 200_000  # characters of a value in a form
 
 
-class FieldProblem(ValueError):
+class FieldValueError(ValueError):
     """What was written in a field is no value of its kind; the message says what to write."""
 
 
 def format_value(field: FormField, value: JsonValue) -> str:
     """Return a value as it stands in the control of its field; empty for a missing one."""
-    if value is None or value == [] or value == {}:
+    if value in (None, [], {}):
         return ""
     if isinstance(value, bool) and field.kind == "switch":
         return YES if value else NO
@@ -38,27 +39,13 @@ def parse_value(field: FormField, text: str, before: JsonValue = None) -> JsonVa
     """Return the value that a person wrote; None for an empty field, which has its usual value.
 
     Raises:
-        FieldProblem: it is no such value.
+        FieldValueError: it is no such value.
     """
     text = text.replace("\r\n", "\n")
     if not text.strip():
         return None
-    match field.kind:
-        case "number":
-            return _parse_number(text.strip())
-        case "switch":
-            return text == YES
-        case "words":
-            return _parse_words(text, before)
-        case "pairs":
-            return dict(_parse_pair(line) for line in text.split("\n") if line.strip())
-        case "json":
-            return _parse_json(text)
-        case "choice":
-            return _parse_choice(field, text.strip())
-        case "line":
-            return _parse_line(text.strip(), before)
-    return text
+    parse = _PARSERS.get(field.kind)
+    return text if parse is None else parse(field, text, before)
 
 
 def read_form(
@@ -78,7 +65,7 @@ def read_form(
             continue
         try:
             changed[field.path] = parse_value(field, posted[field.name], before)
-        except FieldProblem as error:
+        except FieldValueError as error:
             problems[field.name] = str(error)
     for field in fields:
         if field.required and not posted.get(field.name, "").strip():
@@ -140,55 +127,78 @@ def _keeps_parts(
     return added or any((key,) not in removed for key in old)
 
 
-def _parse_number(text: str) -> JsonValue:
-    try:
+def _parse_number(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del field, before
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
-    try:
-        found = float(text)
-    except ValueError:
-        raise FieldProblem("write a number, such as 5 or 0.5") from None
-    if found != found or found in (float("inf"), float("-inf")):  # noqa: PLR0124 - not a number
-        raise FieldProblem("write a number, such as 5 or 0.5")
-    return found
+    with suppress(ValueError):
+        if math.isfinite(found := float(text)):
+            return found
+    raise FieldValueError("write a number, such as 5 or 0.5")
 
 
-def _parse_words(text: str, before: JsonValue) -> JsonValue:
+def _parse_switch(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del field, before
+    return text.strip() == YES
+
+
+def _parse_words(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del field
     numbers = {str(one): one for one in before} if isinstance(before, list) else {}
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     found: Sequence[JsonValue] = [numbers.get(line, line) for line in lines]
     return list(found)
 
 
+def _parse_pairs(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del field, before
+    return dict(_parse_pair(line) for line in text.split("\n") if line.strip())
+
+
 def _parse_pair(line: str) -> tuple[str, JsonValue]:
     name, sign, value = line.partition("=")
     if not sign or not name.strip():
-        raise FieldProblem(f"write NAME=value on each line; {line.strip()[:60]!r} is not so")
+        raise FieldValueError(f"write NAME=value on each line; {line.strip()[:60]!r} is not so")
     return name.strip(), value.strip()
 
 
-def _parse_json(text: str) -> JsonValue:
+def _parse_json_text(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del field, before
     try:
         found: JsonValue = json.loads(text)
     except ValueError as error:
-        raise FieldProblem(f"this is no JSON: {error}") from None
+        raise FieldValueError(f"this is no JSON: {error}") from None
     return found
 
 
-def _parse_choice(field: FormField, text: str) -> JsonValue:
+def _parse_choice(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del before
+    text = text.strip()
     if text in field.choices:
         return text
     if not field.open:
-        raise FieldProblem(f"choose one of: {', '.join(field.choices)}")
+        raise FieldValueError(f"choose one of: {', '.join(field.choices)}")
     return int(text) if text.isdecimal() else text
 
 
-def _parse_line(text: str, before: JsonValue) -> JsonValue:
+def _parse_line(field: FormField, text: str, before: JsonValue) -> JsonValue:
+    del field
+    text = text.strip()
     if "\n" in text:
-        raise FieldProblem("write one line")
+        raise FieldValueError("write one line")
     return int(text) if isinstance(before, int) and text.lstrip("-").isdecimal() else text
 
 
 def _normalize(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
+
+
+_PARSERS: Mapping[FieldKind, Callable[[FormField, str, JsonValue], JsonValue]] = {
+    "number": _parse_number,
+    "switch": _parse_switch,
+    "words": _parse_words,
+    "pairs": _parse_pairs,
+    "json": _parse_json_text,
+    "choice": _parse_choice,
+    "line": _parse_line,
+}

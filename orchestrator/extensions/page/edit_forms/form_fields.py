@@ -18,7 +18,13 @@ FieldKind: TypeAlias = Literal[
     "line", "text", "number", "choice", "switch", "words", "pairs", "parts", "json"
 ]
 CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-SPELLED = {"usd": "US dollars", "url": "address", "env": "environment", "max": "most", "cwd": "folder"}
+SPELLED = {
+    "usd": "US dollars",
+    "url": "address",
+    "env": "environment",
+    "max": "most",
+    "cwd": "folder",
+}
 DEEPEST = 2  # levels of parts whose fields stand in the same form
 
 
@@ -96,27 +102,35 @@ def _is_group(root: JsonObject, schema: JsonObject, value: JsonValue) -> bool:
         if "properties" not in agents_schema.find_shape(root, one)
     ]  # fmt: skip
     booleans = any(one.get("type") == "boolean" for one in others)
-    return isinstance(value, dict) or value is None and not booleans
+    return isinstance(value, dict) or (value is None and not booleans)
 
 
 def _choose_kind(root: JsonObject, schema: JsonObject, name: str, value: JsonValue) -> FieldKind:
     shapes = [agents_schema.find_shape(root, one) for one in _list_alternatives(schema)]
-    types = list(_iter_types(shapes))
-    if any("enum" in one or "const" in one for one in shapes) and not isinstance(value, list | dict):
+    types = set(_iter_types(shapes))
+    if any("enum" in one or "const" in one for one in shapes) and not isinstance(
+        value, list | dict
+    ):
         return "number" if isinstance(value, int | float) else "choice"
     if "boolean" in types and (value is None or isinstance(value, bool)):
         return "switch"
-    if name == ACCOUNTS or agents_schema.find_item_schema(root, shapes[0]) is not None:
-        return "parts"
-    if "array" in types and (value is None or _is_word_list(value)):
-        return "words" if _holds_words(shapes) else "json"
-    if types == ["object"]:
-        return "pairs" if _holds_pairs(shapes[0]) and _is_pairs(value) else "json"
-    if isinstance(value, dict | list):
-        return "json"
-    if set(types) <= {"integer", "number"}:
+    if types & {"array", "object"}:
+        return _choose_collection_kind(root, shapes, name, value)
+    if types <= {"integer", "number"}:
         return "number"
     return "text" if name in LONG_FIELDS else "line"
+
+
+def _choose_collection_kind(
+    root: JsonObject, shapes: list[JsonObject], name: str, value: JsonValue
+) -> FieldKind:
+    if name == ACCOUNTS or agents_schema.find_item_schema(root, shapes[0]) is not None:
+        return "parts"
+    if len(shapes) == 1 and _holds_words(shapes[0]) and (value is None or _is_word_list(value)):
+        return "words"
+    if len(shapes) == 1 and _holds_pairs(shapes[0]) and _is_pairs(value):
+        return "pairs"
+    return "json"
 
 
 def _list_alternatives(schema: JsonObject) -> list[JsonObject]:
@@ -145,8 +159,8 @@ def _takes_any_text(root: JsonObject, schema: JsonObject) -> bool:
     )
 
 
-def _holds_words(shapes: list[JsonObject]) -> bool:
-    items = shapes[0].get("items") if len(shapes) == 1 else None
+def _holds_words(shape: JsonObject) -> bool:
+    items = shape.get("items")
     return isinstance(items, dict) and "properties" not in items
 
 
@@ -169,7 +183,8 @@ def _is_pairs(value: JsonValue) -> bool:
 
 def _make_label(path: PartPath) -> str:
     """Return words for a key: ``maxSteps`` is `Max steps`."""
-    return ": ".join(_spell_key(str(part)) for part in path).capitalize().replace("Mcp", "MCP")
+    words = ": ".join(_spell_key(str(part)) for part in path)
+    return words[:1].upper() + words[1:]
 
 
 def _spell_key(key: str) -> str:

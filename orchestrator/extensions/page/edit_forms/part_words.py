@@ -22,16 +22,16 @@ ONE_OF: Mapping[str, str] = {  # by the part that holds them
     "chats": "group",
 }
 ALONE: Mapping[str, str] = {
-    "retention": "How long things are kept",
+    "retention": "Retention",
     "web": "This page",
-    "api": "The OpenAI-compatible API",
-    "mcp": "The daemon as an MCP server",
+    "api": "OpenAI API",
+    "mcp": "MCP server",
     "hook": "Webhooks",
     "console": "The console",
 }
 REMOVALS: Mapping[str, str] = {
-    "AgentDefinition": "Its chats stay in the journal, but nothing is answered there any more unless"
-    " another binding leads to an agent.",
+    "AgentDefinition": "Its chats stay in the journal, but nothing is answered there any more"
+    " unless another binding leads to an agent.",
     "Binding": "Messages of this chat go where the other bindings lead, or are refused.",
     SERVER: "Agents lose all its tools at once. What they already did with them stays.",
 }

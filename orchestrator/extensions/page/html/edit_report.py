@@ -5,11 +5,14 @@ from collections.abc import Sequence
 import htpy as h
 
 from orchestrator.config_problem import Problem
-from orchestrator.control.editing import EditReport
+from orchestrator.control.editing import FILE_UNDO, EditReport, FileVersion
+from orchestrator.control.roles import Right
+from orchestrator.extensions.page.html.forms import render_act_button
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
+from orchestrator.extensions.page.screen_request import ScreenRequest
 
 REPORT = "report"  # the id of the region
 MAX_LINES = 1000  # of a difference that are shown
@@ -42,6 +45,24 @@ def render_difference(difference: str) -> h.Element:
     return h.div(class_="diff", role="group", aria_label="Lines that change", tabindex="0")[
         map(_render_line, lines[:MAX_LINES]),
         h.span(class_="soft")[f"… and {rest:,} lines more"] if rest > 0 else None,
+    ]
+
+
+def was_just_saved(request: ScreenRequest) -> bool:
+    """Return whether a screen is shown after saving or undoing, as its address says."""
+    return bool({"saved", "undone"} & request.query.keys())
+
+
+def render_saved_note(request: ScreenRequest, newest: FileVersion, at: str) -> h.Element:
+    """Render what was just saved or undone; the way back leads to the path ``at``."""
+    undone = "undone" in request.query
+    fields = {"name": newest.name, "back": f"{at}?undone=1"}
+    return h.div(class_="note done", role="status")[
+        h.strong["Undone." if undone else "Saved."],
+        render_sentences(newest.sentences) if newest.sentences else None,
+        render_act_button(request, FILE_UNDO, fields, "Undo", leaves=True)
+        if request.has_right(Right.CHANGE) and not undone
+        else None,
     ]
 
 

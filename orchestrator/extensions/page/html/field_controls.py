@@ -36,7 +36,7 @@ def render_hidden_values(posted: Mapping[str, str], names: Sequence[str]) -> h.N
     ]
 
 
-def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.Element:
+def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.Node:
     if field.kind == "switch":
         words = [("", _describe_usual(field)), (YES, "Yes"), (NO, "No")]
         return render_choice(field.name, words, text)
@@ -47,11 +47,14 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.El
         rows = min(MANY_LINES, max(2, text.count("\n") + 1))
         plain = field.kind in ("json", "pairs")
         return h.textarea(
-            name=field.name, rows=str(rows), class_="short code" if plain else None, spellcheck="false"
+            name=field.name,
+            rows=str(rows),
+            class_="short code" if plain else None,
+            spellcheck="false",
         )["\n" + text]
     offered = offered or field.choices
     listed = f"{field.name}-list" if offered else None
-    return h.span(class_="control")[
+    return [
         h.input(
             name=field.name,
             value=text,
@@ -67,10 +70,14 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.El
 
 def _describe_usual(field: FormField) -> str:
     usual = _show_usual(field)
-    return f"As usual: {CHOICE_WORDS.get(usual, usual)}" if usual else "As usual"
+    return f"As usual: {CHOICE_WORDS.get(usual, usual)}" if usual else "Not set"
 
 
 def _show_usual(field: FormField) -> str:
     if isinstance(field.usual, bool):
         return YES if field.usual else NO
-    return show_hidden_characters(str(field.usual)) if isinstance(field.usual, str | int | float) else ""
+    return (
+        show_hidden_characters(str(field.usual))
+        if isinstance(field.usual, str | int | float)
+        else ""
+    )

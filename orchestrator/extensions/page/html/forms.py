@@ -9,6 +9,7 @@ import htpy as h
 from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
+MAX_SECRET = 8000  # characters; keys that are signed documents have a few thousand
 # What one came to do, what one may do, and what cannot be undone.
 ButtonKind: TypeAlias = Literal["do", "quiet", "danger"]
 
@@ -53,6 +54,23 @@ def render_button(
     """Render the button that sends its form; ``key`` presses it."""
     return h.button(class_=None if kind == "quiet" else kind, data_key=key)[
         render_icon(icon) if icon else None, label
+    ]
+
+
+def render_secret_input(name: str, account: str, *, required: bool = True) -> h.Node:
+    """Render a field for a secret, which is never filled in; ``account`` says whose it is.
+
+    Browsers want to know that; it is not sent.
+    """
+    return [
+        h.input(type="text", autocomplete="username", value=account, hidden=True, readonly=True),
+        h.input(
+            name=name,
+            type="password",
+            required=required,
+            maxlength=str(MAX_SECRET),
+            autocomplete="new-password",
+        ),
     ]
 
 

@@ -50,7 +50,12 @@ PLACES: Mapping[str, Sequence[Place]] = {
 }
 ON_PHONES = ("Now", "Chats", "Inbox", "Turns")  # always in sight; the rest is behind a button
 SCRIPTS = (
-    *("idiomorph.js", "stream.js", "forms.js", "keys.js", "follow.js", "chat.js"),
+    "idiomorph.js",
+    "stream.js",
+    "forms.js",
+    "keys.js",
+    "follow.js",
+    "chat.js",
     "editor.js",
 )
 

@@ -90,7 +90,7 @@ def render_skeleton(lines: int = 3) -> h.Element:
 
 
 def render_field(
-    label: str, control: h.Element, help_text: h.Node = None, problem: str = ""
+    label: str, control: h.Node, help_text: h.Node = None, problem: str = ""
 ) -> h.Element:
     """Render a control of a form with its label, help, and what is wrong with its value."""
     return h.div(class_="field wrong" if problem else "field")[

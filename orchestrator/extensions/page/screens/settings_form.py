@@ -20,6 +20,7 @@ from orchestrator.extensions.page.edit_forms import agents_schema, field_values,
 from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE, PartPath
 from orchestrator.extensions.page.edit_forms.form_fields import FormField
 from orchestrator.extensions.page.edit_forms.part_words import (
+    ONE_OF,
     describe_jail,
     describe_removal,
     name_new_part,
@@ -28,7 +29,6 @@ from orchestrator.extensions.page.edit_forms.part_words import (
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
-    render_problems,
     render_report,
 )
 from orchestrator.extensions.page.html.field_controls import (
@@ -37,7 +37,6 @@ from orchestrator.extensions.page.html.field_controls import (
 )
 from orchestrator.extensions.page.html.forms import (
     build_link,
-    render_button,
     render_hidden_fields,
 )
 from orchestrator.extensions.page.html.parts import (
@@ -75,7 +74,10 @@ class EditedPart:
     note: str = ""
 
 
+@edit_calls.need_daemon
 async def _show_form(request: ScreenRequest) -> ScreenResult:
+    if not request.query.get("at"):
+        return RedirectResponse("/settings", HTTPStatus.SEE_OTHER)
     part = await _load_part(request)
     todo = request.form.get("do", "")
     if todo == "save":
@@ -144,7 +146,7 @@ async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
     edit = edit_calls.build_edit(AGENTS_FILE, base, text=text, why=request.form.get("why", ""))
     report = await edit_calls.save_text(request, edit)
     if report.saved:
-        return RedirectResponse("/settings?saved=1", HTTPStatus.SEE_OTHER)
+        return RedirectResponse(_choose_next(request, part), HTTPStatus.SEE_OTHER)
     if report.conflict:
         return render_form(request, _with(part, note=MEANWHILE))
     return render_preview(request, part, report)
@@ -240,7 +242,11 @@ def _render_held_parts(part: EditedPart, one: FormField, value: JsonValue) -> h.
     if part.new:
         return None
     at = (*part.at, *one.path)
-    keys = list(value) if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(len(value) if isinstance(value, list) else 0)
+    )
     return h.div(class_="field")[
         h.label[one.label],
         h.div(class_="row")[
@@ -270,6 +276,14 @@ def _find_name_fault(part: EditedPart, name: str) -> str:
     return ""
 
 
+def _choose_next(request: ScreenRequest, part: EditedPart) -> str:
+    """Return where one goes on after saving: an agent's own screen, or the settings."""
+    agent = request.form.get("field.agentId", "")
+    if part.at[0] == "agents" and agent:
+        return build_link("agents", agent, saved=1)
+    return "/settings?saved=1"
+
+
 def _parse_file(file: FileText) -> JsonValue:
     try:
         found: JsonValue = json.loads(file.text)
@@ -285,18 +299,32 @@ def _is_list(root: JsonObject, at: PartPath) -> bool:
 
 def _can_be_removed(part: EditedPart) -> bool:
     """Return whether the part is one of several, which can go."""
-    return isinstance(part.value, dict) and len(part.at) > 1 and part.at[0] != "channels" or (
-        len(part.at) > 2 and agents_schema.ACCOUNTS in part.at
-    )
+    holder = str(part.at[-2]) if len(part.at) > 1 else ""
+    return isinstance(part.value, dict) and holder in ONE_OF
 
 
 def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: str = "") -> EditedPart:
     return EditedPart(
-        part.at, part.file, part.value, part.schema, part.fields, part.new, part.named, problems, note
+        part.at,
+        part.file,
+        part.value,
+        part.schema,
+        part.fields,
+        part.new,
+        part.named,
+        problems,
+        note,
     )
 
 
+@edit_calls.need_daemon
+async def _start_server(request: ScreenRequest) -> ScreenResult:
+    del request
+    return RedirectResponse(build_form_link("mcpServers", new=1), HTTPStatus.SEE_OTHER)
+
+
 SCREENS = (
+    PageScreen("/tools/servers/new", "Add a tool server", Right.CHANGE, _start_server, "Tools"),
     PageScreen(
         "/settings/form", "Settings", Right.CHANGE, _show_form, "Settings", from_journal=False,
         posts=True,

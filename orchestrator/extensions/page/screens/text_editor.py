@@ -6,7 +6,7 @@ from http import HTTPStatus
 import htpy as h
 from starlette.responses import RedirectResponse, Response
 
-from orchestrator.control.editing import FILE_UNDO, EditReport, FileText, FileVersion
+from orchestrator.control.editing import EditReport, FileText, FileVersion
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.edit_forms import agents_schema
@@ -14,13 +14,10 @@ from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
     render_report,
-    render_sentences,
+    render_saved_note,
+    was_just_saved,
 )
-from orchestrator.extensions.page.html.forms import (
-    build_link,
-    render_act_button,
-    render_hidden_fields,
-)
+from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.parts import render_link_button, render_note
 from orchestrator.extensions.page.screen_request import (
@@ -31,10 +28,10 @@ from orchestrator.extensions.page.screen_request import (
 )
 from orchestrator.extensions.page.screens.text_beginnings import find_beginning
 
-KEY_HELP = "/texts-help"
+KEY_HELP = "texts-help"  # below the root of the page
 MEANWHILE = (
-    "This text was changed by someone else while you edited it. Nothing is lost: yours is below, and"
-    " beside it stands what it would change of theirs."
+    "This text was changed by someone else while you edited it. Nothing is lost: yours is below,"
+    " and beside it stands what it would change of theirs."
 )
 
 
@@ -43,6 +40,7 @@ def build_text_link(name: str, *after: str, **query: str | int | None) -> str:
     return build_link("texts", *name.split("/"), *after, **query)
 
 
+@edit_calls.need_daemon
 async def _show_editor(request: ScreenRequest) -> ScreenResult:
     name = request.path["name"]
     if not request.form:
@@ -53,7 +51,7 @@ async def _show_editor(request: ScreenRequest) -> ScreenResult:
             request, edit_calls.build_edit(name, found.base, text=found.text)
         )
         saved = None
-        if "saved" in request.query:
+        if was_just_saved(request):
             saved = next(iter((await edit_calls.load_history(request, name)).versions), None)
         return render_editor(request, found, report, saved=saved)
     edit = edit_calls.build_edit(
@@ -86,7 +84,7 @@ def render_editor(
     fresh = saved is not None or "fresh" in request.query
     content = [
         h.div(data_kept=True)[
-            _render_saved(request, found.name, saved) if saved else None,
+            render_saved_note(request, saved, build_text_link(found.name)) if saved else None,
             _render_conflict(request, report) if report and report.conflict else None,
             h.form(
                 method="post",
@@ -95,7 +93,7 @@ def render_editor(
                 id="editor",
                 data_editor=True,
                 data_fresh="1" if fresh else None,
-                data_help=KEY_HELP if found.name == AGENTS_FILE else None,
+                data_help=f"{KEY_HELP}/{AGENTS_FILE}" if found.name == AGENTS_FILE else None,
             )[
                 render_hidden_fields(request, {"base": found.base}),
                 h.div(class_="sheet")[
@@ -111,9 +109,7 @@ def render_editor(
                 h.aside[
                     render_report(report),
                     h.section(id="key-help", hidden=True),
-                    h.p(class_="soft")[
-                        h.a(href="/manual/agents-json")["All keys, in the manual"]
-                    ]
+                    h.p(class_="soft")[h.a(href="/manual/agents-json")["All keys, in the manual"]]
                     if found.name == AGENTS_FILE
                     else None,
                 ],
@@ -163,22 +159,6 @@ def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Elem
     ]
 
 
-def _render_saved(request: ScreenRequest, name: str, saved: FileVersion) -> h.Element:
-    return h.div(class_="note done", role="status")[
-        h.strong["Saved."],
-        render_sentences(saved.sentences) if saved.sentences else None,
-        render_act_button(
-            request,
-            FILE_UNDO,
-            {"name": name, "back": build_text_link(name, saved=1)},
-            "Undo",
-            leaves=True,
-        )
-        if request.has_right(Right.CHANGE)
-        else None,
-    ]
-
-
 def _render_conflict(request: ScreenRequest, report: EditReport) -> h.Node:
     del request
     return [
@@ -195,7 +175,7 @@ def _render_conflict(request: ScreenRequest, report: EditReport) -> h.Node:
 
 
 SCREENS = (
-    PageScreen(KEY_HELP, "Keys of agents.json", Right.READ, _send_key_help, "Texts"),
+    PageScreen(f"/{KEY_HELP}/{{name}}", "Keys of agents.json", Right.READ, _send_key_help, "Texts"),
     PageScreen(
         "/texts/{name:path}",
         "A text",

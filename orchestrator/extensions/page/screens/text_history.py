@@ -34,6 +34,7 @@ from orchestrator.extensions.page.screen_request import (
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 
 
+@edit_calls.need_daemon
 async def _show_history(request: ScreenRequest) -> ScreenResult:
     name, number = request.path["name"], request.query.get("version", "")
     history = await edit_calls.load_history(request, name)
@@ -85,7 +86,7 @@ def render_version(
                     {
                         "name": old.name,
                         "number": str(version.number),
-                        "back": build_text_link(old.name, saved=1),
+                        "back": build_text_link(old.name, undone=1),
                     },
                     "Go back to this",
                     kind="do",
@@ -109,9 +110,7 @@ def render_changes(
     ]
 
 
-def _render_change(
-    request: ScreenRequest, version: FileVersion, *, name: bool
-) -> Sequence[h.Node]:
+def _render_change(request: ScreenRequest, version: FileVersion, *, name: bool) -> Sequence[h.Node]:
     link = build_text_link(version.name, "history", version=version.number)
     shown = show_hidden_characters(version.name)
     return (

@@ -32,10 +32,12 @@ from orchestrator.extensions.page.screens.text_editor import build_text_link
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
+@edit_calls.need_daemon
 async def _show_texts(request: ScreenRequest) -> ScreenResult:
     return render_texts(request, await edit_calls.list_texts(request))
 
 
+@edit_calls.need_daemon
 async def _start_text(request: ScreenRequest) -> ScreenResult:
     prefix = request.path["prefix"] + "/"
     kind = KINDS.get(prefix)
@@ -73,9 +75,7 @@ def render_texts(request: ScreenRequest, found: EditableFiles) -> TitledContent:
 def render_new_text(request: ScreenRequest, kind: TextKind, name: str) -> TitledContent:
     """Render the question for the name of a new text."""
     problem = (
-        "Use lower-case letters, digits, - and _, beginning with a letter or digit."
-        if name
-        else ""
+        "Use lower-case letters, digits, - and _, beginning with a letter or digit." if name else ""
     )
     return TitledContent(
         f"New: {kind.heading.lower()}",

@@ -1,13 +1,45 @@
 // The editor of texts: line numbers, a check while one types, what the key at the cursor means, and
 // drafts that survive a reload. Without this script it is a form with the buttons Save and Check.
 "use strict";
+// --- the check: the same form, of which only the report is shown ---------------------------------
+const checks = {
+  delay: 300, // milliseconds after typing
+  asked: null,
+  timer: 0,
+  run(form, failed) {
+    this.asked?.abort();
+    const data = new FormData(form), asked = new XMLHttpRequest(); // parses without running anything
+    data.set("do", "check");
+    this.asked = asked;
+    asked.open("POST", form.action);
+    asked.responseType = "document";
+    asked.onload = () => {
+      const fresh = asked.status === 200 && asked.response?.getElementById("report");
+      if (!fresh) { failed("Not checked. Press Check to see why."); return; }
+      const old = document.getElementById("report");
+      if (old.querySelector("details[open]")) fresh.querySelector("details")?.setAttribute("open", "");
+      old.replaceWith(document.adoptNode(fresh));
+    };
+    asked.onerror = () => failed("Not checked: no connection. What you typed stays here.");
+    asked.send(new URLSearchParams(data));
+  },
+  plan(form, failed = () => {}) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.run(form, failed), this.delay);
+  },
+};
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("form[data-preview]");
+  if (form) checks.plan(form);
+});
+
 (() => {
   const form = document.querySelector("form[data-editor]");
   if (!form) return;
   const box = form.elements.namedItem("text"), base = form.elements.namedItem("base");
-  const report = () => document.getElementById("report");
   const kept = document.getElementById("kept");
   const place = `text ${form.getAttribute("action")}`;
+  const tell = (text) => { if (kept) kept.textContent = text; };
   const LONG = 200_000; // characters above which only the button checks
 
   // --- drafts -------------------------------------------------------------------------------------
@@ -32,7 +64,7 @@
     drop.textContent = "Drop it";
     drop.onclick = () => { sessionStorage.removeItem(place); leaving = true; location.reload(); };
     kept.append(drop);
-    check();
+    checks.run(form, tell);
   }
   addEventListener("beforeunload", (event) => { if (isChanged() && !leaving) event.preventDefault(); });
   form.addEventListener("submit", () => { leaving = true; });
@@ -69,32 +101,10 @@
     goTo(Number(link.dataset.line));
   });
 
-  // --- the check: the same form, of which only the report is shown -----------------------------------
-  let timer = 0, asked = null;
-  function check() {
-    asked?.abort();
-    const data = new FormData(form);
-    data.set("do", "check");
-    asked = new XMLHttpRequest(); // it parses the answer without running or loading anything
-    asked.open("POST", form.action);
-    asked.responseType = "document";
-    asked.onload = () => {
-      const fresh = asked.status === 200 && asked.response?.getElementById("report");
-      if (!fresh) { if (kept) kept.textContent = "Not checked. Press Check to see why."; return; }
-      for (const details of report().querySelectorAll("details[open]")) {
-        const same = fresh.querySelector("details");
-        if (same && details) same.open = true;
-      }
-      report().replaceWith(document.adoptNode(fresh));
-    };
-    asked.onerror = () => { if (kept) kept.textContent = "Not checked: no connection. Your text stays here."; };
-    asked.send(new URLSearchParams(data));
-  }
   box.addEventListener("input", () => {
     number();
     keep();
-    clearTimeout(timer);
-    if (box.value.length < LONG) timer = setTimeout(check, 300);
+    if (box.value.length < LONG) checks.plan(form, tell);
   });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
@@ -106,7 +116,7 @@
   let help = null, shown = "";
   async function loadHelp() {
     help = {};
-    const answer = await fetch(form.dataset.help);
+    const answer = await fetch(document.body.dataset.root + form.dataset.help);
     if (answer.ok) help = await answer.json();
     explain();
   }

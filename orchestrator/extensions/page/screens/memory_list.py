@@ -1,0 +1,266 @@
+"""What agents remember: facts with their sources, and the profile."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+
+import htpy as h
+from pydantic import JsonValue
+from starlette.responses import RedirectResponse
+
+from orchestrator.control.camel_model import CamelModel
+from orchestrator.control.protocol import Ack, RowId
+from orchestrator.control.roles import Right
+from orchestrator.extensions.page import edit_calls
+from orchestrator.extensions.page.html import figures
+from orchestrator.extensions.page.html.forms import (
+    build_link,
+    render_act_button,
+    render_button,
+    render_filters,
+    render_hidden_fields,
+)
+from orchestrator.extensions.page.html.outside_text import (
+    show_hidden_characters,
+    strip_terminal_codes,
+)
+from orchestrator.extensions.page.html.parts import (
+    render_blank,
+    render_cut_note,
+    render_link_button,
+    render_panel,
+)
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+
+FACT_LIST, FACT_EDIT = "memory/list", "memory/edit"
+FACT_UNDO, FACT_FORGET = "memory/undo", "memory/forget"
+PROFILE_LIST, PROFILE_SET = "profile/list", "profile/set"
+NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+NEWEST = 2**63 - 1  # above the numbers of all facts
+LIMIT = 100  # facts on a screen
+TYPED = "forget"  # what one types to forget a fact for good
+
+
+class MemoryQuery(CamelModel):
+    """The memory to list; None means all agents, or all chats."""
+
+    agent: str | None = None
+    chat: str | None = None
+    text: str = ""
+    before: int = NEWEST
+    limit: int = LIMIT
+
+
+class ListedFact(CamelModel):
+    """A fact; times in milliseconds since the epoch."""
+
+    id: int
+    fact: str
+    category: str
+    source: str
+    created_at: int
+    agent_id: str
+    scope: str
+    confidence: float = 1.0
+
+
+class ListedFacts(CamelModel):
+    """Some of the facts; ``more``: there are older ones."""
+
+    facts: tuple[ListedFact, ...]
+    more: bool = False
+
+
+class ListedField(CamelModel):
+    """A field of a profile."""
+
+    agent_id: str
+    scope: str
+    path: str
+    value: JsonValue = None
+    source: str | None = None
+    at: int | None = None
+
+
+class ListedFields(CamelModel):
+    """Fields of profiles."""
+
+    fields: tuple[ListedField, ...]
+
+
+@edit_calls.need_daemon
+async def _show_memory(request: ScreenRequest) -> ScreenResult:
+    query = MemoryQuery(
+        agent=request.query.get("agent") or None,
+        chat=request.query.get("chat") or None,
+        text=request.query.get("q", "")[:500],
+        before=_parse_number(request.query.get("before", "")) or NEWEST,
+    )
+    facts = await edit_calls.ask_extension(request, FACT_LIST, query, ListedFacts)
+    profile = await edit_calls.ask_extension(request, PROFILE_LIST, query, ListedFields)
+    return render_memory(request, facts, profile.fields)
+
+
+@edit_calls.need_daemon
+async def _forget_fact(request: ScreenRequest) -> ScreenResult:
+    number = _parse_number(request.path["fact"])
+    if number is None:
+        return render_blank("There is no such fact.", render_link_button("Memory", "/memory"))
+    if request.form.get("typed", "").strip().lower() == TYPED:
+        row = RowId(id=number)
+        await edit_calls.ask_extension(request, FACT_FORGET, row, Ack)
+        return RedirectResponse("/memory", HTTPStatus.SEE_OTHER)
+    return render_forgetting(request, wrong="typed" in request.form)
+
+
+def render_memory(
+    request: ScreenRequest, found: ListedFacts, profile: Sequence[ListedField]
+) -> TitledContent:
+    """Render the facts that the filters find, newest first, and the profile."""
+    return TitledContent(
+        "Memory",
+        [
+            render_filters(request, [("q", "Search"), ("agent", "Agent"), ("chat", "Chat")]),
+            render_panel(
+                "Facts",
+                h.ul(class_="items")[(_render_fact(request, one) for one in found.facts)]
+                if found.facts
+                else render_blank("Nothing is remembered that fits.", icon="memory"),
+                h.p[
+                    h.a(
+                        href=build_link(
+                            "memory",
+                            agent=request.query.get("agent"),
+                            chat=request.query.get("chat"),
+                            before=found.facts[-1].id,
+                        )
+                    )["Older"]
+                ]
+                if found.more
+                else None,
+            ),
+            render_panel(
+                "Profile",
+                render_table(
+                    "Profile",
+                    ("Field", TableColumn("Value", "grow"), "Whose", "From", ACTIONS),
+                    ((*_render_field_row(request, one),) for one in profile),
+                    "Nothing is in a profile yet.",
+                ),
+            ),
+        ],
+        lead="What agents know, where from, and how to correct it.",
+    )
+
+
+def render_forgetting(request: ScreenRequest, *, wrong: bool = False) -> TitledContent:
+    """Render the question whether a fact shall go for good."""
+    return TitledContent(
+        "Forget for good",
+        render_panel(
+            "This cannot be undone",
+            h.p[
+                "The fact is deleted with all its versions, and is not learned again. To take back"
+                " the last change instead, use Undo."
+            ],
+            h.form(method="post", class_="filters", data_kept=True)[
+                render_hidden_fields(request),
+                h.label[
+                    h.span[f"Type the word {TYPED}"],
+                    h.input(name="typed", autocomplete="off", required=True),
+                ],
+                render_button("Forget for good", "danger"),
+                render_link_button("Keep it", "/memory"),
+            ],
+            h.p(class_="problem", role="alert")[f"Type {TYPED}, and nothing else."]
+            if wrong
+            else None,
+        ),
+    )
+
+
+def _render_fact(request: ScreenRequest, one: ListedFact) -> h.Element:
+    text = strip_terminal_codes(one.fact)
+    return h.li[
+        h.p[text],
+        h.p(class_="soft")[_iter_fact_notes(request, one)],
+        h.div(class_="row")[
+            h.details[
+                h.summary["Edit"],
+                h.form(method="post", action=f"/act/{FACT_EDIT}", class_="act")[
+                    render_hidden_fields(request, {"id": str(one.id)}),
+                    h.textarea(name="text", rows="2", cols="60", aria_label="What is true")[
+                        "\n" + text
+                    ],
+                    render_button("Save", "do"),
+                ],
+            ],
+            render_act_button(request, FACT_UNDO, {"id": str(one.id)}, "Undo"),
+            render_link_button("Forget …", build_link("memory", str(one.id), "forget"), "danger"),
+        ]
+        if request.has_right(Right.CHANGE)
+        else None,
+    ]
+
+
+def _iter_fact_notes(request: ScreenRequest, one: ListedFact) -> Iterator[h.Node]:
+    yield f"{show_hidden_characters(one.category)} · {show_hidden_characters(one.agent_id)}, "
+    yield f"{show_hidden_characters(one.scope) or 'all chats'} · "
+    yield figures.render_moment(one.created_at, request.zone)
+    kind, _, turn = one.source.partition(" ")
+    yield " · "
+    if kind in ("turn", "extraction") and turn:
+        yield h.a(href=build_link("turns", turn.split()[0]))["where it was said"]
+    else:
+        yield f"from {show_hidden_characters(one.source)}"
+
+
+def _render_field_row(request: ScreenRequest, one: ListedField) -> Sequence[h.Node]:
+    text = one.value if isinstance(one.value, str) else json.dumps(one.value, ensure_ascii=False)
+    shown = strip_terminal_codes(text)
+    fields = {"agent": one.agent_id, "chat": one.scope, "path": one.path}
+    return (
+        show_hidden_characters(one.path),
+        [shown[:2000], render_cut_note(2000, len(shown))],
+        [
+            h.div[show_hidden_characters(one.agent_id)],
+            h.div(class_="soft")[show_hidden_characters(one.scope) or "all chats"],
+        ],
+        [
+            show_hidden_characters(one.source or ""),
+            None
+            if one.at is None
+            else h.div(class_="soft")[figures.format_age(one.at, request.now)],
+        ],
+        [
+            h.form(method="post", action=f"/act/{PROFILE_SET}", class_="act")[
+                render_hidden_fields(request, fields),
+                h.input(name="text", value=shown, aria_label="New value", maxlength="2000"),
+                render_button("Change"),
+            ]
+            if isinstance(one.value, str)
+            else None,
+            render_act_button(
+                request, PROFILE_SET, {**fields, "text": ""}, "Remove", kind="danger"
+            ),
+        ]
+        if request.has_right(Right.CHANGE)
+        else None,
+    )
+
+
+def _parse_number(text: str) -> int | None:
+    return int(text) if NUMBER.fullmatch(text) else None
+
+
+SCREENS = (
+    PageScreen("/memory", "Memory", Right.READ, _show_memory, "Memory", from_journal=False),
+    PageScreen("/memory/{fact}/forget", "Forget", Right.CHANGE, _forget_fact, "Memory", posts=True),
+)

@@ -1,0 +1,285 @@
+"""The people: chats that may write or ask to, and who may use the page."""
+
+from collections.abc import Sequence
+
+import htpy as h
+
+from orchestrator.control import protocol
+from orchestrator.control.protocol import StatusReport
+from orchestrator.control.roles import Right
+from orchestrator.extensions.page import edit_calls
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    DASHBOARD_INVITE,
+    DASHBOARD_REVOKE,
+    DASHBOARD_SESSIONS,
+    PageAddress,
+    PageGuest,
+    PageSession,
+    PageSessions,
+)
+from orchestrator.extensions.page.html import figures
+from orchestrator.extensions.page.html.forms import (
+    render_act_button,
+    render_button,
+    render_hidden_fields,
+)
+from orchestrator.extensions.page.html.icons import render_icon
+from orchestrator.extensions.page.html.outside_text import (
+    shorten_text,
+    show_hidden_characters,
+    strip_terminal_codes,
+)
+from orchestrator.extensions.page.html.parts import (
+    render_blank,
+    render_choice,
+    render_field,
+    render_link_button,
+    render_panel,
+)
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.extensions.page.setup_answers import (
+    PAIR_REFUSE,
+    PEOPLE_LIST,
+    ListedPeople,
+    ListedPerson,
+)
+
+CHAT_ROLES = (("talk", "talk"), ("approve", "talk and approve calls"), ("operate", "everything"))
+PAGE_ROLES = (
+    ("chat", "chat: write to agents"),
+    ("viewer", "viewer: look, without texts"),
+    ("approver", "approver: decide what waits"),
+    ("operator", "operator: everything"),
+)
+SECOND = 1000  # milliseconds
+
+
+@edit_calls.need_daemon
+async def _show_people(request: ScreenRequest) -> ScreenResult:
+    daemon = edit_calls.require_daemon(request)
+    invited, problem = None, ""
+    if request.form.get("do") == "invite":
+        user = request.form.get("user", "").strip()
+        invited, problem = await _invite_guest(request, user)
+    sessions: Sequence[PageSession] = ()
+    people: Sequence[ListedPerson] = ()
+    if request.has_right(Right.READ):
+        sessions = (await daemon.ask_daemon(DASHBOARD_SESSIONS, None, PageSessions)).sessions
+        people = (await edit_calls.ask_extension(request, PEOPLE_LIST, None, ListedPeople)).people
+    else:
+        people = await _list_waiting(request)
+    agents = (await daemon.ask_daemon(protocol.STATUS, None, StatusReport)).agents
+    names = [agent.agent_id for agent in agents if not agent.parent]
+    return render_people(request, people, sessions, names, invited=invited, problem=problem)
+
+
+async def _list_waiting(request: ScreenRequest) -> Sequence[ListedPerson]:
+    """Return the chats that wait, for those who only decide about them."""
+    daemon = edit_calls.require_daemon(request)
+    found = await daemon.ask_daemon(protocol.PAIR_LIST, None, protocol.PairingList)
+    return [
+        ListedPerson(
+            channel=one.channel,
+            chat_id=one.chat_id,
+            name=one.name,
+            state="pending",
+            code=one.code,
+            at=one.created_at,
+        )
+        for one in found.pairings
+        if one.state == "pending"
+    ]
+
+
+async def _invite_guest(request: ScreenRequest, user: str) -> tuple[PageAddress | None, str]:
+    """Invite someone to the page; return the address, or what is wrong with the form."""
+    try:
+        guest = PageGuest.model_validate(
+            {
+                "user": user,
+                "role": request.form.get("role", "chat"),
+                "agents": request.form.get("agents") or None,
+            }
+        )
+    except ValueError:
+        return None, "Use letters, digits, dots, - and _, beginning with a letter or digit."
+    daemon = edit_calls.require_daemon(request)
+    return await daemon.ask_daemon(DASHBOARD_INVITE, guest, PageAddress), ""
+
+
+def render_people(
+    request: ScreenRequest,
+    people: Sequence[ListedPerson],
+    sessions: Sequence[PageSession],
+    agents: Sequence[str],
+    *,
+    invited: PageAddress | None = None,
+    problem: str = "",
+) -> TitledContent:
+    """Render all people; ``invited`` is the link of a new invitation, shown this once."""
+    waiting = [one for one in people if one.state == "pending"]
+    others = [one for one in people if one.state != "pending"]
+    return TitledContent(
+        "People",
+        [
+            _render_invitation(invited) if invited else None,
+            [_render_waiting(request, one, agents) for one in waiting],
+            _render_chats(request, others) if request.has_right(Right.READ) else None,
+            _render_logins(request, sessions, agents, problem)
+            if request.has_right(Right.READ)
+            else None,
+            render_blank("No one waits to be let in.", icon="people")
+            if not waiting and not request.has_right(Right.READ)
+            else None,
+        ],
+        lead="Who may write to your agents, and who may use this page.",
+    )
+
+
+def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[str]) -> h.Element:
+    name = strip_terminal_codes(one.name) or one.chat_id
+    code = one.code or ""
+    changes = request.has_right(Right.CHANGE)
+    roles = CHAT_ROLES if changes else CHAT_ROLES[:2]
+    choices = [("", "the usual agent"), *((agent, agent) for agent in agents)]
+    return render_panel(
+        f"{name} asks to write",
+        h.p[
+            f"{show_hidden_characters(one.channel)}:{show_hidden_characters(one.chat_id)}",
+            f", {figures.format_age(int(one.at * SECOND), request.now)}" if one.at else None,
+            [", code ", h.code[code]],
+        ],
+        h.blockquote(class_="said")[strip_terminal_codes(one.first)] if one.first else None,
+        h.form(method="post", action=f"/act/{protocol.PAIR_APPROVE}", class_="act filters")[
+            render_hidden_fields(request, {"code": code}),
+            h.label[h.span["May"], render_choice("role", roles, "talk")],
+            h.label[h.span["Answered by"], render_choice("agentId", choices, "")]
+            if changes
+            else None,
+            render_button("Let in", "do"),
+        ],
+        render_act_button(request, PAIR_REFUSE, {"code": code}, "Refuse", kind="danger"),
+        urgent=True,
+    )
+
+
+def _render_chats(request: ScreenRequest, people: Sequence[ListedPerson]) -> h.Element:
+    return render_panel(
+        "Chats",
+        render_table(
+            "Chats",
+            (TableColumn("Who", "grow"), "Where", "Answered by", "May", "State", ACTIONS),
+            ((*_render_chat_row(request, one),) for one in people),
+            render_blank(
+                "No chat of a messenger was let in yet.",
+                render_link_button("Connect Telegram", "/setup"),
+                icon="people",
+            ),
+        ),
+    )
+
+
+def _render_chat_row(request: ScreenRequest, one: ListedPerson) -> Sequence[h.Node]:
+    chat = {"channel": one.channel, "chatId": one.chat_id}
+    words = {"paired": "let in", "bound": "in agents.json", "refused": "refused"}
+    signs = {"paired": "ok", "bound": "ok", "refused": "denied", "revoked": "denied"}
+    changes = request.has_right(Right.CHANGE) and one.state == "paired"
+    return (
+        strip_terminal_codes(one.name) or show_hidden_characters(one.chat_id),
+        f"{show_hidden_characters(one.channel)}:{show_hidden_characters(one.chat_id)}",
+        show_hidden_characters(one.agent_id or "the usual agent"),
+        h.form(method="post", action=f"/act/{protocol.PAIR_ROLE}", class_="act")[
+            render_hidden_fields(request, chat),
+            render_choice("role", CHAT_ROLES, one.role or "talk", "What they may do"),
+            render_button("Change"),
+        ]
+        if changes
+        else dict(CHAT_ROLES).get(one.role or "talk", one.role),
+        figures.render_state(signs[one.state], words.get(one.state, one.state)),
+        render_act_button(request, protocol.PAIR_REVOKE, chat, "Revoke", kind="danger")
+        if changes
+        else None,
+    )
+
+
+def _render_logins(
+    request: ScreenRequest, sessions: Sequence[PageSession], agents: Sequence[str], problem: str
+) -> h.Element:
+    changes = request.has_right(Right.CHANGE)
+    return render_panel(
+        "This page",
+        render_table(
+            "Logins",
+            ("User", "Role", "Agents", TableColumn("Browser", "grow"), "Last seen", ACTIONS),
+            (
+                (
+                    show_hidden_characters(one.user),
+                    one.role,
+                    "all" if one.agents is None else ", ".join(one.agents),
+                    shorten_text(one.label, 80),
+                    figures.format_age(int(one.last * SECOND), request.now),
+                    render_act_button(
+                        request, DASHBOARD_REVOKE, {"name": one.id}, "Log out", kind="danger"
+                    )
+                    if changes
+                    else None,
+                )
+                for one in sessions
+            ),
+            "No login.",
+        ),
+        _render_invite_form(request, agents, problem) if changes else None,
+        id="page",
+    )
+
+
+def _render_invite_form(request: ScreenRequest, agents: Sequence[str], problem: str) -> h.Element:
+    role = request.form.get("role", "chat")
+    return h.details(open=bool(problem) or None)[
+        h.summary["Invite someone to this page"],
+        h.form(method="post", action="/people", class_="form")[
+            render_hidden_fields(request),
+            render_field(
+                "Name",
+                h.input(
+                    name="user",
+                    value=request.form.get("user", "") if problem else "",
+                    required=True,
+                    maxlength="64",
+                ),
+                "Of the person, as it stands beside what they do.",
+                problem,
+            ),
+            render_field("May", render_choice("role", PAGE_ROLES, role)),
+            render_field(
+                "Agents",
+                h.input(name="agents", list="agent-names"),
+                "Names with commas between them; empty: all agents.",
+            ),
+            h.datalist(id="agent-names")[(h.option(value=one) for one in agents)],
+            h.div(class_="row")[h.button(class_="do", name="do", value="invite")["Make a link"]],
+        ],
+    ]
+
+
+def _render_invitation(invited: PageAddress) -> h.Element:
+    return h.div(class_="note", data_kept=True)[
+        h.strong["Send this link. "],
+        "It is shown this once, and works once.",
+        h.div(class_="codeblock")[
+            h.pre[invited.url],
+            h.button(type="button", class_="plain", data_copy=".codeblock")[
+                render_icon("copy"), "Copy"
+            ],
+        ],
+        h.p(class_="soft")[strip_terminal_codes(invited.way)] if invited.way else None,
+    ]
+
+
+SCREENS = (PageScreen("/people", "People", Right.DECIDE, _show_people, "People", posts=True),)
