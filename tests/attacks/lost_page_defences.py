@@ -178,8 +178,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "an edit replaces only the text that was read": (
         Edit(
             KEEPER,
-            "if (base := _digest(present)) != edit.base:",
-            "if (base := _digest(present)) is None:",
+            "if base != edit.base:",
+            "if base is None:",
         ),
     ),
     "texts with errors are not saved": (
