@@ -11,7 +11,9 @@ import anyio
 
 from orchestrator.control.connection import open_control_connection
 from orchestrator.control.editing import FILE_CHECK, FILE_SAVE
+from orchestrator.control.protocol import RELOAD
 from orchestrator.extensions.selftest.attacks.attack_world import (
+    BELL_SECRET,
     KEY,
     POLL,
     SETTLED_WITHIN,
@@ -42,6 +44,11 @@ _MINE = "what the user wrote"
 _SILENT = 5.0  # seconds without an answer; an idle machine needs a hundredth
 _LARGE = 1_000_000  # characters: as many as a text may have
 _DEEP = 100_000
+_FAULTS = range(500, 600)  # statuses
+_SCREENS = (
+    *("/", "/settings", "/settings/form?at=agents/0", "/texts", "/texts/agents.json", "/setup"),
+    *("/texts/agents.json/history", "/agents", "/keys", "/people", "/tasks/new", "/memory"),
+)
 _MARK = "[kept secret: x]\n"
 Plant = Callable[[AttackWorld, Path], Path]
 
@@ -260,6 +267,22 @@ async def _save_beside_half_file(world: AttackWorld) -> str:
     return ""
 
 
+async def _show_broken_file(world: AttackWorld, text: str) -> str:
+    """Let an editor in a terminal break agents.json; all screens have to be shown, as before."""
+    who, path = await log_operator_in(world), world.home / AGENTS
+    whole, broken = path.read_text("utf-8"), list[str]()
+    try:
+        path.write_text(text, "utf-8")
+        for screen in _SCREENS:
+            answer = await get_page(world, screen, who)
+            broken += [screen] if answer.status in _FAULTS else []
+            broken += [f"{screen} with a secret"] if BELL_SECRET in answer.body else []
+    finally:
+        path.write_text(whole, "utf-8")
+        await act(world, who, RELOAD)
+    return f"not shown: {', '.join(broken)}" if broken else ""
+
+
 async def _set_keys_at_once(world: AttackWorld) -> str:
     """Store six keys at one time; none may lose another one."""
     who, number = await log_operator_in(world), world.make_order_id().upper()
@@ -377,6 +400,18 @@ ATTACKS = (
     Attack("a text is saved over that of an editor", _READ, _save_over_editor),
     Attack("four texts are saved at once", _READ, _save_at_once),
     Attack("half of an agents.json is in force", SEVERAL, _save_beside_half_file),
+    *(
+        Attack(
+            f"an agents.json that {what} stops a screen",
+            SEVERAL,
+            partial(_show_broken_file, text=text),
+        )
+        for what, text in {
+            "is nested deeply": "[" * _DEEP,
+            "is one number": "1" * _DEEP,
+            "ends in a secret": f'{{"channels": {{"hook": {{"secret": "{BELL_SECRET}',
+        }.items()
+    ),
     Attack("six keys are stored at once", SEVERAL, _set_keys_at_once),
     *(
         Attack(
