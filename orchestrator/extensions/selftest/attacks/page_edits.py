@@ -205,7 +205,7 @@ ATTACKS = (
     *(
         Attack(
             f"an approver lets a chat in with {name}",
-            _FIELDS if "_role" in fields or "Role" in fields else SEVERAL,
+            _FIELDS if "Role" in fields else SEVERAL,
             partial(_admit_operator, fields=fields),
         )
         for name, fields in _TWINS.items()
