@@ -203,8 +203,8 @@ async def _save_stale_text(world: AttackWorld) -> str:
         await save_text(world, who, name, "mine", ""),
         await act(world, who, FILE_SAVE, name=name, base=old.base),
     ]
-    present = (world.home / name).read_text("utf-8")
-    if present != "theirs":
+    present = _read_or_nothing(world.home / name)
+    if present != b"theirs":
         return f"it is now {present!r}"
     return "" if _shows_both(answers[0], "mine", "theirs") else "an edit was not shown"
 
@@ -216,8 +216,8 @@ async def _save_over_editor(world: AttackWorld) -> str:
     old = await open_text(world, who, name)
     (world.home / name).write_text("theirs", "utf-8")
     answer = await save_text(world, who, name, "mine", old.base)
-    present = (world.home / name).read_text("utf-8")
-    if present != "theirs":
+    present = _read_or_nothing(world.home / name)
+    if present != b"theirs":
         return f"it is now {present!r}"
     return "" if _shows_both(answer, "mine", "theirs") else "an edit was not shown"
 
@@ -376,9 +376,14 @@ ATTACKS = (
     ),
     *(
         Attack(
-            f"{name} is saved in a linked folder", _STAY, partial(_save_in_linked_folder, name=name)
+            f"{name} is saved in a linked folder",
+            defence,
+            partial(_save_in_linked_folder, name=name),
         )
-        for name in ("skills/linked/SKILL.md", "personas/native/skills/linked/SKILL.md")
+        for name, defence in (
+            ("skills/linked/SKILL.md", _STAY),
+            ("personas/native/skills/linked/SKILL.md", SEVERAL),
+        )
     ),
     *(
         Attack(
