@@ -182,6 +182,9 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
             "if base is None:",
         ),
     ),
+    "an undo ends only the change that was seen": (
+        Edit(KEEPER, "newest is None or newest[0].number != asked.after:", "newest is None:"),
+    ),
     "texts with errors are not saved": (
         Edit(
             KEEPER,

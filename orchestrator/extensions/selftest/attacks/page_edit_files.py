@@ -1,6 +1,7 @@
 """Attacks on edited files: links, texts that are invalid or far too large, edits at one time."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import pairwise
@@ -10,7 +11,7 @@ from time import monotonic
 import anyio
 
 from orchestrator.control.connection import open_control_connection
-from orchestrator.control.editing import FILE_CHECK, FILE_SAVE
+from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, FILE_UNDO
 from orchestrator.control.protocol import RELOAD
 from orchestrator.extensions.selftest.attacks.attack_world import (
     BELL_SECRET,
@@ -24,6 +25,7 @@ from orchestrator.extensions.selftest.attacks.attack_world import (
 from orchestrator.extensions.selftest.attacks.posted_texts import (
     AGENTS,
     act,
+    build_address,
     is_done,
     list_changed,
     log_operator_in,
@@ -39,11 +41,13 @@ from thinker.protocol.peer import PeerClosedError, RpcError
 
 _STAY = "edits stay in the folder of their text"
 _READ = "an edit replaces only the text that was read"
+_UNDO = "an undo ends only the change that was seen"
 _VALID = "texts with errors are not saved"
 _MINE = "what the user wrote"
 _SILENT = 5.0  # seconds without an answer; an idle machine needs a hundredth
 _LARGE = 1_000_000  # characters: as many as a text may have
 _DEEP = 100_000
+_AFTER = re.compile(r'name="after" value="([0-9]+)"')
 _FAULTS = range(500, 600)  # statuses
 _SCREENS = (
     *("/", "/settings", "/settings/form?at=agents/0", "/texts", "/texts/agents.json", "/setup"),
@@ -207,6 +211,20 @@ async def _save_stale_text(world: AttackWorld) -> str:
     if present != b"theirs":
         return f"it is now {present!r}"
     return "" if _shows_both(answers[0], "mine", "theirs") else "an edit was not shown"
+
+
+async def _undo_unseen_change(world: AttackWorld) -> str:
+    """Undo what was just saved, when someone else has saved since."""
+    who, name = await log_operator_in(world), f"prompts/{world.make_order_id()}.md"
+    for text in ("first", "mine", "theirs"):
+        await replace_text(world, who, name, text)
+    newest = await get_page(world, f"{build_address(name)}?saved=1", who)
+    found = _AFTER.search(newest.body)
+    if found is None:
+        raise RuntimeError("the button to undo was not shown")
+    await act(world, who, FILE_UNDO, name=name, after=str(int(found[1]) - 1))
+    present = _read_or_nothing(world.home / name)
+    return "" if present == b"theirs" else f"it is now {present!r}"
 
 
 async def _save_over_editor(world: AttackWorld) -> str:
@@ -402,6 +420,7 @@ ATTACKS = (
         for what, text in _INVALID_PROMPTS.items()
     ),
     Attack("a text is saved over a newer one", _READ, _save_stale_text),
+    Attack("a change that was not seen is undone", _UNDO, _undo_unseen_change),
     Attack("a text is saved over that of an editor", _READ, _save_over_editor),
     Attack("four texts are saved at once", _READ, _save_at_once),
     Attack("half of an agents.json is in force", SEVERAL, _save_beside_half_file),
