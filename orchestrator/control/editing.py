@@ -80,11 +80,13 @@ class FileEdit(FileName):
 class UndoRequest(FileName):
     """A text that goes back to a version; without a number to the one before the last change.
 
-    Without a name, the newest change of any text is undone.
+    Without a name, the newest change of any text is undone. It is refused if the newest version is
+    another one than ``after``, which was seen.
     """
 
     name: str = ""
     number: int | None = None
+    after: int | None = None
 
 
 class EditReport(FileText):

@@ -178,9 +178,12 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "an edit replaces only the text that was read": (
         Edit(
             KEEPER,
-            "if (base := _digest(present)) != edit.base:",
-            "if (base := _digest(present)) is None:",
+            "if base != edit.base:",
+            "if base is None:",
         ),
+    ),
+    "an undo ends only the change that was seen": (
+        Edit(KEEPER, "newest is None or newest[0].number != asked.after:", "newest is None:"),
     ),
     "texts with errors are not saved": (
         Edit(

@@ -46,6 +46,7 @@ MAX_SENTENCES, MAX_SENTENCE = 40, 400  # of a change; characters
 MAX_SHOWN = 200  # versions of all texts
 INVALID = "it has errors, so what was there before stays in force"
 FOUND = "the text as it was found"
+CHANGED = "{name} was changed meanwhile, so nothing was undone; look at its history"
 NOTHING = "there was no such text before"
 log = structlog.get_logger()
 
@@ -116,11 +117,16 @@ class TextKeeper:
 
         Raises:
             UnknownNameError: there is nothing to undo.
+            OrchestratorError: another change came meanwhile, which would be undone as well.
         """
         async with self._writing:
             name = asked.name or await self._find_newest_change()
             kind = self._find_kind(name)
             present = await self._notice_text(kind, name)
+            if asked.after is not None:
+                newest = await self.in_thread(self.versions.find_newest, name)
+                if newest is None or newest[0].number != asked.after:
+                    raise OrchestratorError(CHANGED.format(name=name))
             number = asked.number
             if number is None:
                 number = await self.in_thread(self._find_earlier, name)

@@ -166,7 +166,7 @@ def _parse_json_text(field: FormField, text: str, before: JsonValue) -> JsonValu
     del field, before
     try:
         found: JsonValue = json.loads(text)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise FieldValueError(f"this is no JSON: {error}") from None
     return found
 

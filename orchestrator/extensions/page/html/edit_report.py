@@ -56,7 +56,7 @@ def was_just_saved(request: ScreenRequest) -> bool:
 def render_saved_note(request: ScreenRequest, newest: FileVersion, at: str) -> h.Element:
     """Render what was just saved or undone; the way back leads to the path ``at``."""
     undone = "undone" in request.query
-    fields = {"name": newest.name, "back": f"{at}?undone=1"}
+    fields = {"name": newest.name, "after": str(newest.number), "back": f"{at}?undone=1"}
     return h.div(class_="note done", role="status")[
         h.strong["Undone." if undone else "Saved."],
         render_sentences(newest.sentences) if newest.sentences else None,

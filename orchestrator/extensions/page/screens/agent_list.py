@@ -62,7 +62,7 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     file = await edit_calls.read_text(request, AGENTS_FILE)
     try:
         value: JsonValue = json.loads(file.text)
-    except ValueError:
+    except (RecursionError, ValueError):
         value = None
     texts = await edit_calls.list_texts(request)
     every = await request.journal(tasks.list_tasks)

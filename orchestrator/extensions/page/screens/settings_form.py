@@ -287,7 +287,7 @@ def _choose_next(request: ScreenRequest, part: EditedPart) -> str:
 def _parse_file(file: FileText) -> JsonValue:
     try:
         found: JsonValue = json.loads(file.text)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise OrchestratorError(f"agents.json is no JSON, so edit it as a text: {error}") from error
     return found
 

@@ -89,7 +89,7 @@ async def _show_settings(request: ScreenRequest) -> ScreenResult:
     history = await edit_calls.load_history(request)
     try:
         value: JsonValue = json.loads(file.text)
-    except ValueError:
+    except (RecursionError, ValueError):
         value = None
     changes = [one for one in history.versions if one.number > 1]  # the first is as it was found
     return render_settings(request, value, changes[:SHOWN_CHANGES], done)

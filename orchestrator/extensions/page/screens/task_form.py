@@ -266,7 +266,7 @@ def _load_zone(name: str) -> ZoneInfo:
 def _read_fields(text: str) -> JsonObject:
     try:
         fields: JsonValue = json.loads(text or "{}")
-    except ValueError:
+    except (RecursionError, ValueError):
         return {}
     return fields if isinstance(fields, dict) else {}
 

@@ -248,7 +248,7 @@ class AttackWorld:
             self._build_agent("text", toolCalls="text"),
             self._build_agent("hooked", allowHooks=True, hooks=["probe"], skills=[]),
             self._build_agent("guarded", approvals=["hx_mail"]),
-            self._build_agent("described", deniedTools=["hx_*"]),
+            self._build_agent("described", deniedTools=["hx_*"], budget={"usdPerDay": 1000}),
             self._build_agent("public", workspace=True),
             self._build_agent("handed", deniedTools=["h*"], workspace=True, web=True),
             self._build_agent("joined", memory="agent", promptLayout="cached"),
@@ -291,6 +291,7 @@ class AttackWorld:
                 "hook": {"incoming": {"bell": {"agentId": "native", "secret": BELL_SECRET}}},
             },
             "agents": [*agents],
+            "prices": {"openai/obedient": {"input": 1, "output": 1}},
             "bindings": [*bindings],
             "mcpServers": {
                 "hx": {"command": self.python, "args": [*command], "sandbox": sandbox},

@@ -1,6 +1,7 @@
 """Attacks on edited files: links, texts that are invalid or far too large, edits at one time."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import pairwise
@@ -10,8 +11,10 @@ from time import monotonic
 import anyio
 
 from orchestrator.control.connection import open_control_connection
-from orchestrator.control.editing import FILE_CHECK, FILE_SAVE
+from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, FILE_UNDO
+from orchestrator.control.protocol import RELOAD
 from orchestrator.extensions.selftest.attacks.attack_world import (
+    BELL_SECRET,
     KEY,
     POLL,
     SETTLED_WITHIN,
@@ -22,6 +25,7 @@ from orchestrator.extensions.selftest.attacks.attack_world import (
 from orchestrator.extensions.selftest.attacks.posted_texts import (
     AGENTS,
     act,
+    build_address,
     is_done,
     list_changed,
     log_operator_in,
@@ -37,11 +41,18 @@ from thinker.protocol.peer import PeerClosedError, RpcError
 
 _STAY = "edits stay in the folder of their text"
 _READ = "an edit replaces only the text that was read"
+_UNDO = "an undo ends only the change that was seen"
 _VALID = "texts with errors are not saved"
 _MINE = "what the user wrote"
 _SILENT = 5.0  # seconds without an answer; an idle machine needs a hundredth
 _LARGE = 1_000_000  # characters: as many as a text may have
 _DEEP = 100_000
+_AFTER = re.compile(r'name="after" value="([0-9]+)"')
+_FAULTS = range(500, 600)  # statuses
+_SCREENS = (
+    *("/", "/settings", "/settings/form?at=agents/0", "/texts", "/texts/agents.json", "/setup"),
+    *("/texts/agents.json/history", "/agents", "/keys", "/people", "/tasks/new", "/memory"),
+)
 _MARK = "[kept secret: x]\n"
 Plant = Callable[[AttackWorld, Path], Path]
 
@@ -196,10 +207,24 @@ async def _save_stale_text(world: AttackWorld) -> str:
         await save_text(world, who, name, "mine", ""),
         await act(world, who, FILE_SAVE, name=name, base=old.base),
     ]
-    present = (world.home / name).read_text("utf-8")
-    if present != "theirs":
+    present = _read_or_nothing(world.home / name)
+    if present != b"theirs":
         return f"it is now {present!r}"
     return "" if _shows_both(answers[0], "mine", "theirs") else "an edit was not shown"
+
+
+async def _undo_unseen_change(world: AttackWorld) -> str:
+    """Undo what was just saved, when someone else has saved since."""
+    who, name = await log_operator_in(world), f"prompts/{world.make_order_id()}.md"
+    for text in ("first", "mine", "theirs"):
+        await replace_text(world, who, name, text)
+    newest = await get_page(world, f"{build_address(name)}?saved=1", who)
+    found = _AFTER.search(newest.body)
+    if found is None:
+        raise RuntimeError("the button to undo was not shown")
+    await act(world, who, FILE_UNDO, name=name, after=str(int(found[1]) - 1))
+    present = _read_or_nothing(world.home / name)
+    return "" if present == b"theirs" else f"it is now {present!r}"
 
 
 async def _save_over_editor(world: AttackWorld) -> str:
@@ -209,8 +234,8 @@ async def _save_over_editor(world: AttackWorld) -> str:
     old = await open_text(world, who, name)
     (world.home / name).write_text("theirs", "utf-8")
     answer = await save_text(world, who, name, "mine", old.base)
-    present = (world.home / name).read_text("utf-8")
-    if present != "theirs":
+    present = _read_or_nothing(world.home / name)
+    if present != b"theirs":
         return f"it is now {present!r}"
     return "" if _shows_both(answer, "mine", "theirs") else "an edit was not shown"
 
@@ -258,6 +283,22 @@ async def _save_beside_half_file(world: AttackWorld) -> str:
     if is_done(again) or {agent.agent_id for agent in status.agents} != agents:
         return "half a file is in force"
     return ""
+
+
+async def _show_broken_file(world: AttackWorld, text: str) -> str:
+    """Let an editor in a terminal break agents.json; all screens have to be shown, as before."""
+    who, path = await log_operator_in(world), world.home / AGENTS
+    whole, broken = path.read_text("utf-8"), list[str]()
+    try:
+        path.write_text(text, "utf-8")
+        for screen in _SCREENS:
+            answer = await get_page(world, screen, who)
+            broken += [screen] if answer.status in _FAULTS else []
+            broken += [f"{screen} with a secret"] if BELL_SECRET in answer.body else []
+    finally:
+        path.write_text(whole, "utf-8")
+        await act(world, who, RELOAD)
+    return f"not shown: {', '.join(broken)}" if broken else ""
 
 
 async def _set_keys_at_once(world: AttackWorld) -> str:
@@ -353,9 +394,14 @@ ATTACKS = (
     ),
     *(
         Attack(
-            f"{name} is saved in a linked folder", _STAY, partial(_save_in_linked_folder, name=name)
+            f"{name} is saved in a linked folder",
+            defence,
+            partial(_save_in_linked_folder, name=name),
         )
-        for name in ("skills/linked/SKILL.md", "personas/native/skills/linked/SKILL.md")
+        for name, defence in (
+            ("skills/linked/SKILL.md", _STAY),
+            ("personas/native/skills/linked/SKILL.md", SEVERAL),
+        )
     ),
     *(
         Attack(
@@ -374,9 +420,22 @@ ATTACKS = (
         for what, text in _INVALID_PROMPTS.items()
     ),
     Attack("a text is saved over a newer one", _READ, _save_stale_text),
+    Attack("a change that was not seen is undone", _UNDO, _undo_unseen_change),
     Attack("a text is saved over that of an editor", _READ, _save_over_editor),
     Attack("four texts are saved at once", _READ, _save_at_once),
     Attack("half of an agents.json is in force", SEVERAL, _save_beside_half_file),
+    *(
+        Attack(
+            f"an agents.json that {what} stops a screen",
+            SEVERAL,
+            partial(_show_broken_file, text=text),
+        )
+        for what, text in {
+            "is nested deeply": "[" * _DEEP,
+            "is one number": "1" * _DEEP,
+            "ends in a secret": f'{{"channels": {{"hook": {{"secret": "{BELL_SECRET}',
+        }.items()
+    ),
     Attack("six keys are stored at once", SEVERAL, _set_keys_at_once),
     *(
         Attack(

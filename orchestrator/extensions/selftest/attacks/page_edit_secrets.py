@@ -56,12 +56,12 @@ _KEY_NAMES = {
     "ATTACKED_KEY\0": SEVERAL,
     "1ATTACKED": SEVERAL,
     "A" * 5000: SEVERAL,
-    "PATH": _OTHERS,
+    "PATH": SEVERAL,  # the environment has it
     "LD_PRELOAD": _OTHERS,
     "PYTHONPATH": _OTHERS,
     "python_startup": SEVERAL,
-    "ORCHESTRATOR_HOME": _OTHERS,
-    "TELEGRAM_BOT_TOKEN": SEVERAL,  # the environment has it
+    "ORCHESTRATOR_HOME": SEVERAL,
+    "TELEGRAM_BOT_TOKEN": SEVERAL,
 }
 _VALUES = (
     *("a\nANTHROPIC_API_KEY=b", "a\rANTHROPIC_API_KEY=b", "a\x85B=c", "a\u2028B=c", "a\0b"),
@@ -76,7 +76,7 @@ async def _look_everywhere(world: AttackWorld, secrets: tuple[str, ...], *names:
     who, places = await log_operator_in(world), []
     paths = [build_address(name) for name in names]
     paths += [f"{build_address(name)}/history" for name in names]
-    paths += [f"{build_address(name)}/history?version={n}" for name in names for n in range(1, 9)]
+    paths += [f"{build_address(name)}/history?version={n}" for name in names for n in (1, 2)]
     for path in (*paths, *_SCREENS):
         body = (await get_page(world, path, who)).body
         places += [path] if any(secret in body for secret in secrets) else []
@@ -223,10 +223,15 @@ async def _try_wrong_key(world: AttackWorld) -> str:
     key = f"walrus-{number}"
     base = "http://127.0.0.1:9/v1"
     fields = {"agentId": "native", "provider": "openai", "baseUrl": base, "key": key}
-    answer = await act(world, who, "setup/model", **fields)
-    await act(world, who, "setup/bot", token=f"12345678:{key}")
+    bot = {"token": f"12345678:{key}", "do": "bot"}
+    answers = [
+        await act(world, who, "setup/model", **fields),
+        await act(world, who, "setup/bot", **bot),
+        await post_form(world, "/setup", build_fields(world, who, do="model", **fields), who),
+        await post_form(world, "/setup", build_fields(world, who, **bot), who),
+    ]
     changed = list_changed(world, before)
-    shown = "an answer has it" if key in answer.body else ""
+    shown = "an answer has it" if any(key in answer.body for answer in answers) else ""
     return changed or shown or await _look_everywhere(world, (key,), AGENTS)
 
 

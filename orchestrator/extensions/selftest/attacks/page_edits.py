@@ -173,7 +173,9 @@ async def _go_back_to(world: AttackWorld, number: str) -> str:
 async def _extend_budget(world: AttackWorld, usd: str) -> str:
     """Let an agent spend a sum that is no sum."""
     who = await log_operator_in(world)
-    answer = await act(world, who, "budget/extend", agentId="native", usd=usd)
+    answer = await act(world, who, "budget/extend", agentId="described", usd=usd)
+    if "no limit in dollars" in answer.body:
+        raise RuntimeError("the agent has no budget")
     return f"the budget grew by {usd}" if is_done(answer) else ""
 
 
@@ -205,7 +207,7 @@ ATTACKS = (
     *(
         Attack(
             f"an approver lets a chat in with {name}",
-            _FIELDS if "_role" in fields or "Role" in fields else SEVERAL,
+            _FIELDS if "Role" in fields else SEVERAL,
             partial(_admit_operator, fields=fields),
         )
         for name, fields in _TWINS.items()
@@ -227,7 +229,7 @@ ATTACKS = (
     *(
         Attack(
             f"a budget grows by {usd!r}",
-            _SUM if usd in ("-1", "1e308") else SEVERAL,
+            _SUM if usd in ("-1", "nan") else SEVERAL,
             partial(_extend_budget, usd=usd),
         )
         for usd in _SUMS

@@ -23,7 +23,24 @@ from orchestrator.extensions.selftest.attacks.attack_world import SETTLED_WITHIN
 
 ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
 OUT = "out"  # in addition to the methods: logging out
-POSTED = ("texts/prompts/attacked.md", "texts/agents.json", "settings/form?at=agents/0")  # screens
+_SAVED = {"base": "", "text": "attacked", "do": "save"}
+# Screens that take forms of their own, with valid fields.
+POSTED = {
+    "texts/prompts/attacked.md": _SAVED,
+    "texts/agents.json": _SAVED,
+    "settings/form?at=agents/0": _SAVED,
+    "settings": {"do": "backup"},
+    "setup": {"do": "model", "provider": "demo", "agentId": "described"},
+    "people": {"do": "invite", "user": "attacker", "role": "operator"},
+    "tasks/new": {
+        "name": "attacked",
+        "agent": "native",
+        "instructions": "attacked",
+        "when": "every 2 hours",
+        "do": "save",
+    },
+    "memory/1/forget": {"typed": "forget"},
+}
 _TOKEN = re.compile(rf"{COOKIE}=([0-9a-f]{{64}})")
 _EFFECTS = (
     "SELECT count(*) FROM audit WHERE actor LIKE 'web:%' AND act NOT LIKE 'web:login%'",
@@ -53,7 +70,8 @@ _SAID = {
     "pair/refuse": {"code": "1"},
     "budget/extend": {"agentId": "native", "usd": "1"},
     "memory/edit": {"id": "1", "text": "attacked"},
-    **{screen: {"base": "", "text": "attacked", "do": "save"} for screen in POSTED},
+    "profile/set": {"agent": "native", "chat": "", "path": "name", "text": "attacked"},
+    **POSTED,
 }
 _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 _IDS = {

@@ -16,6 +16,7 @@ from orchestrator.control.editing import (
     EditReport,
     FileEdit,
     FileName,
+    UndoRequest,
     ValueChange,
     VersionName,
 )
@@ -72,6 +73,19 @@ async def test_an_edit_is_not_lost_when_the_daemon_dies_before_it_counts(home: E
     assert await home.read(NOTE) == SKILL
     assert await home.list_authors(NOTE) == ["a file"]
     assert [path.name for path in (home.path / NOTE).parent.iterdir()] == ["SKILL.md"]
+
+
+async def test_an_undo_leaves_a_change_that_came_meanwhile(home: EditedHome) -> None:
+    """One who undoes what is shown as newest does not undo what others saved since."""
+    for word in ("two", "three"):
+        await home.save(NOTE, SKILL.replace("one", word))
+    seen = (await home.keeper.load_history(FileName(name=NOTE))).versions[0].number
+    await home.save(NOTE, SKILL.replace("one", "four"))
+    with pytest.raises(OrchestratorError, match="changed meanwhile"):
+        await home.keeper.undo_change(UndoRequest(name=NOTE, after=seen), "web:anna")
+    assert "four" in await home.read(NOTE)
+    await home.keeper.undo_change(UndoRequest(name=NOTE, after=seen + 1), "web:anna")
+    assert "three" in await home.read(NOTE)
 
 
 @pytest.mark.parametrize("late", [False, True])
