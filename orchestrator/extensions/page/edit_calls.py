@@ -22,7 +22,7 @@ from orchestrator.control.editing import (
     VersionName,
 )
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.page.html.parts import render_blank
+from orchestrator.extensions.page.html.vocabulary import render_blank
 from orchestrator.extensions.page.screen_request import DaemonLink, ScreenRequest, ScreenResult
 from thinker.protocol.peer import NO_METHOD, RpcError
 

@@ -16,7 +16,7 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_cut_note, render_diff
+from orchestrator.extensions.page.html.vocabulary import render_cut_note, render_diff
 from thinker.protocol.messages import ToolSpec
 
 MAX_TEXT = 65_536  # characters of one text that are shown

@@ -8,7 +8,7 @@ from orchestrator.extensions.page.edit_forms.field_values import NO, YES
 from orchestrator.extensions.page.edit_forms.form_fields import FormField
 from orchestrator.extensions.page.edit_forms.frequent_fields import CHOICE_WORDS
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_choice, render_field
+from orchestrator.extensions.page.html.vocabulary import render_choice, render_field
 
 HINTS = {
     "words": "One on each line.",

@@ -13,7 +13,7 @@ from orchestrator.extensions.page.screen_request import ScreenRequest, TitledCon
 from orchestrator.extensions.page.static_files import build_static_url
 
 
-class Place(NamedTuple):
+class NavigationEntry(NamedTuple):
     """An entry of the navigation; ``key`` is the letter after ``g``."""
 
     name: str
@@ -24,28 +24,28 @@ class Place(NamedTuple):
 
 
 # The navigation, under the headings of its groups.
-PLACES: Mapping[str, Sequence[Place]] = {
+PLACES: Mapping[str, Sequence[NavigationEntry]] = {
     "": (
-        Place("Now", "/", Right.LOOK, "n", "now"),
-        Place("Chats", "/chats", Right.CHAT, "c", "chats"),
-        Place("Inbox", "/inbox", Right.DECIDE, "i", "inbox"),
-        Place("Turns", "/turns", Right.LOOK, "t", "turns"),
-        Place("Costs", "/costs", Right.LOOK, "k", "costs"),
-        Place("Logs", "/logs", Right.READ, "l", "logs"),
+        NavigationEntry("Now", "/", Right.LOOK, "n", "now"),
+        NavigationEntry("Chats", "/chats", Right.CHAT, "c", "chats"),
+        NavigationEntry("Inbox", "/inbox", Right.DECIDE, "i", "inbox"),
+        NavigationEntry("Turns", "/turns", Right.LOOK, "t", "turns"),
+        NavigationEntry("Costs", "/costs", Right.LOOK, "k", "costs"),
+        NavigationEntry("Logs", "/logs", Right.READ, "l", "logs"),
     ),
     "Set up": (
-        Place("Agents", "/agents", Right.LOOK, "g", "agents"),
-        Place("People", "/people", Right.DECIDE, "p", "people"),
-        Place("Tasks", "/tasks", Right.LOOK, "a", "tasks"),
-        Place("Texts", "/texts", Right.READ, "x", "texts"),
-        Place("Memory", "/memory", Right.READ, "e", "memory"),
-        Place("Tools", "/tools", Right.LOOK, "o", "tools"),
-        Place("Keys", "/keys", Right.READ, "y", "keys"),
-        Place("Settings", "/settings", Right.READ, "f", "settings"),
+        NavigationEntry("Agents", "/agents", Right.LOOK, "g", "agents"),
+        NavigationEntry("People", "/people", Right.DECIDE, "p", "people"),
+        NavigationEntry("Tasks", "/tasks", Right.LOOK, "a", "tasks"),
+        NavigationEntry("Texts", "/texts", Right.READ, "x", "texts"),
+        NavigationEntry("Memory", "/memory", Right.READ, "e", "memory"),
+        NavigationEntry("Tools", "/tools", Right.LOOK, "o", "tools"),
+        NavigationEntry("Keys", "/keys", Right.READ, "y", "keys"),
+        NavigationEntry("Settings", "/settings", Right.READ, "f", "settings"),
     ),
     "Machine": (
-        Place("System", "/system", Right.LOOK, "s", "system"),
-        Place("Manual", "/manual", None, "m", "manual"),
+        NavigationEntry("System", "/system", Right.LOOK, "s", "system"),
+        NavigationEntry("Manual", "/manual", None, "m", "manual"),
     ),
 }
 ON_PHONES = ("Now", "Chats", "Inbox", "Turns")  # always in sight; the rest is behind a button
@@ -159,7 +159,7 @@ def _render_search_form(request: ScreenRequest) -> h.Element:
     ]
 
 
-def _render_place(one: Place, place: str, badge: int, *, keyed: bool = True) -> h.Element:
+def _render_place(one: NavigationEntry, place: str, badge: int, *, keyed: bool = True) -> h.Element:
     here = "page" if one.name == place else None
     number = h.b(class_="badge")[badge] if one.name == "Inbox" and badge else None
     return h.a(href=one.path, aria_current=here, data_go=one.key if keyed else None)[

@@ -22,14 +22,14 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_facts,
     render_link_button,
     render_note,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,

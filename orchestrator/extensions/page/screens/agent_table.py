@@ -16,8 +16,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_choice, render_link_button
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import render_choice, render_link_button
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.extensions.page.screens.remedies import shorten_reason

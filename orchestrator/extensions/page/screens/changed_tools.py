@@ -8,7 +8,7 @@ from pydantic import Field
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.html.parts import render_diff, render_note
+from orchestrator.extensions.page.html.vocabulary import render_diff, render_note
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from thinker.protocol.peer import PeerClosedError, RpcError
 

@@ -14,7 +14,11 @@ from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.html.layout import render_split
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_blank, render_link_button, render_note
+from orchestrator.extensions.page.html.vocabulary import (
+    render_blank,
+    render_link_button,
+    render_note,
+)
 from orchestrator.extensions.page.reads import answer_costs, chat_entries, chat_places, stamps
 from orchestrator.extensions.page.reads.chat_entries import ListedChat
 from orchestrator.extensions.page.screen_request import (

@@ -11,12 +11,12 @@ from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.layout import render_split
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads.waiting import AuditEntry
 from orchestrator.extensions.page.reads.waiting_list import (
     WaitingList,

@@ -14,7 +14,9 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
 from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.svg import Column, Plot
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_chips,
     render_choice,
@@ -22,8 +24,6 @@ from orchestrator.extensions.page.html.parts import (
     render_note,
     render_panel,
 )
-from orchestrator.extensions.page.html.svg import Column, Plot
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import stamps
 from orchestrator.extensions.page.screen_request import (
     PageScreen,

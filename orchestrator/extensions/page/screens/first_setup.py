@@ -23,7 +23,7 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.vocabulary import (
     render_field,
     render_link_button,
     render_note,

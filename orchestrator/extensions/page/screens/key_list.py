@@ -14,8 +14,8 @@ from orchestrator.extensions.page.html.forms import (
     render_secret_input,
 )
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_blank, render_field, render_panel
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import render_blank, render_field, render_panel
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,

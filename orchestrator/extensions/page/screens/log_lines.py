@@ -15,7 +15,11 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_blank, render_chips, render_link_button
+from orchestrator.extensions.page.html.vocabulary import (
+    render_blank,
+    render_chips,
+    render_link_button,
+)
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,

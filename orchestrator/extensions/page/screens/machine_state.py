@@ -22,13 +22,13 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     NoteKind,
     render_facts,
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import waiting
 from orchestrator.extensions.page.reads.waiting import AuditEntry
 from orchestrator.extensions.page.screen_request import (

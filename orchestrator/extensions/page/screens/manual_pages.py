@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.markdown import render_markdown
-from orchestrator.extensions.page.html.parts import render_blank, render_link_button
+from orchestrator.extensions.page.html.vocabulary import render_blank, render_link_button
 from orchestrator.extensions.page.reads import stamps
 from orchestrator.extensions.page.screen_request import (
     PageScreen,

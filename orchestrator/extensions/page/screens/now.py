@@ -17,13 +17,13 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
 )
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_link_button,
     render_note,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import activity, stamps, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.reads.turn_filters import compute_day_start

@@ -13,7 +13,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_chips,
     render_cut_note,
@@ -22,7 +23,6 @@ from orchestrator.extensions.page.html.parts import (
     render_note,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import prompt_comparison, stamps
 from orchestrator.extensions.page.reads.prompt_comparison import (
     NO_HISTORY,

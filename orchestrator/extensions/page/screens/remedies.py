@@ -11,7 +11,7 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.html.parts import NoteKind, render_note
+from orchestrator.extensions.page.html.vocabulary import NoteKind, render_note
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
 # The end of a text that names the command to run: here a link takes its place.

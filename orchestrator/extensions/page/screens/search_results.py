@@ -9,7 +9,7 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_blank, render_note, render_panel
+from orchestrator.extensions.page.html.vocabulary import render_blank, render_note, render_panel
 from orchestrator.extensions.page.reads import lookup, stamps
 from orchestrator.extensions.page.reads.lookup import SearchMatches
 from orchestrator.extensions.page.screen_request import (

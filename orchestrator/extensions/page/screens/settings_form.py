@@ -39,7 +39,7 @@ from orchestrator.extensions.page.html.forms import (
     build_link,
     render_hidden_fields,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.vocabulary import (
     render_field,
     render_link_button,
     render_note,

@@ -8,7 +8,7 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_note
+from orchestrator.extensions.page.html.vocabulary import render_note
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
 SKILL_CHECK = "skills/check"

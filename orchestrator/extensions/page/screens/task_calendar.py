@@ -11,7 +11,7 @@ import htpy as h
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text
-from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.html.vocabulary import render_panel
 from orchestrator.extensions.page.reads.task_week import TaskWeek
 from orchestrator.extensions.page.reads.turn_filters import compute_day_start, parse_day
 from orchestrator.extensions.page.screen_request import ScreenRequest

@@ -20,7 +20,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import REPORT, render_problems, render_sentences
 from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.vocabulary import (
     render_choice,
     render_field,
     render_link_button,

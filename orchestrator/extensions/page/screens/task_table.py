@@ -15,13 +15,13 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_facts,
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import task_week
 from orchestrator.extensions.page.reads.task_week import MAX_RECENT, TaskHistory, TaskWeek
 from orchestrator.extensions.page.screen_request import (

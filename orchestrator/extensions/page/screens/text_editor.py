@@ -19,7 +19,7 @@ from orchestrator.extensions.page.html.edit_report import (
 )
 from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_link_button, render_note
+from orchestrator.extensions.page.html.vocabulary import render_link_button, render_note
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,

@@ -13,13 +13,13 @@ from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import render_button, render_hidden_fields
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_field,
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,

@@ -22,7 +22,8 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_facts,
     render_link_button,
@@ -30,7 +31,6 @@ from orchestrator.extensions.page.html.parts import (
     render_panel,
     render_values,
 )
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import call_figures
 from orchestrator.extensions.page.reads.call_figures import CallFigures
 from orchestrator.extensions.page.screen_request import (

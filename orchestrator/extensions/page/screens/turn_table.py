@@ -13,13 +13,13 @@ from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
     show_hidden_characters,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_chips,
     render_choice,
     render_note,
 )
-from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import stamps, turn_filters
 from orchestrator.extensions.page.reads.turn_filters import TurnChoices, TurnQuery
 from orchestrator.extensions.page.reads.turn_parts import search_turn_parts

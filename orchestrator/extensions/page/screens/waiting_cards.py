@@ -21,7 +21,7 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_choice, render_note
+from orchestrator.extensions.page.html.vocabulary import render_choice, render_note
 from orchestrator.extensions.page.reads.answer_costs import OfferedTools
 from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.screen_request import ScreenRequest

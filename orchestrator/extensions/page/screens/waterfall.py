@@ -21,7 +21,7 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import (
+from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_facts,
     render_link_button,
