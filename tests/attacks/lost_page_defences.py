@@ -13,7 +13,7 @@ LIVE = "orchestrator/extensions/page/live.py"
 LOGIN = "orchestrator/extensions/page/login.py"
 MARKDOWN = "orchestrator/extensions/page/html/markdown.py"
 PAGE_DESK = "orchestrator/extensions/page/daemon_side/page_requests.py"
-PAGE_LOGINS = "orchestrator/extensions/page/daemon_side/page_logins.py"
+PAGE_LOGINS = "orchestrator/extensions/page/daemon_side/login_desk.py"
 PAGE_GUARD = "orchestrator/extensions/page/page_guard.py"
 SESSIONS = "orchestrator/extensions/page/reads/web_sessions.py"
 

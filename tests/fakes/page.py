@@ -15,12 +15,11 @@ from pydantic import BaseModel, JsonValue
 from orchestrator.control import protocol
 from orchestrator.extension import Finding
 from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS
-from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND, WebSend
 from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
-from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.live import LiveFeed
 from orchestrator.extensions.page.login import COOKIE
 from orchestrator.extensions.page.page_app import PageApp, build_csrf_value
@@ -44,7 +43,7 @@ ANSWERS: dict[str, BaseModel] = {
     protocol.HEALTH: protocol.HealthReport(ready=True),
     page_protocol.LOG_TAIL: page_protocol.LogLines(lines=()),
     page_protocol.PROCESS_LIST: page_protocol.ProcessTable(processes=()),
-    page_protocol.TOOL_RULES: page_protocol.ToolTable(tools=(), rules=()),
+    page_protocol.TOOL_RULES: page_protocol.ToolRuleTable(tools=(), rules=()),
     protocol.EXAMINE: protocol.DoctorFindings(
         findings=(Finding("disk", "<b>4 GB free", "warning"),)
     ),
@@ -196,7 +195,7 @@ async def page_bench(
         acting=bench_acting,
         send=send,
         clock=lambda: bench.now,
-        looks=SharedStatus(lambda: bench.now / 1000),
+        monotonic=lambda: bench.now / 1000,
     )
     reads = open_reads(address_of(folder))
     caller = DirectCaller(desk.page_methods)

@@ -2,19 +2,19 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
 from pydantic import JsonValue
 
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.page.daemon_side.log_tail import read_tail
+from orchestrator.extensions.page.daemon_side.log_tail import answer_log_tail
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     LOG_TAIL,
     PROCESS_LIST,
     TOOL_RULES,
-    LogLines,
     ProcessNumbers,
     ProcessTable,
-    ToolTable,
+    ToolRuleTable,
 )
 from orchestrator.extensions.page.daemon_side.process_figures import measure_processes
 from orchestrator.extensions.page.daemon_side.tool_rules import list_tool_rules
@@ -35,14 +35,10 @@ class DaemonLooks:
     def methods(self) -> Mapping[str, RequestHandler]:
         """The handlers, keyed by method."""
         return {
-            LOG_TAIL: self._read_log_tail,
+            LOG_TAIL: partial(answer_log_tail, self._daemon.settings.paths.log),
             PROCESS_LIST: self._measure_processes,
             TOOL_RULES: self._list_tool_rules,
         }
-
-    async def _read_log_tail(self, params: JsonValue) -> LogLines:
-        del params
-        return LogLines(lines=await run_off_loop(read_tail, self._daemon.settings.paths.log))
 
     async def _measure_processes(self, params: JsonValue) -> ProcessTable:
         wanted, now = ProcessNumbers.model_validate(params), self._daemon.machine.monotonic()
@@ -52,6 +48,6 @@ class DaemonLooks:
             self._measured = (now + FRESH_SECONDS, wanted, found)
         return found
 
-    async def _list_tool_rules(self, params: JsonValue) -> ToolTable:
+    async def _list_tool_rules(self, params: JsonValue) -> ToolRuleTable:
         del params
         return list_tool_rules(self._daemon.operations)

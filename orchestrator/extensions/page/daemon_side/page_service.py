@@ -14,7 +14,7 @@ from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.page.daemon_side.added_screens import AddedScreens
 from orchestrator.extensions.page.daemon_side.daemon_looks import DaemonLooks
 from orchestrator.extensions.page.daemon_side.growing_answers import GrowingAnswers
-from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
+from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     CALL_SETTLE,
@@ -25,7 +25,6 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     SettledCall,
 )
 from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
-from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.daemon_side.web_channel import WebChannel
 from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
@@ -67,7 +66,7 @@ class PageService(Part):
             acting=self._build_methods_for,
             send=partial(self._channel.accept_message, control.intake),
             clock=machine.clock,
-            looks=SharedStatus(machine.monotonic),
+            monotonic=machine.monotonic,
         )
         growing = GrowingAnswers(control.chats.activity, partial(process.notify_page, VIEW))
         process.handlers = desk.page_methods

@@ -12,7 +12,7 @@ from orchestrator.journal.inspect.turn_search import FILTERS
 
 Condition: TypeAlias = tuple[str, object]  # as of `turn_search.FILTERS`, with its value
 MAX_TURNS = 500  # newest turns whose tools are offered as choices
-UNANSWERED = "without an answer"
+UNANSWERED, UNASKED = "without an answer", "no model was asked"
 GOOD_ENDS = "('done','handed_back')"
 # Words for states and ends that no single value of the journal stands for.
 OUTCOMES: Mapping[str, str] = {
@@ -23,6 +23,10 @@ OUTCOMES: Mapping[str, str] = {
         "state NOT IN('running','waiting') AND ifnull(stop_reason, 'failed')"
         f" NOT IN('cancelled',{GOOD_ENDS[1:]} AND (stop_reason IS NOT NULL OR"
         " state NOT IN('closed','replied'))"
+    ),
+    UNASKED: (
+        "stop_reason = 'model_error' AND NOT EXISTS(SELECT 1 FROM step WHERE turn_id = turn.id)"
+        " AND NOT EXISTS(SELECT 1 FROM model_call WHERE turn_id = turn.id)"
     ),
 }
 STATES = {words: name for name, words in {**WORDS, **ENDS}.items() if words != ANSWERED}

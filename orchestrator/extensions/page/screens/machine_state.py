@@ -47,7 +47,12 @@ from orchestrator.journal.db import audit
 
 NOTES: Mapping[str, NoteKind] = {"problem": "bad", "warning": "warn"}  # by the doctor's verdict
 ENTRIES = 50  # of the audit log
-SUPERVISOR = "supervisor"  # the process that owns the home, so it cannot be kept from it
+SUPERVISOR = "supervisor"
+# Processes whose jails are as they have to be.
+OPEN_JAILS = {
+    SUPERVISOR: "it owns the home, and is kept from nothing there",
+    "zygote": "it has no keys; it starts the agents, which then lock themselves in",
+}
 BACKUP_MAKE, RESTART = "backup/make", "daemon/restart"  # methods of other extensions
 
 
@@ -171,10 +176,12 @@ def _list_figures(found: ProcessFigures | None) -> Sequence[h.Node]:
 
 
 def _render_jail(item: protocol.ProcessReport) -> h.Node:
-    """Render the jail of a process; the supervisor's own is as it has to be."""
+    """Render the jail of a process."""
     words = describe_jail(item.sandbox, item.reason)
+    if item.name in OPEN_JAILS and item.sandbox != "off":
+        return figures.render_state("ok", OPEN_JAILS[item.name])
     if item.name == SUPERVISOR:
-        return h.span(class_="soft")["it owns the home; it is kept from nothing there"]
+        return h.span(class_="soft")[OPEN_JAILS[SUPERVISOR]]
     kind = {"full": "ok", "off": "failed"}.get(item.sandbox, "degraded")
     return figures.render_state(kind, words)
 
@@ -209,7 +216,8 @@ def _list_findings(request: ScreenRequest, found: Sequence[Finding]) -> Iterator
     for verdict, kind in NOTES.items():
         for one in found:
             if one.verdict == verdict:
-                yield render_trouble(request, f"{one.subject}: {one.text}", kind)
+                about = "" if one.subject == "daemon" else f"{one.subject}: "
+                yield render_trouble(request, f"{about}{one.text}", kind)
 
 
 def _render_good_checks(found: Sequence[Finding]) -> h.Node:

@@ -26,6 +26,7 @@ _BUDGET = re.compile(
     r" and the next call may (?:take|cost) ([\d,.]+)"
 )
 MAX_TROUBLES = 4  # that are shown at once
+_STOPPED = re.compile(r"agent '([^']+)' does not run \(\w+\): (?:agent '\1' )?")
 _SPANS = {"Hour": "an hour", "Day": "a day", "Month": "a month"}
 
 
@@ -71,8 +72,9 @@ def render_trouble(
 
 
 def explain_reason(text: str) -> str:
-    """Return why something waits or fails, without the numbers' riddle of a used budget."""
-    return strip_terminal_codes(_BUDGET.sub(_explain_budget, text))
+    """Return why something waits or fails, in words that people use."""
+    plain = _STOPPED.sub(r"agent '\1' does not run: ", text)
+    return strip_terminal_codes(_BUDGET.sub(_explain_budget, plain))
 
 
 def shorten_reason(text: str, agent_id: str) -> str:

@@ -54,6 +54,7 @@ ORDERS: Mapping[str, Callable[[FoundTurn], float]] = {
 STATES = (
     figures.ANSWERED,
     turn_filters.UNANSWERED,
+    turn_filters.UNASKED,
     "running",
     "waiting",
     *dict.fromkeys(figures.ENDS.values()),
@@ -156,9 +157,13 @@ def format_turn_tokens(turn: FoundTurn) -> str:
 
 def render_turn_state(turn: FoundTurn) -> h.Node:
     """Render the outcome of a turn; one that no model was asked for did not fail at the model."""
-    if turn.stop_reason == "model_error" and not turn.steps and not turn.tokens:
-        return figures.render_state("failed", "no model was asked")
+    if _is_unasked(turn):
+        return figures.render_state("failed", turn_filters.UNASKED)
     return figures.render_turn_outcome(turn.state, turn.stop_reason)
+
+
+def _is_unasked(turn: FoundTurn) -> bool:
+    return turn.stop_reason == "model_error" and not turn.steps and not turn.tokens
 
 
 def describe_turn_marks(turn: FoundTurn) -> Iterator[str]:
@@ -213,6 +218,8 @@ def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, .
 
 def _find_state_words(turn: FoundTurn) -> str:
     """Return the words of the filter that a turn's outcome stands under."""
+    if _is_unasked(turn):
+        return turn_filters.UNASKED
     if turn.stop_reason in (None, "done", "handed_back"):
         return figures.WORDS.get(turn.state, turn.state)
     return figures.ENDS.get(turn.stop_reason, turn.stop_reason)

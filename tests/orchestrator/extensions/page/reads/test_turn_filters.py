@@ -49,6 +49,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
         ({"state": "answered"}, {"answered", "replied"}),
         ({"state": UNANSWERED}, {"failed", "silent"}),
         ({"state": "the model failed"}, {"failed"}),
+        ({"state": "no model was asked"}, {"failed"}),
         ({"state": "too many steps"}, {"silent"}),
         ({"state": "stopped"}, {"stopped"}),
         ({"state": "running"}, {"running"}),

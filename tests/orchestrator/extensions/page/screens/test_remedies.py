@@ -23,7 +23,7 @@ WITHHELD = "the MCP server of x changed its description, so it is not offered"
         ("MCP server 'wiki': 3 tools are left out", "3 tools are left out", "/tools"),
     ],
 )
-def test_trouble_leads_to_what_mends_it(text: str, shown: str, path: str) -> None:
+def test_trouble_leads_to_what_solves_it(text: str, shown: str, path: str) -> None:
     """Instead of a command."""
     page = html(remedies.render_trouble(request(), text))
     assert shown in page
@@ -51,6 +51,12 @@ def test_used_budget_is_told_without_a_riddle(spent: int, call: int, shown: str)
     reason = find_exceeded_limit(window, Amount(spent, 0.0), Amount(call, 0.0))
     assert reason is not None
     assert shown in remedies.explain_reason(f"paused: {reason}")
+
+
+def test_agent_that_does_not_run_is_named_once() -> None:
+    """Without the name of a state of its process."""
+    said = "agent 'bad' does not run (fatal): agent 'bad' cannot answer"
+    assert remedies.explain_reason(said) == "agent 'bad' does not run: cannot answer"
 
 
 def test_dollars_of_a_budget_are_told_too() -> None:

@@ -43,7 +43,7 @@ def test_turn_says_what_it_did_without(course: TurnTimeline) -> None:
     assert "<script" not in page
 
 
-def test_failed_turn_leads_to_what_mends_it(course: TurnTimeline) -> None:
+def test_failed_turn_leads_to_what_solves_it(course: TurnTimeline) -> None:
     """Without the command that would do the same."""
     problem = "GROQ_API_KEY is not set; then run: orchestrator reload"
     page = html(waterfall.render_turn(request(), course._replace(problem=problem)).content)
