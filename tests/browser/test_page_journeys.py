@@ -39,7 +39,7 @@ async def test_first_evening_ends_with_an_answer(tmp_path: Path) -> None:
         await expect(page.locator(".talk .answer")).to_contain_text("It is")
         await expect(page.locator("#text")).to_have_value("")
         await page.click("text=why this answer")
-        await expect(page.locator(".lead")).to_contain_text("in all")
+        await expect(page.locator("main")).to_contain_text("in all")
         await page.click("text=what the model saw")
         await expect(page.locator("h1")).to_have_text("What the model saw")
         for place in PLACES:

@@ -14,7 +14,7 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     TOOL_RULES,
     ProcessNumbers,
     ProcessTable,
-    ToolTable,
+    ToolRuleTable,
 )
 from orchestrator.extensions.page.daemon_side.process_figures import measure_processes
 from orchestrator.extensions.page.daemon_side.tool_rules import list_tool_rules
@@ -48,6 +48,6 @@ class DaemonLooks:
             self._measured = (now + FRESH_SECONDS, wanted, found)
         return found
 
-    async def _list_tool_rules(self, params: JsonValue) -> ToolTable:
+    async def _list_tool_rules(self, params: JsonValue) -> ToolRuleTable:
         del params
         return list_tool_rules(self._daemon.operations)

@@ -19,7 +19,7 @@ VIEW = "page/view"  # notification to the page ChatView: an answer grows
 WEB_SEND = "web/send"  # WebSend → Ack, by `page/act`
 SCREEN_SHOW = "screen/show"  # ShownScreen → ScreenText, by `page/act`
 LOG_TAIL = "logs/tail"  # → LogLines, by `page/act`
-TOOL_RULES = "toolrules/list"  # → ToolTable, by `page/act`
+TOOL_RULES = "toolrules/list"  # → ToolRuleTable, by `page/act`
 PROCESS_LIST = "processes/list"  # ProcessNumbers → ProcessTable, by `page/act`
 CALL_SETTLE = "calls/settle"  # SettledCall → Ack, by `page/act`
 LEAVE = "page/leave"  # SessionDigest → Ack
@@ -187,7 +187,7 @@ class ToolRule(CamelModel):
     asks: bool
 
 
-class ToolTable(CamelModel):
+class ToolRuleTable(CamelModel):
     """The known tools, and the rules for them."""
 
     tools: tuple[ListedTool, ...]

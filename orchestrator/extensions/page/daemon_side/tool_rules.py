@@ -7,7 +7,7 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     ListedTool,
     ToolRule,
-    ToolTable,
+    ToolRuleTable,
 )
 from orchestrator.tools.policy import decide_tool, needs_approval
 from orchestrator.tools.remote_tools import RemoteTool
@@ -16,7 +16,7 @@ from thinker.protocol.messages import ToolSpec
 BUILT_IN = ""  # the server of a tool of the supervisor itself
 
 
-def list_tool_rules(operations: DaemonOperations) -> ToolTable:
+def list_tool_rules(operations: DaemonOperations) -> ToolRuleTable:
     """Return the tools that are known now, with the rule for each agent that could have them."""
     configuration, servers = operations.configuration, operations.servers
     own = {name: tool.spec for name, tool in configuration.prompts.current_set.host_tools.items()}
@@ -29,7 +29,7 @@ def build_tool_table(
     agents: Iterable[AgentDefinition],
     own: Mapping[str, ToolSpec],
     served: Mapping[str, Mapping[str, RemoteTool]],
-) -> ToolTable:
+) -> ToolRuleTable:
     """Join tools and agents; ``served`` are the tools of servers, by agent."""
     tools = {name: _describe_tool(spec, BUILT_IN) for name, spec in own.items()}
     rules: list[ToolRule] = []
@@ -38,7 +38,7 @@ def build_tool_table(
         for name, tool in offered.items():
             tools.setdefault(name, _describe_tool(tool.spec, tool.server))
         rules += _list_rules(agent, (*own, *offered))
-    return ToolTable(tools=tuple(tools.values()), rules=tuple(rules))
+    return ToolRuleTable(tools=tuple(tools.values()), rules=tuple(rules))
 
 
 def _list_rules(agent: AgentDefinition, names: Iterable[str]) -> Iterator[ToolRule]:

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.inspect.chat_files import NAMED
 from orchestrator.journal.inspect.chat_history import OpenQuestion
 from thinker.protocol.messages import ToolSpec
 
@@ -26,7 +27,7 @@ def load_answer_costs(db: Database, turn_ids: Sequence[str]) -> dict[str, Answer
     found: dict[str, AnswerCost] = {}
     for turn_id, model, tokens, usd in db.execute(
         "SELECT turn_id, model, prompt + completion, usd FROM model_call"
-        " WHERE turn_id IN (SELECT value FROM json_each(?)) AND state = 'settled' ORDER BY id",
+        f" WHERE turn_id {NAMED} AND state = 'settled' ORDER BY id",
         (orjson.dumps(turn_ids).decode(),),
     ):
         before = found.get(turn_id, AnswerCost("", 0, 0.0))
@@ -45,7 +46,7 @@ def find_called_tools(db: Database, questions: Iterable[OpenQuestion]) -> Offere
     for turn_id, body in db.execute(
         "SELECT turn_id, prompt_part.body FROM turn_prompt"
         " JOIN prompt_part ON prompt_part.digest = turn_prompt.tools"
-        " WHERE turn_id IN (SELECT value FROM json_each(?)) ORDER BY at",
+        f" WHERE turn_id {NAMED} ORDER BY at",
         (orjson.dumps(turn_ids).decode(),),
     ):
         for tool in orjson.loads(body):

@@ -7,12 +7,12 @@ import orjson
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import chat_history
+from orchestrator.journal.inspect.chat_files import NAMED, NUMBERED
 from orchestrator.journal.inspect.chat_history import MAX_SEARCHED, PAGE, ChatSummary
 
 MAX_PAGES = 6  # of chats that a search looks through
 EXCERPT = 200  # characters
 STOPPED = "Stopped."  # begins what the daemon answers to `/stop`
-AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class ListedChat(NamedTuple):
@@ -92,7 +92,7 @@ def list_held_texts(db: Database, channel: str, chat_id: str) -> list[str]:
 
 def load_held_texts(db: Database, ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of those messages that wait until their chat is let in, by their rows."""
-    rows = db.execute(f"SELECT inbox_id, text FROM held WHERE inbox_id {AMONG}", (_dump(ids),))
+    rows = db.execute(f"SELECT inbox_id, text FROM held WHERE inbox_id {NUMBERED}", (_dump(ids),))
     return {int(row): str(text) for row, text in rows}
 
 
@@ -126,7 +126,7 @@ def _load_newest_turns(db: Database, keys: Sequence[str]) -> dict[str, _NewestTu
         "SELECT inbox.chat_key, turn.id, turn.agent_id, turn.state, turn.stop_reason"
         " FROM inbox JOIN turn ON turn.id = inbox.turn_id WHERE inbox.id IN"
         " (SELECT max(id) FROM (SELECT id, chat_key, kind FROM inbox ORDER BY id DESC LIMIT ?)"
-        f" AS newest WHERE kind = 'message' AND chat_key {AMONG} GROUP BY chat_key)",
+        f" AS newest WHERE kind = 'message' AND chat_key {NAMED} GROUP BY chat_key)",
         (MAX_SEARCHED, _dump(keys)),
     )
     return {str(key): _NewestTurn(*turn) for key, *turn in rows}
@@ -136,7 +136,7 @@ def _load_answers(db: Database, turn_ids: Sequence[str]) -> dict[str, tuple[str,
     """Return the last answer of each turn, with its time."""
     rows = db.execute(
         f"SELECT turn_id, substr(body, 1, {EXCERPT}), created_at FROM outbox"
-        f" WHERE turn_id {AMONG} AND final = 1 AND aside = 0 AND approval_id IS NULL ORDER BY id",
+        f" WHERE turn_id {NAMED} AND final = 1 AND aside = 0 AND approval_id IS NULL ORDER BY id",
         (_dump(turn_ids),),
     )
     return {str(turn): (str(text), int(at)) for turn, text, at in rows}

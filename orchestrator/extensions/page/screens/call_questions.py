@@ -80,7 +80,7 @@ def render_question(
         data_ask=True,
         data_row=True,
         tabindex="-1",
-        aria_label="A call waits for your decision",
+        aria_label="A question",
     )[
         h.h2[show_hidden_characters(found.agent_id), " wants to ", format_wish(found.tool, spec)],
         h.p(class_="soft")[

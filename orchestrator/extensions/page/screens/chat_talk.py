@@ -189,12 +189,16 @@ def _render_head(request: ScreenRequest, talk: TurnTalk) -> h.Element:
     if talk.state == "running":
         way = ["is answering · ", figures.render_elapsed(_find_beginning(talk), None, request.now)]
     elif talk.state == "waiting":
-        way = "waits for your decision" if talk.questions else "waits"
+        way = _format_wait(request) if talk.questions else "waits"
     return h.p(class_="by")[
         h.b[name],
         " ",
         h.small[render_clock(at, request.zone), [" · ", way] if way else None],
     ]
+
+
+def _format_wait(request: ScreenRequest) -> str:
+    return f"waits for {'your' if request.has_right(Right.DECIDE) else 'a'} decision"
 
 
 def _render_growing_answer(request: ScreenRequest, talk: TurnTalk) -> h.Element:
@@ -232,7 +236,7 @@ def _render_call(
                 h.code[show_hidden_characters(call.tool)],
                 h.span(class_="about")[summary],
                 h.span(class_="how")[
-                    figures.render_state("waiting", "waits for your decision")
+                    figures.render_state("waiting", _format_wait(request))
                     if asks
                     else figures.render_call_state(call.state),
                     took and [" ", took],

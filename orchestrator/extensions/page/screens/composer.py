@@ -43,7 +43,7 @@ def render_composer(
     name = key.removeprefix(OWN).rstrip("/")
     runs = any(talk.state in ("running", "waiting") for talk in turns)
     last = find_last_agent(turns)
-    stop = [render_icon("stop"), h.span(class_="word")["Stop"]]
+    stop: h.Node = [render_icon("stop"), "Stop"]
     return h.div(class_="composer")[
         h.ul(id="chosen", class_="chosen", aria_label="Chosen files", hidden=True, data_kept=True),
         h.div(class_="box")[

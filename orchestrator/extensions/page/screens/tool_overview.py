@@ -10,7 +10,11 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import StatusReport, ToolServerReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side import page_protocol
-from orchestrator.extensions.page.daemon_side.page_protocol import ListedTool, ToolRule, ToolTable
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    ListedTool,
+    ToolRule,
+    ToolRuleTable,
+)
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import (
@@ -40,7 +44,7 @@ from orchestrator.journal.access.tool_pins import Pin
 
 DAYS = 7
 DAY = 86_400_000  # milliseconds
-NO_TOOLS = ToolTable(tools=(), rules=())
+NO_TOOLS = ToolRuleTable(tools=(), rules=())
 # What a jail keeps from a process, by its level.
 JAILS = {
     "full": "only its own files, no keys, no other process",
@@ -62,7 +66,7 @@ class ToolScene(NamedTuple):
     """What is known of tools: servers, tools with rules, approvals, and calls."""
 
     servers: Sequence[ToolServerReport] = ()
-    table: ToolTable = NO_TOOLS
+    table: ToolRuleTable = NO_TOOLS
     pins: Sequence[Pin] = ()
     calls: Sequence[CallFigures] = ()
 
@@ -75,7 +79,7 @@ async def _load_scene(request: ScreenRequest) -> ToolScene:
     report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
     table = NO_TOOLS
     if request.has_right(Right.READ):
-        table = await request.daemon.ask_daemon(page_protocol.TOOL_RULES, None, ToolTable)
+        table = await request.daemon.ask_daemon(page_protocol.TOOL_RULES, None, ToolRuleTable)
     return ToolScene(report.tool_servers, table, pins, calls)
 
 

@@ -46,7 +46,7 @@ from orchestrator.extensions.page.screens.turn_table import (
 )
 from thinker.protocol.names import format_chat_name, format_turn_name
 
-MAX_TITLE = 48  # characters of the question
+MAX_TITLE = 40  # characters of the question
 
 
 async def _show_turn(request: ScreenRequest) -> ScreenResult:
@@ -100,6 +100,7 @@ def render_turn(request: ScreenRequest, found: TurnTimeline) -> TitledContent:
             "Facts",
             render_facts(
                 {
+                    "Began": figures.render_moment(turn.began, request.zone),
                     "Tokens": format_turn_tokens(turn),
                     "Cost": figures.format_usd(turn.usd),
                     "Message": None if found.message is None else str(found.message),
@@ -126,8 +127,6 @@ def _render_lead(request: ScreenRequest, found: TurnTimeline) -> h.Node:
         h.a(href=build_link("turns", agent=turn.agent_id))[show_hidden_characters(turn.agent_id)],
         " · ",
         _render_chat_link(request, found),
-        " · ",
-        figures.render_recent_moment(turn.began, request.zone, request.now),
     ]
 
 

@@ -7,7 +7,6 @@ from fakes.ended_turn import began, called, replied
 from fakes.journal import booted, job, receive, update
 
 from orchestrator.extensions.page.reads import chat_entries
-from orchestrator.extensions.page.reads.answer_costs import AnswerCost, load_answer_costs
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.chat_history import PAGE
 from orchestrator.journal.turns import inbox
@@ -34,9 +33,6 @@ def test_chat_shows_its_agent_and_the_answer_as_last_words(tmp_path: Path) -> No
         (entry,) = chat_entries.list_chat_entries(db)
         assert (entry.state, entry.end, entry.answered) == ("replied", "done", True)
         assert entry.at > asked.at
-        assert load_answer_costs(db, [turn.id]) == {
-            turn.id: AnswerCost("groq/qwen/qwen3-32b", 920, 0.25)
-        }
 
 
 def test_chat_of_the_page_is_called_by_its_first_message(tmp_path: Path) -> None:

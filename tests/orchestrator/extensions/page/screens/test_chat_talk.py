@@ -11,12 +11,33 @@ from orchestrator.extensions.page.screens.chat_talk import (
     list_visible_turns,
     render_talk,
 )
-from orchestrator.journal.inspect.chat_history import CallLine, InboundLine, SentLine, TurnTalk
+from orchestrator.journal.inspect.chat_history import (
+    CallLine,
+    InboundLine,
+    OpenQuestion,
+    SentLine,
+    TurnTalk,
+)
 
 OWN = "web/local/ann/1/"
 ASKED = InboundLine(1, "message", "ann", "hello", NOW, "done", None, "t1", None, "m1")
 SAID = SentLine("the answer", markdown=True, notice=False, state="delivered", error=None, at=NOW)
 TALK = TurnTalk("t1", None, "home", "closed", "done", None, NOW, NOW + 1500, [ASKED], [], [SAID])
+
+QUESTION = OpenQuestion(
+    code="c0de",
+    seq=2,
+    tool="pay",
+    arguments='{"to":"bob"}',
+    args_hash="hash",
+    reason="because",
+    expires=NOW + 60_000,
+    side_effect="keyed",
+    agent_id="home",
+    turn_id="t1",
+    chat_key=OWN,
+    sender="ann",
+)
 
 
 def draw(*turns: TurnTalk, key: str = OWN, role: str = "operator") -> str:
@@ -124,3 +145,15 @@ def test_failed_answer_says_why_and_can_be_tried_again() -> None:
     assert "no key for &lt;groq&gt;" in shown
     assert "it is not known whether this arrived: timed out" in shown
     assert "Try again" in shown
+
+
+def test_call_that_waits_says_for_whom() -> None:
+    """Its arguments are in the card below it, once."""
+    call = CallLine(2, "pay", '{"to":"bob"}', "planned", "", None, None)
+    waiting = replace(TALK, state="waiting", said=[], calls=[call], questions=[QUESTION])
+    shown = draw(waiting)
+    assert shown.count("waits for your decision") == 2
+    assert "is next" not in shown
+    assert shown.count("<dl") == 1
+    assert "Allow once" in shown
+    assert draw(waiting, role="chat").count("waits for a decision") == 2

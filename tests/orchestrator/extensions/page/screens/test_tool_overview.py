@@ -3,7 +3,11 @@
 from fakes.screens import NOW, html, request
 
 from orchestrator.control.protocol import ToolServerReport
-from orchestrator.extensions.page.daemon_side.page_protocol import ListedTool, ToolRule, ToolTable
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    ListedTool,
+    ToolRule,
+    ToolRuleTable,
+)
 from orchestrator.extensions.page.reads.call_figures import CallFigures
 from orchestrator.extensions.page.screens import tool_overview
 from orchestrator.extensions.page.screens.tool_overview import ToolScene
@@ -33,7 +37,7 @@ SCENE = ToolScene(
         ToolServerReport(name="files", state="connected", tools=1, sandbox="full"),
         ToolServerReport(name="wiki", state="failed", error="connection refused"),
     ),
-    table=ToolTable(tools=(TOOL,), rules=RULES),
+    table=ToolRuleTable(tools=(TOOL,), rules=RULES),
     pins=(Pin("files", "write", changed=True, by="ann", at=NOW),),
     calls=(CallFigures("files_write", 4, 1, 20.0, NOW),),
 )
