@@ -176,7 +176,7 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
             else None,
             h.div(class_="foot")[
                 render_named_button("check", "See what this changes", "do"),
-                render_link_button("Cancel", request.query.get("back", "/settings")),
+                render_link_button("Cancel", "/agents" if part.at[0] == "agents" else "/settings"),
                 None
                 if part.new or not _can_be_removed(part)
                 else render_named_button("remove", "Remove …", "danger"),
