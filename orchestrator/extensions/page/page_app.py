@@ -27,7 +27,6 @@ from orchestrator.extensions.page.body_reads import BodyReads, Form
 from orchestrator.extensions.page.daemon_link import SessionLink, SupervisorCalls
 from orchestrator.extensions.page.daemon_side.page_access import READ_METHODS
 from orchestrator.extensions.page.daemon_side.page_protocol import NOT_PERMITTED
-from orchestrator.extensions.page.edit_calls import explain_refusal
 from orchestrator.extensions.page.html.layout import render_bare_page, render_page
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
 from orchestrator.extensions.page.live import LiveFeed, LiveWindow
@@ -305,9 +304,7 @@ class PageApp:
         if method in READ_METHODS:
             raise ApiProblem(HTTPStatus.CONFLICT, f"{method} changes nothing, so it has no form")
         link = SessionLink(self.daemon, session.digest, fields.get("once", ""))
-        refused = explain_refusal(await link.send_form(method, form.list_params()))
-        if refused:
-            raise ApiProblem(HTTPStatus.CONFLICT, refused)
+        await link.send_form(method, form.list_params())
         return RedirectResponse(_choose_return_path(fields.get("back", "/")), HTTPStatus.SEE_OTHER)
 
     async def _open_event_stream(self, request: Request, session: WebSession) -> Response:
