@@ -97,6 +97,6 @@ def spelling(option: Any) -> str:  # noqa: ANN401 - typer's click
 
 def preset(option: Any) -> str:  # noqa: ANN401 - typer's click
     """Return what counts when it is left out, behind the meaning."""
-    if option.required or option.default in (None, False, (), []):
+    if option.required or option.default in (None, False, (), [], ""):
         return ""
     return f" Default: `{getattr(option.default, 'value', option.default)}`."

@@ -69,6 +69,7 @@ class EditedHome:
             versions=VersionFiles(self.settings.paths.history),
             in_thread=run_off_loop,
             clock=lambda: next(self._ticks),
+            find_note=home.find_note,
         )
 
     async def save(self, name: str, text: str | None, by: str = "web:anna") -> EditReport:

@@ -80,4 +80,5 @@ def build_keeper(settings: Settings) -> TextKeeper:
         versions=VersionFiles(settings.paths.history),
         in_thread=to_thread.run_sync,
         clock=lambda: time.time_ns() // 1_000_000,
+        find_note=home.find_note,
     )

@@ -25,10 +25,6 @@ from orchestrator.settings import Settings
 
 EDITORS = ("VISUAL", "EDITOR")
 USUAL = "vi"  # which POSIX requires
-CLUSTER = (
-    "machines that share a journal share a configuration: run 'orchestrator config push' to share"
-    " the edit; the next push of another machine replaces it, and keeps it beside the new file"
-)
 
 
 class EditorSession:
@@ -98,8 +94,6 @@ class EditorSession:
             print_text("it was changed at this moment; look at both texts again")
             return False
         print_text(f"{report.name}: saved; orchestrator undo goes back")
-        if self._settings.paths.pushed.exists():
-            print_text(CLUSTER)
         return True
 
     def _confirm(self, question: str) -> bool:

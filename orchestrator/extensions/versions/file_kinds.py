@@ -42,6 +42,12 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 Moves = Mapping[str, Mapping[str, str]]
 
 
+CLUSTER = (
+    "machines that share a journal share a configuration: run 'orchestrator config push' to share"
+    " the edit; the next push of another machine replaces it, and keeps it beside the new file"
+)
+
+
 @dataclass(frozen=True)
 class ConfiguredHome:
     """A home whose files are edited.
@@ -57,6 +63,10 @@ class ConfiguredHome:
     apply: Callable[[], Awaitable[object]]
     off_loop: OffLoop
     in_thread: OffLoop
+
+    def find_note(self) -> str:
+        """Return what an edit means in a home whose configuration other machines share."""
+        return CLUSTER if self.settings.paths.pushed.exists() else ""
 
 
 class HomeFileKind(EditableKind):

@@ -63,7 +63,8 @@ class _Draft(NamedTuple):
 class TextKeeper:
     """The texts of all ``kinds``, and their versions.
 
-    ``clock`` returns milliseconds since the epoch, ``problems`` what is known of all texts.
+    ``clock`` returns milliseconds since the epoch, ``problems`` what is known of all texts, and
+    ``find_note`` what is to be known about every edit of a file, if anything.
     """
 
     kinds: Sequence[EditableKind]
@@ -71,6 +72,7 @@ class TextKeeper:
     in_thread: OffLoop
     clock: Callable[[], int]
     problems: Callable[[], Sequence[Problem]] = tuple
+    find_note: Callable[[], str] = str
     _writing: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def list_texts(self) -> EditableFiles:
@@ -100,14 +102,15 @@ class TextKeeper:
         """Return what an edit would do, and change nothing."""
         kind = self._find_kind(edit.name)
         present = await kind.read_text(edit.name)
-        return await self._examine(kind, edit, present)
+        return await self._add_note(kind, await self._examine(kind, edit, present))
 
     async def save_edit(self, edit: FileEdit, by: str) -> EditReport:
         """Save an edit and keep a version of it, unless it has errors or met another one."""
         kind = self._find_kind(edit.name)
         async with self._writing:
             present = await self._notice_text(kind, edit.name)
-            return await self._save(kind, edit, present, _Origin(by, edit.why))
+            report = await self._save(kind, edit, present, _Origin(by, edit.why))
+        return await self._add_note(kind, report)
 
     async def undo_change(self, asked: UndoRequest, by: str) -> EditReport:
         """Go back to a version; see `UndoRequest`.
@@ -231,6 +234,12 @@ class TextKeeper:
         await self._store_version(name, self._make_head(origin, report.sentences), shown)
         changed = {"name": name, "base": _digest(now), "text": shown or "", "saved": True}
         return report.model_copy(update=changed)
+
+    async def _add_note(self, kind: EditableKind, report: EditReport) -> EditReport:
+        note = await self.in_thread(self.find_note)
+        told = report.sentences and note and kind.author == EditableKind.author
+        added = (*report.sentences, note) if told else report.sentences
+        return report.model_copy(update={"sentences": added})
 
     async def _mask(self, name: str, text: str | None) -> MaskedText:
         return await self.in_thread(mask_secrets, name, text or "")

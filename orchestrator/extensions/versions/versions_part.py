@@ -44,9 +44,9 @@ class VersionsPart(Part):
         self._changed = Wakeup()
 
     @cached_property
-    def _file_kinds(self) -> tuple[HomeFileKind, ...]:
+    def _home(self) -> ConfiguredHome:
         daemon, machine = self.daemon, self.daemon.machine
-        home = ConfiguredHome(
+        return ConfiguredHome(
             settings=daemon.settings,
             environ=daemon.environ,
             load_moves=partial(daemon.store.read, chat_moves.load_all_moves),
@@ -55,7 +55,10 @@ class VersionsPart(Part):
             off_loop=machine.off_loop,
             in_thread=machine.in_thread,
         )
-        return build_file_kinds(home)
+
+    @cached_property
+    def _file_kinds(self) -> tuple[HomeFileKind, ...]:
+        return build_file_kinds(self._home)
 
     @cached_property
     def keeper(self) -> TextKeeper:
@@ -68,6 +71,7 @@ class VersionsPart(Part):
             in_thread=daemon.machine.in_thread,
             clock=daemon.machine.clock,
             problems=lambda: daemon.configuration.problems,
+            find_note=self._home.find_note,
         )
 
     async def run(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.agentsfile.text_edits import replace_value
+from orchestrator.agentsfile.text_edits import remove_value, replace_value
 from orchestrator.home_paths import find_bundled_path
 
 BUNDLED = (find_bundled_path("config") / "agents.json").read_text("utf-8")
@@ -60,3 +60,21 @@ def test_value_that_is_read_back_is_the_one_that_was_set(
     """Whatever the text holds besides."""
     text = json.dumps(whole, indent=2 if indent else None)
     assert json.loads(replace_value(text, (name,), value)) == whole | {name: value}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ('{ "a": 1, "b": 2 }', ("a",), '{ "b": 2 }'),
+        ('{ "a": 1, "b": 2 }', ("b",), '{ "a": 1 }'),
+        ('{ "a": [1, 2, 3] }', ("a", 1), '{ "a": [1, 3] }'),
+        ('{ "a": [ 1 ] }', ("a", 0), '{ "a": [] }'),
+        ('{ "a": 1 }', ("b",), '{ "a": 1 }'),
+        ('{ "a": 1 }', (), '{ "a": 1 }'),
+    ],
+)
+def test_removed_part_leaves_the_rest_as_it_was(
+    text: str, path: tuple[str | int, ...], expected: str
+) -> None:
+    """With its comma; what is not there stays away."""
+    assert remove_value(text, path) == expected

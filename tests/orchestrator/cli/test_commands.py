@@ -219,3 +219,27 @@ def test_run_passes_the_daemons_exit_code_on(tmp_path: Path) -> None:
         timeout=LIMIT,
     )
     assert done.returncode == ExitCode.CONFIG
+
+
+def test_bundled_extensions_share_a_command_with_subcommands_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stranger adds none."""
+    folder = "orchestrator.extensions"
+
+    class Shed(Extension):
+        def __init__(self, name: str, module: str) -> None:
+            self.name = name
+            self._module = module
+
+        def list_commands(self) -> dict[str, Command]:
+            return {"shed": Command("Run", f"Of {self.name}.", self._module)}
+
+    own = {name: Shed(name, f"{folder}.{name}.commands.shed") for name in ("one", "two")}
+    changed = find_installed()._replace(own=own, foreign={"crow": Shed("crow", "crow.shed")})
+    monkeypatch.setattr(installed, "find_installed", lambda: changed)
+    found = list_commands()["shed"]
+    assert (found.module, found.beside) == (
+        f"{folder}.two.commands.shed",
+        (f"{folder}.one.commands.shed",),
+    )

@@ -165,6 +165,14 @@ async def test_secrets_are_in_no_answer_and_no_version_and_survive_an_undo(
     assert b"-secret" not in kept
 
 
+async def test_edit_says_what_it_means_for_other_machines(home: EditedHome) -> None:
+    """In a home that takes its configuration from all of them; a version does not repeat it."""
+    home.settings.paths.pushed.write_text("{}")
+    assert "config push" in (await home.save(NOTE, SKILL)).sentences[-1]
+    history = await home.keeper.load_history(FileName(name=NOTE))
+    assert "config push" not in " ".join(history.versions[0].sentences)
+
+
 async def test_a_form_changes_single_values(home: EditedHome) -> None:
     """The layout of the rest stays as it was written."""
     present = await home.keeper.read_text(VersionName(name="agents.json"))

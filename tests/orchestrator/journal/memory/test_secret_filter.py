@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.journal.memory.secret_filter import detect_secret_kind
+from orchestrator.journal.memory.secret_filter import detect_secret_kind, iter_token_spans
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,12 @@ def test_any_text_is_judged(text: str) -> None:
 def test_megabyte_of_half_a_secret_is_read_once(unit: str) -> None:
     """With a pattern that begins again inside its own match this would take hours."""
     assert detect_secret_kind(unit * (1_000_000 // len(unit)) + "\n") is None
+
+
+def test_places_of_tokens_are_found_by_their_form_alone() -> None:
+    """A private key with all its lines; words around a password do not count."""
+    token, key = "sk-" + "abcd1234" * 3, "-----BEGIN PRIVATE KEY-----\nabc\n"
+    text = f"my password is easy7 and {token}, {key}-----END PRIVATE KEY-----"
+    found = [text[start:end] for start, end in iter_token_spans(text)]
+    assert found == [token, key]
+    assert [*iter_token_spans(key)] == [(0, len(key))]
