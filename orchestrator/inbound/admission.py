@@ -168,4 +168,7 @@ def make_pairing_code(random: bytes) -> str:
 
 
 def format_pairing_message(code: str) -> str:
-    return f"I don't know you yet. Ask my operator to run: orchestrator pair approve {code}"
+    return (
+        "I don't know you yet. Ask my operator to let you in: on the page, or with"
+        f" orchestrator pair approve {code}"
+    )

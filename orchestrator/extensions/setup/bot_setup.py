@@ -13,10 +13,10 @@ from orchestrator.errors import ConfigError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.bot_tokens import TELEGRAM, TOKEN, BotTokens, parse_account
-from orchestrator.extensions.setup.model_account import FIRST_AGENT
 from orchestrator.extensions.setup.proposal import (
     PAIRING,
     SetupChoices,
+    choose_agent,
     find_access,
     list_agent_objects,
     propose_text,
@@ -33,8 +33,8 @@ from orchestrator.extras import explain_missing_extension
 from orchestrator.installed import list_names
 
 API_URL = "TELEGRAM_API_URL"
-WORKS = "{trial}, and it is here now; write to @{bot}"
-PAIRED_LATER = ". Your first message gets a code, and appears here to be let in"
+WORKS = "@{bot} is connected. Write to it in Telegram"
+PAIRED_LATER = "; your first message waits until it is let in"
 REPLACES = "this would replace {old} by @{new}; say that you want that, or name another account"
 
 
@@ -92,7 +92,7 @@ class BotSetup:
         later = PAIRED_LATER if find_access(text, account) == PAIRING else ""
         return BotOutcome(
             works=True,
-            text=WORKS.format(trial=found.trial.text, bot=bot) + later,
+            text=WORKS.format(bot=bot) + later,
             saved=True,
             bot_name=bot,
             link=f"https://t.me/{bot}",
@@ -104,10 +104,7 @@ class BotSetup:
     async def _save_binding(self, agent_id: str, account: str, bot: str, by: str) -> str:
         """Save an agents.json in which the bot is on and leads to an agent; return its text."""
         before, value = await self.text.read_value()
-        agents = [str(one.get("agentId")) for one in list_agent_objects(value)]
-        agent_id = agent_id or next(iter(agents), FIRST_AGENT)
-        if agents and agent_id not in agents:
-            raise ConfigError(f"no agent is called {agent_id!r}; choose one of {', '.join(agents)}")
+        agent_id = choose_agent(agent_id, list_agent_objects(value))
         wishes = SetupChoices(agent_id, None, "", telegram=True, bot_account=account)
         text = propose_text(before.text, wishes)
         channels = value.get("channels") if isinstance(value, dict) else None

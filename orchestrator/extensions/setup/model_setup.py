@@ -11,17 +11,21 @@ from pydantic import JsonValue
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.known_models import find_known_model
-from orchestrator.errors import ConfigError, OrchestratorError, UnknownAgentError
+from orchestrator.errors import ConfigError, OrchestratorError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.key_choices import KeyChoices
 from orchestrator.extensions.setup.model_account import (
-    FIRST_AGENT,
     SHOWN,
     ModelAccount,
     find_account,
 )
-from orchestrator.extensions.setup.proposal import SetupChoices, list_agent_objects, propose_text
+from orchestrator.extensions.setup.proposal import (
+    SetupChoices,
+    choose_agent,
+    list_agent_objects,
+    propose_text,
+)
 from orchestrator.extensions.setup.setup_requests import (
     LocalServer,
     ModelOutcome,
@@ -40,7 +44,6 @@ from orchestrator.extensions.setup.trials import (
     try_window,
 )
 from thinker.protocol.local_addresses import is_local_address
-from thinker.protocol.messages import JsonObject
 
 LOADING = 60.0  # seconds for a model of this machine, which may have to be loaded
 ANSWERING = 20.0  # seconds for a model elsewhere
@@ -53,11 +56,12 @@ NO_WEB = "the address must begin with http:// or https://"
 NO_MODEL = "name a model of {provider}"
 
 
-class _Wish(NamedTuple):
+@dataclass(frozen=True)
+class _Wish:
     """What to try: a model of an account with a key; without a model the usual one."""
 
     account: ModelAccount
-    key: str = ""
+    key: str = field(default="", repr=False)
     model: str = ""
 
 
@@ -161,7 +165,7 @@ class ModelSetup:
         before, value = await self.text.read_value()
         known = daemon.get_agents_file().known_providers
         agents = list_agent_objects(value)
-        agent_id = _choose_agent(asked.agent_id.strip(), agents)
+        agent_id = choose_agent(asked.agent_id.strip(), agents)
         choices = KeyChoices(agent_id, agents, daemon.environ, known)
         wish = _choose_wish(asked, choices)
         account = wish.account
@@ -196,20 +200,6 @@ class ModelSetup:
             saved=True,
             models=found.models,
         )
-
-
-def _choose_agent(wanted: str, agents: list[JsonObject]) -> str:
-    """Return the agent that gets the model: the first one that is on, unless one is named.
-
-    Raises:
-        UnknownAgentError: no agent has that name, which may be misspelt.
-    """
-    known = [str(one.get("agentId")) for one in agents]
-    if wanted and known and wanted not in known:
-        names = ", ".join(known)
-        raise UnknownAgentError(f"no agent is called {wanted!r}; choose one of {names}")
-    enabled = (str(one.get("agentId")) for one in agents if one.get("enabled") is not False)
-    return wanted or next(enabled, FIRST_AGENT)
 
 
 def _choose_wish(asked: WantedModel, choices: KeyChoices) -> _Wish:

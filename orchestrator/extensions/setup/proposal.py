@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.text_edits import replace_value
-from orchestrator.errors import ConfigError
-from orchestrator.extensions.setup.model_account import ModelAccount
+from orchestrator.errors import ConfigError, UnknownAgentError
+from orchestrator.extensions.setup.model_account import FIRST_AGENT, ModelAccount
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import list_key_variables
 
@@ -75,6 +75,20 @@ def list_agent_objects(value: JsonValue) -> list[JsonObject]:
     """Return the agents of a file that are objects, valid or not."""
     items = value.get("agents") if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def choose_agent(wanted: str, agents: list[JsonObject]) -> str:
+    """Return the agent to set up: the first one that is on, unless one is named.
+
+    Raises:
+        UnknownAgentError: no agent has that name, which may be misspelt.
+    """
+    known = [str(one.get("agentId")) for one in agents]
+    if wanted and known and wanted not in known:
+        names = ", ".join(known)
+        raise UnknownAgentError(f"no agent is called {wanted!r}; choose one of {names}")
+    enabled = (str(one.get("agentId")) for one in agents if one.get("enabled") is not False)
+    return wanted or next(enabled, FIRST_AGENT)
 
 
 def find_access(text: str, account: str = "") -> str:

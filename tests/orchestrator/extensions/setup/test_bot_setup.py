@@ -31,7 +31,8 @@ async def test_bot_that_telegram_knows_is_bound_and_stored(tmp_path: Path) -> No
         setup = await open_setup(world)
         done = await setup.set_up_bot("web:ann", {"token": f" {TOKEN} "})
         assert (done.works, done.saved, done.link) == (True, True, "https://t.me/test_bot")
-        assert "gets a code" in done.text
+        assert done.text.startswith("@test_bot is connected")
+        assert "until it is let in" in done.text
         assert world.environ["TELEGRAM_BOT_TOKEN"] == TOKEN
         again = await setup.set_up_bot("web:ann", {"token": TOKEN, "account": "work"})
         assert (again.works, again.saved) == (False, False)
