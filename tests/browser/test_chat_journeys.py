@@ -166,6 +166,30 @@ async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path
         await page.press("text=newest ▾", "Enter")
         await say(page, "one more")
         await expect(page.locator(".talk .answer").last).to_contain_text("one more")
+        await expect(page.locator(".talk .answer").last).to_be_in_viewport()
+
+
+async def test_reader_who_scrolled_up_keeps_the_place_and_is_led_back(tmp_path: Path) -> None:
+    """A message that comes meanwhile is announced; the key for writing leads to the box."""
+    async with page_user(tmp_path) as user:
+        page, other = await user.logged_in(), await user.logged_in()
+        await page.goto(user.address + "chats/web/local/operator/long/")
+        for number in range(3):
+            await say(page, "\n".join([f"message {number}", *["more"] * 12]))
+            await expect(page.locator(".talk .answer").nth(number)).to_contain_text(
+                f"message {number}"
+            )
+        await expect(page.locator(".talk .answer").last).to_be_in_viewport()
+        await page.mouse.move(800, 300)
+        await page.mouse.wheel(0, -900)
+        await expect(page.locator(".talk .answer").last).not_to_be_in_viewport()
+        await other.goto(user.address + "chats/web/local/operator/long/")
+        await say(other, "from elsewhere")
+        await page.click("text=New below")
+        await expect(page.locator(".talk .answer").last).to_be_in_viewport()
+        await page.locator("#text").blur()
+        await page.keyboard.press("w")
+        await expect(page.locator("#text")).to_be_focused()
 
 
 def _answered(db: Database, number: int, now: int) -> None:

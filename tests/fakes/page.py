@@ -16,12 +16,11 @@ from orchestrator.control import editing, protocol
 from orchestrator.extension import Finding
 from orchestrator.extensions.page import setup_answers
 from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_access import REQUIRED_RIGHTS
-from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND, WebSend
 from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
-from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.live import LiveFeed
 from orchestrator.extensions.page.login import COOKIE
 from orchestrator.extensions.page.page_app import PageApp, build_csrf_value
@@ -205,7 +204,7 @@ async def page_bench(
         acting=bench_acting,
         send=send,
         clock=lambda: bench.now,
-        looks=SharedStatus(lambda: bench.now / 1000),
+        monotonic=lambda: bench.now / 1000,
     )
     reads = open_reads(address_of(folder))
     caller = DirectCaller(desk.page_methods)

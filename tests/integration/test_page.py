@@ -26,6 +26,8 @@ from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
+SCREENS = ("/", "/chats", "/turns", "/inbox", "/costs", "/tasks", "/tools", "/logs", "/system")
+MOST_LEFT = 6 * 1024  # kibibytes
 SESSIONS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
 
 
@@ -56,10 +58,11 @@ async def test_page_is_started_by_a_browser_jailed_and_replaced_when_it_dies(
     tmp_path: Path,
 ) -> None:
     """`kill -9` costs one request at most: the next one is answered by a new process."""
-    async with running_daemon(tmp_path, config(find_free_port())) as daemon:
+    env = {"USER_TIMEZONE": "Europe/Warsaw"}
+    async with running_daemon(tmp_path, config(find_free_port()), env=env) as daemon:
         assert page_process(await daemon.status()) is None
         async with logged_in(daemon) as browser:
-            assert "Agents" in (await browser.get("/")).text
+            assert "Europe/Warsaw" in (await browser.get("/")).text
             found = page_process(await daemon.status())
             assert found is not None
             assert (found.sandbox, found.reason) == ("full", "")
@@ -70,6 +73,30 @@ async def test_page_is_started_by_a_browser_jailed_and_replaced_when_it_dies(
             again = page_process(await daemon.status())
             assert again is not None
             assert again.pid != found.pid
+
+
+@pytest.mark.thorough(part="page")
+async def test_many_requests_leave_little_memory_behind(tmp_path: Path) -> None:
+    """The process holds one page at a time, however many were asked for."""
+    async with (
+        running_daemon(tmp_path, config(find_free_port())) as daemon,
+        logged_in(daemon) as browser,
+    ):
+        found = page_process(await daemon.status())
+        assert found is not None
+        for path in SCREENS:
+            await browser.get(path)
+        before = _read_resident(found.pid)
+        for number in range(300):
+            assert (await browser.get(SCREENS[number % len(SCREENS)])).status_code == 200
+        after = _read_resident(found.pid)
+    assert after - before < MOST_LEFT
+
+
+def _read_resident(pid: int) -> int:
+    """Return the kibibytes of memory that a process has."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(status.partition("VmRSS:")[2].split()[0])
 
 
 async def test_switch_of_the_page_outlives_a_restart(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import anyio
 
@@ -33,7 +34,6 @@ with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
     from orchestrator.home_paths import Paths
     from orchestrator.journal.db.store import report_failure
     from orchestrator.journal.engine import PageReads
-    from orchestrator.timezones import load_zone_or_utc
     from orchestrator.web.http_server import serve_app
     from thinker.jail import kernel
     from thinker.protocol import logs
@@ -58,7 +58,12 @@ class LastUse:
 
 
 async def _serve_page(
-    wire: socket.socket, reads: PageReads, sandbox: SandboxReport, code: Sequence[CodePages]
+    wire: socket.socket,
+    reads: PageReads,
+    sandbox: SandboxReport,
+    code: Sequence[CodePages],
+    entrance: PageEntrance,
+    zone: ZoneInfo,
 ) -> None:
     async with connect_peer(wire) as peer:
         use, feed = LastUse(), LiveFeed.follow_daemon(reads.read_version, peer)
@@ -66,11 +71,10 @@ async def _serve_page(
         peer.tasks.start_soon(answer_pings, peer, ready)
         channel = DescriptorChannel(socket.socket(fileno=0))
         listener = await channel.receive_listener()
-        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
         page = PageApp(
             journal=reads,
             daemon=peer,
-            zone=load_zone_or_utc(entrance.zone, os.environ),
+            zone=zone,
             clock=_read_clock_ms,
             feed=feed,
             used=use.mark_used,
@@ -121,9 +125,10 @@ def main() -> None:
     gc.freeze()  # freed memory must not keep what exists now
     wire = socket.socket(fileno=int(os.environ[FD_VARIABLE]))
     try:
-        code = list_code_pages()  # which the jail prevents
+        entrance = PageEntrance.model_validate_json(os.environ.get(ENTRANCE_VARIABLE, "{}"))
+        code, zone = list_code_pages(), ZoneInfo(entrance.zone)  # which the jail prevents
         reads, sandbox = enter_jail(Paths(Path.cwd()).journal)
-        anyio.run(_serve_page, wire, reads, sandbox, code)
+        anyio.run(_serve_page, wire, reads, sandbox, code, entrance, zone)
         if reads.failure is not None:
             raise reads.failure
     except JournalError as error:

@@ -6,8 +6,8 @@ Where: are the page's forms protected against CSRF?
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import NamedTuple
@@ -20,17 +20,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Match, Route
 
-from orchestrator.control.editing import FILE_SAVE
 from orchestrator.control.roles import Right
-from orchestrator.errors import OrchestratorError, QueryTimeoutError
+from orchestrator.errors import QueryTimeoutError
 from orchestrator.extensions.page.body_reads import BodyReads, Form
 from orchestrator.extensions.page.daemon_link import SessionLink, SupervisorCalls
-from orchestrator.extensions.page.daemon_side.page_access import READ_METHODS
-from orchestrator.extensions.page.daemon_side.page_protocol import NOT_PERMITTED
-from orchestrator.extensions.page.html.layout import render_bare_page, render_page
-from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
+from orchestrator.extensions.page.daemon_side.page_access import LONG_METHODS, READ_METHODS
+from orchestrator.extensions.page.html.layout import render_page
 from orchestrator.extensions.page.live import LiveFeed, LiveWindow
 from orchestrator.extensions.page.login import Login, find_token, is_other_person, set_token_cookie
+from orchestrator.extensions.page.page_problems import (
+    refuse_stale_form,
+    render_problem,
+    translate_errors,
+)
 from orchestrator.extensions.page.page_wire import ScreenLink
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebSession
@@ -47,11 +49,9 @@ from orchestrator.extensions.page.static_files import serve_file
 from orchestrator.journal.engine import PageReads
 from orchestrator.web.app import build_app
 from orchestrator.web.error_response import ApiProblem
-from thinker.protocol.peer import PeerClosedError, RpcError
 
 POLL_HEADER = "x-poll"  # of a window without a stream, which asks whether or not there are changes
 CUT = "Reading the journal for this took too long, and was cut off."
-UNKNOWN = "The daemon did not answer, so this may or may not have been done. Reload and check."
 
 
 class ScreenAddress(NamedTuple):
@@ -104,7 +104,7 @@ class PageApp:
             Route("/media/{id}", self._require_login(self._send_media)),
             *(route for route, _ in self._screens),
         ]
-        return build_app(routes, _render_problem)
+        return build_app(routes, render_problem)
 
     def _build_route(self, screen: PageScreen) -> Route:
         return Route(
@@ -128,7 +128,7 @@ class PageApp:
 
         async def answer_logged_in(request: Request) -> Response:
             self.used()
-            with _translate_errors():
+            with translate_errors():
                 token, fresh = find_token(request), None
                 session = self._find_session(token)
                 if session is None or is_other_person(request, session):
@@ -157,7 +157,7 @@ class PageApp:
     async def _log_in(self, request: Request) -> Response:
         self.used()
         if request.method == "POST":
-            with _translate_errors():
+            with translate_errors():
                 form = await self._bodies.read_form(request)
                 return await self._login.log_in_by_code(request, form.fields)
         return self._login.show_login(status=HTTPStatus.OK)
@@ -165,7 +165,7 @@ class PageApp:
     async def _log_out(self, request: Request, session: WebSession) -> Response:
         form = await self._bodies.read_form(request, session.digest)
         if not _is_own_form(form.fields, request):
-            return _refuse_stale_form()
+            return refuse_stale_form()
         return await self._login.log_out(request, session.digest)
 
     # --- what is shown ---------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class PageApp:
         edits = Right.CHANGE in _build_viewer(session).rights
         form = await self._bodies.read_form(request, session.digest, long=edits)
         if not _is_own_form(form.fields, request):
-            return _refuse_stale_form()
+            return refuse_stale_form()
         screen_request = self.build_screen_request(request, session, form)
         return await self._show_body(screen_request, screen)
 
@@ -296,11 +296,11 @@ class PageApp:
 
     async def _perform_act(self, request: Request, session: WebSession) -> Response:
         method = request.path_params["method"]
-        edits = method == FILE_SAVE and Right.CHANGE in _build_viewer(session).rights
+        edits = method in LONG_METHODS and Right.CHANGE in _build_viewer(session).rights
         form = await self._bodies.read_form(request, session.digest, long=edits)
         fields = form.fields
         if not _is_own_form(fields, request):
-            return _refuse_stale_form()
+            return refuse_stale_form()
         if method in READ_METHODS:
             raise ApiProblem(HTTPStatus.CONFLICT, f"{method} changes nothing, so it has no form")
         link = SessionLink(self.daemon, session.digest, fields.get("once", ""))
@@ -361,21 +361,6 @@ class PageApp:
         return None
 
 
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    """Turn errors of the daemon and the journal into a page that explains them."""
-    try:
-        yield
-    except ApiProblem:
-        raise
-    except (RpcError, OrchestratorError) as error:
-        refused = isinstance(error, RpcError) and error.code == NOT_PERMITTED
-        status = HTTPStatus.FORBIDDEN if refused else HTTPStatus.CONFLICT
-        raise ApiProblem(status, str(error)) from error
-    except (PeerClosedError, TimeoutError) as error:
-        raise ApiProblem(HTTPStatus.GATEWAY_TIMEOUT, UNKNOWN) from error
-
-
 def _build_viewer(session: WebSession) -> Viewer:
     return Viewer(session.user, session.role, session.agent_ids)
 
@@ -400,15 +385,3 @@ def _choose_return_path(back: str) -> str:
     """Return an address of this page to return to, whatever the form says."""
     own = back.startswith("/") and not back.startswith(("//", "/\\"))
     return back if own and back.isprintable() else "/"
-
-
-def _refuse_stale_form() -> Response:
-    text = "This form belongs to another login, or was not made by this page. Open it again."
-    return HTMLResponse(str(render_bare_page("Not done", h.p[text], h.a(href="/")["Go on"])), 403)
-
-
-def _render_problem(problem: ApiProblem) -> Response:
-    back = h.p[h.a(href="/")["Go on"]]
-    told = strip_terminal_codes(str(problem))
-    content = render_bare_page("Not done", h.p(class_="problem", role="alert")[told], back)
-    return HTMLResponse(str(content), problem.status, problem.build_headers())

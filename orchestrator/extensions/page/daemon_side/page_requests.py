@@ -10,12 +10,12 @@ from pydantic import JsonValue, ValidationError
 
 from orchestrator.control import protocol
 from orchestrator.errors import JournalError
+from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_access import (
     READ_METHODS,
     can_call_method,
     select_audited_fields,
 )
-from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     ACT,
     NOT_PERMITTED,
@@ -46,7 +46,7 @@ class PageDesk(LoopBound):
     """The supervisor's side of the page.
 
     ``send`` stores a message to a chat of the page, ``acting`` returns the control socket's
-    methods for a person.
+    methods for a person, ``monotonic`` returns seconds.
     """
 
     store: Store
@@ -54,10 +54,13 @@ class PageDesk(LoopBound):
     acting: Handlers
     send: Callable[[WebSession, WebSend], Awaitable[None]]
     clock: Callable[[], int]
-    looks: SharedStatus
+    monotonic: Callable[[], float]
     _answers: OrderedDict[tuple[str, ...], Params] = field(default_factory=OrderedDict, init=False)
     _running: set[tuple[str, ...]] = field(default_factory=set, init=False)  # forms
     _finished: Wakeup = field(default_factory=Wakeup, init=False)
+
+    def __post_init__(self) -> None:
+        self._looks = SharedStatus(self.monotonic)
 
     @property
     def page_methods(self) -> dict[str, RequestHandler]:
@@ -68,7 +71,7 @@ class PageDesk(LoopBound):
         """Call a method for a session, once per form."""
         asked = PageAct.model_validate(params)
         session = await self._require_session(asked)
-        handler = self.looks.share_handlers(self.acting(f"web:{session.user}")).get(asked.method)
+        handler = self._looks.share_handlers(self.acting(f"web:{session.user}")).get(asked.method)
         if asked.method == WEB_SEND:
             handler = partial(self._accept_page_message, session, asked.once)
         if handler is None:
@@ -98,7 +101,7 @@ class PageDesk(LoopBound):
             await self._record_audit(session, asked)
             answer = self._answers[key] = await handler(asked.params)
         finally:
-            self.looks.forget_answers()
+            self._looks.forget_answers()
             self._running.discard(key)
             self._finished.wake()
         while len(self._answers) > MAX_ANSWERS:

@@ -13,8 +13,8 @@ from orchestrator.errors import JournalError
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.page.daemon_side.added_screens import AddedScreens
 from orchestrator.extensions.page.daemon_side.growing_answers import GrowingAnswers
-from orchestrator.extensions.page.daemon_side.log_tail import read_tail
-from orchestrator.extensions.page.daemon_side.page_logins import PageLogins
+from orchestrator.extensions.page.daemon_side.log_tail import answer_log_tail
+from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     CALL_SETTLE,
@@ -23,17 +23,14 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     VIEW,
     WATCH,
     ChatKeys,
-    LogLines,
     SettledCall,
 )
 from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
-from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.daemon_side.web_channel import WebChannel
 from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.page_zone import choose_page_zone
 from orchestrator.extensions.page.reads.call_verdicts import CallOutcome, store_verdict
-from orchestrator.files import run_off_loop
 from orchestrator.journal.db.store import retry_later
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.wakeup import Wakeup
@@ -69,7 +66,7 @@ class PageService(Part):
             acting=self._build_methods_for,
             send=partial(self._channel.accept_message, control.intake),
             clock=machine.clock,
-            looks=SharedStatus(machine.monotonic),
+            monotonic=machine.monotonic,
         )
         growing = GrowingAnswers(control.chats.activity, partial(process.notify_page, VIEW))
         process.handlers = desk.page_methods
@@ -83,7 +80,10 @@ class PageService(Part):
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         """Return the methods of the command line, or without a peer those of the page."""
         if peer is None:
-            return {SCREEN_SHOW: self._screens.render_screen, LOG_TAIL: self._read_log_tail}
+            return {
+                SCREEN_SHOW: self._screens.render_screen,
+                LOG_TAIL: partial(answer_log_tail, self.daemon.settings.paths.log),
+            }
         return self._logins.build_methods("operator")
 
     def _build_methods_for(self, by: str) -> Mapping[str, RequestHandler]:
@@ -98,10 +98,6 @@ class PageService(Part):
         found = SettledCall.model_validate(params)
         outcome = CallOutcome(found.turn_id, found.seq, found.happened)
         return await self.daemon.control.change_journal(store_verdict, outcome, by)
-
-    async def _read_log_tail(self, params: JsonValue) -> LogLines:
-        del params
-        return LogLines(lines=await run_off_loop(read_tail, self.daemon.settings.paths.log))
 
     def list_hints(self) -> Iterable[str]:
         if self.process.problem:

@@ -1,8 +1,10 @@
 """The events of open windows."""
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import anyio
+from fakes.page import page_bench
 from fakes.time_limit import time_limit
 
 from orchestrator.extensions.page.live import LiveFeed, LiveWindow
@@ -84,3 +86,30 @@ async def test_window_that_costs_much_is_told_later() -> None:
     assert shown.asked[0] is False
     assert shown.asked[-1] is True
     assert shown.got[-1] == b'event: changed\ndata: "w3"\n\n'
+
+
+async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None:
+    """A browser has six connections: streams must not take them all."""
+    async with page_bench(tmp_path) as bench:
+        streams = [bench.app.feed.stream_events(LiveWindow("ann")) for _ in range(5)]
+        for stream in streams:
+            assert await anext(stream) == b"retry: 1000\n\n"
+        assert (await anext(streams[0])).startswith(b"event: full")
+        assert (await anext(streams[1])).startswith(b"event: changed")
+        for stream in streams:
+            await stream.aclose()
+        assert bench.app.feed.open_streams == 0
+
+
+async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
+    """With the seconds to wait."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        streams = [bench.app.feed.stream_events(LiveWindow(str(n))) for n in range(64)]
+        for stream in streams:
+            assert await anext(stream) == b"retry: 1000\n\n"
+        refused = await person.get("/events")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+        for stream in streams:
+            await stream.aclose()
+        assert bench.app.feed.open_streams == 0

@@ -20,7 +20,6 @@ from orchestrator.extensions.page.daemon_side.page_access import (
     can_call_method,
 )
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
-from orchestrator.extensions.page.live import LiveWindow
 from orchestrator.extensions.page.login import MAX_WRONG_CODES
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import MAX_AGE_MS, MAX_IDLE_MS
@@ -270,33 +269,6 @@ async def test_files_are_kept_for_a_year_and_old_ones_are_unknown(tmp_path: Path
         assert found.headers["cache-control"].endswith("immutable")
         assert found.headers["content-type"].startswith("text/css")
         assert (await bench.browser().get("/static/000000000000/page.css")).status_code == 404
-
-
-async def test_fifth_stream_of_a_session_ends_its_oldest(tmp_path: Path) -> None:
-    """A browser has six connections: streams must not take them all."""
-    async with page_bench(tmp_path) as bench:
-        streams = [bench.app.feed.stream_events(LiveWindow("ann")) for _ in range(5)]
-        for stream in streams:
-            assert await anext(stream) == b"retry: 1000\n\n"
-        assert (await anext(streams[0])).startswith(b"event: full")
-        assert (await anext(streams[1])).startswith(b"event: changed")
-        for stream in streams:
-            await stream.aclose()
-        assert bench.app.feed.open_streams == 0
-
-
-async def test_more_streams_than_sixty_four_are_refused(tmp_path: Path) -> None:
-    """With the seconds to wait."""
-    async with page_bench(tmp_path) as bench:
-        person = await bench.login()
-        streams = [bench.app.feed.stream_events(LiveWindow(str(n))) for n in range(64)]
-        for stream in streams:
-            assert await anext(stream) == b"retry: 1000\n\n"
-        refused = await person.get("/events")
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
-        for stream in streams:
-            await stream.aclose()
-        assert bench.app.feed.open_streams == 0
 
 
 @pytest.mark.parametrize(
