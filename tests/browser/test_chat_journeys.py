@@ -160,10 +160,12 @@ async def test_chat_of_many_messages_shows_its_end_and_leads_back(tmp_path: Path
         await expect(page.locator(".talk .said")).to_have_count(PAGE)
         await expect(page.locator(".talk .said").last).to_have_text(f"message {MESSAGES - 1}")
         await expect(page.locator(".talk .said").last).to_be_in_viewport()
-        await page.press("text=▴ older", "Enter")  # the page may still be scrolling to its end
+        await page.press(
+            "text=older messages", "Enter"
+        )  # the page may still be scrolling to its end
         await expect(page.locator(".talk .said").last).to_have_text(f"message {MESSAGES - 51}")
         await expect(page.locator(".talk .said").first).to_have_text(f"message {MESSAGES - 100}")
-        await page.press("text=newest ▾", "Enter")
+        await page.press("text=newest messages", "Enter")
         await say(page, "one more")
         await expect(page.locator(".talk .answer").last).to_contain_text("one more")
         await expect(page.locator(".talk .answer").last).to_be_in_viewport()

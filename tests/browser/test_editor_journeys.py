@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes.bot_api import FakeBotApi
 from fakes.browser import CHROMIUM, PageUser, page_user
+from fakes.openai_api import OpenAIApi
 from playwright.async_api import Page, expect
 
 from thinker.protocol.messages import JsonObject
@@ -18,6 +20,7 @@ CONFIG: JsonObject = {
     "agents": [{"agentId": "home", "llmProvider": "demo", "budget": {"usdPerDay": 1}}],
     "fallbackAgentId": "home",
 }
+TOKEN, KEY = f"123456:{'c' * 35}", "sk-good"
 PROMPT = "toolDescription: Answers\nmodel: inherit\nincludeChat: true\nprompt: You are kind.\n"
 
 
@@ -140,3 +143,34 @@ async def test_everything_is_edited_without_scripts(tmp_path: Path) -> None:
         await expect(page.locator(".report time")).to_have_count(5)
         await page.click("button[value=save]")
         await expect(page.locator("body")).to_contain_text("Say good morning.")
+
+
+async def test_first_evening_needs_no_terminal(tmp_path: Path) -> None:
+    """A model with a key, a bot, and the person who writes to it, on one screen."""
+    async with FakeBotApi(TOKEN) as bot, OpenAIApi() as api:
+        api.key = KEY
+        env = {"TELEGRAM_API_URL": bot.url}
+        async with page_user(
+            tmp_path, {"agents": [{"agentId": "home", "llmProvider": "demo"}]}, env
+        ) as user:
+            page = await user.logged_in()
+            await page.click("a:text-is('Choose a model')")
+            for key in ("sk-wrong", KEY):
+                await page.select_option("[name=provider]", "openai")
+                await page.fill("[name=model]", "small")
+                await page.fill("[name=key]", key)
+                await page.click("text=Another address")
+                await page.fill("[name=baseUrl]", f"{api.url}/v1")
+                await page.click("text=Try it")
+                if key != KEY:
+                    await expect(page.locator(".note.bad")).to_contain_text("key")
+            await expect(page.locator("#model")).to_contain_text("home uses openai small")
+            assert KEY not in await page.content()
+            await page.fill("[name=token]", TOKEN)
+            await page.click("text=Connect")
+            await expect(page.locator("#telegram")).to_contain_text("@test_bot")
+            await open_place(user, page, "setup")
+            bot.send_user_message(7, "let me in")
+            await expect(page.locator("#telegram")).to_contain_text("let me in")
+            await page.click("text=Let in")
+            await expect(page.locator("#telegram .card")).to_have_count(0)

@@ -43,6 +43,8 @@ ANSWERS: dict[str, BaseModel] = {
     protocol.STATUS: STATUS,
     protocol.HEALTH: protocol.HealthReport(ready=True),
     page_protocol.LOG_TAIL: page_protocol.LogLines(lines=()),
+    page_protocol.PROCESS_LIST: page_protocol.ProcessTable(processes=()),
+    page_protocol.TOOL_RULES: page_protocol.ToolRuleTable(tools=(), rules=()),
     protocol.EXAMINE: protocol.DoctorFindings(
         findings=(Finding("disk", "<b>4 GB free", "warning"),)
     ),

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from orchestrator.config_problem import Problem
 from orchestrator.editable import EditableKind, TextChangedError
@@ -20,10 +20,17 @@ from orchestrator.extensions.skills.skill_tools import (
     Lines,
     Name,
 )
+from orchestrator.extensions.skills.skill_trial import (
+    SKILL_CHECK,
+    SkillMatches,
+    SkillTrial,
+    try_skill,
+)
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.journal.memory.playbooks import PLAYBOOKS, StoredPlaybook, find_playbook
+from thinker.protocol.peer import Peer, RequestHandler
 
 NAME = re.compile(r"playbooks/(new|[1-9]\d{0,17})", re.ASCII)
 MAX_LISTED = 1000
@@ -70,6 +77,15 @@ class PlaybookPart(Part):
 
     def list_editable_kinds(self) -> "tuple[PlaybookKind]":
         return (PlaybookKind(self.daemon),)
+
+    def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
+        del peer
+        return {SKILL_CHECK: self._try_skill}
+
+    async def _try_skill(self, params: JsonValue) -> SkillMatches:
+        trial, machine = SkillTrial.model_validate(params), self.daemon.machine
+        folders = self.daemon.settings.paths.list_skill_directories("")[:-1]
+        return await machine.in_thread(try_skill, folders, trial)
 
 
 class PlaybookKind(EditableKind):

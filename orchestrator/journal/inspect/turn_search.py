@@ -1,6 +1,6 @@
 """Find turns by subject and outcome, newest first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -107,11 +107,19 @@ class TurnPage(NamedTuple):
 
 
 def search_turns(
-    db: Database, wanted: Mapping[str, str], before: str | None = None, most: int = MAX_SEARCHED
+    db: Database,
+    wanted: Mapping[str, str],
+    before: str | None = None,
+    most: int = MAX_SEARCHED,
+    also: Sequence[tuple[str, object]] = (),
 ) -> TurnPage:
-    """Return matches among the ``most`` newest turns older than ``before``, by `FILTERS`."""
+    """Return matches among the ``most`` newest turns older than ``before``, by `FILTERS`.
+
+    ``also`` are further conditions with their values.
+    """
     conditions = [
-        (FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value
+        *((FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value),
+        *also,
     ]
     found: list[str] = []
     looked_at, last = 0, before

@@ -19,6 +19,8 @@ REQUIRED_RIGHTS = {
     protocol.HEALTH: Right.LOOK,
     protocol.EXAMINE: Right.READ,
     page_protocol.LOG_TAIL: Right.READ,
+    page_protocol.PROCESS_LIST: Right.LOOK,
+    page_protocol.TOOL_RULES: Right.READ,
     page_protocol.SCREEN_SHOW: Right.READ,
     protocol.APPROVAL_LIST: Right.DECIDE,
     protocol.APPROVAL_DECIDE: Right.DECIDE,
@@ -66,6 +68,7 @@ REQUIRED_RIGHTS = {
     "profile/list": Right.READ,
     "profile/set": Right.CHANGE,
     "tasks/check": Right.READ,
+    "skills/check": Right.READ,
     "sessions/end": Right.CHANGE,
     "tools/pins": Right.DECIDE,
 }

@@ -8,7 +8,7 @@ from pydantic import Base64Bytes, BeforeValidator, Field, JsonValue
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.protocol import ApprovalDecision
 from orchestrator.control.roles import PageRole
-from thinker.protocol.messages import WhileBusy
+from thinker.protocol.messages import JsonObject, WhileBusy
 
 ENTER = "page/enter"  # PageCode → PageEntry
 IDENTIFY = "page/identify"  # ProxiedPerson → PageEntry
@@ -19,6 +19,8 @@ VIEW = "page/view"  # notification to the page ChatView: an answer grows
 WEB_SEND = "web/send"  # WebSend → Ack, by `page/act`
 SCREEN_SHOW = "screen/show"  # ShownScreen → ScreenText, by `page/act`
 LOG_TAIL = "logs/tail"  # → LogLines, by `page/act`
+TOOL_RULES = "toolrules/list"  # → ToolRuleTable, by `page/act`
+PROCESS_LIST = "processes/list"  # ProcessNumbers → ProcessTable, by `page/act`
 CALL_SETTLE = "calls/settle"  # SettledCall → Ack, by `page/act`
 LEAVE = "page/leave"  # SessionDigest → Ack
 CHANGED = "page/changed"  # notification to the page: something changed outside of the journal
@@ -142,6 +144,54 @@ class LogLines(CamelModel):
     """The newest lines of the daemon's log, oldest first."""
 
     lines: tuple[str, ...]
+
+
+class ProcessNumbers(CamelModel):
+    """Processes of the daemon by their numbers."""
+
+    pids: tuple[int, ...] = Field(max_length=1000)
+
+
+class ProcessFigures(CamelModel):
+    """A process: its resident memory, its processor time since its start, and its age."""
+
+    pid: int
+    memory_bytes: int
+    cpu_seconds: float
+    age_seconds: float
+
+
+class ProcessTable(CamelModel):
+    """The processes that still run."""
+
+    processes: tuple[ProcessFigures, ...]
+
+
+class ListedTool(CamelModel):
+    """A tool as a model sees it; ``server`` is empty for a built-in one."""
+
+    name: str
+    server: str
+    description: str
+    parameters: JsonObject
+    effect: str
+
+
+class ToolRule(CamelModel):
+    """Whether an agent may use a tool, by which rule, and whether a person is asked each time."""
+
+    agent_id: str
+    tool: str
+    allowed: bool
+    reason: str
+    asks: bool
+
+
+class ToolRuleTable(CamelModel):
+    """The known tools, and the rules for them."""
+
+    tools: tuple[ListedTool, ...]
+    rules: tuple[ToolRule, ...]
 
 
 class SettledCall(CamelModel):

@@ -12,13 +12,12 @@ from orchestrator.control.protocol import Ack
 from orchestrator.errors import JournalError
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.page.daemon_side.added_screens import AddedScreens
+from orchestrator.extensions.page.daemon_side.daemon_looks import DaemonLooks
 from orchestrator.extensions.page.daemon_side.growing_answers import GrowingAnswers
-from orchestrator.extensions.page.daemon_side.log_tail import answer_log_tail
 from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_process import PageProcess
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     CALL_SETTLE,
-    LOG_TAIL,
     SCREEN_SHOW,
     VIEW,
     WATCH,
@@ -44,6 +43,7 @@ class PageService(Part):
         super().__init__(daemon)
         self._changed, self._channel = Wakeup(), WebChannel(daemon.store)
         self._switch = daemon.settings.paths.page_on
+        self._looks = DaemonLooks(daemon)
         self.process = PageProcess(daemon.settings, daemon.environ, daemon.machine.monotonic)
 
     async def list_adapters(self) -> tuple[WebChannel]:
@@ -80,10 +80,7 @@ class PageService(Part):
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         """Return the methods of the command line, or without a peer those of the page."""
         if peer is None:
-            return {
-                SCREEN_SHOW: self._screens.render_screen,
-                LOG_TAIL: partial(answer_log_tail, self.daemon.settings.paths.log),
-            }
+            return {SCREEN_SHOW: self._screens.render_screen, **self._looks.methods}
         return self._logins.build_methods("operator")
 
     def _build_methods_for(self, by: str) -> Mapping[str, RequestHandler]:

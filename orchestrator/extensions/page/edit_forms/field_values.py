@@ -127,7 +127,7 @@ def _keeps_parts(
     return added or any((key,) not in removed for key in old)
 
 
-def _parse_number(field: FormField, text: str, before: JsonValue) -> JsonValue:
+def _parse_amount(field: FormField, text: str, before: JsonValue) -> JsonValue:
     del field, before
     with suppress(ValueError):
         return int(text)
@@ -194,7 +194,7 @@ def _normalize(text: str) -> str:
 
 
 _PARSERS: Mapping[FieldKind, Callable[[FormField, str, JsonValue], JsonValue]] = {
-    "number": _parse_number,
+    "number": _parse_amount,
     "switch": _parse_switch,
     "words": _parse_words,
     "pairs": _parse_pairs,

@@ -35,6 +35,7 @@ REMOVALS: Mapping[str, str] = {
     "Binding": "Messages of this chat go where the other bindings lead, or are refused.",
     SERVER: "Agents lose all its tools at once. What they already did with them stays.",
 }
+ITS_USERS = "All agents may use its tools, unless their own lists of tools leave them out."
 ITS_JAIL = "Its program runs in a jail: the home of the daemon, its keys and its journal are closed"
 
 
@@ -82,4 +83,4 @@ def describe_jail(schema: JsonObject, server: JsonValue) -> str:
     places = "only its own folder"
     if isinstance(write, list) and write:
         places = ", ".join(map(str, write))
-    return f"{ITS_JAIL}, {reach}, and it writes {places}."
+    return f"{ITS_JAIL}, {reach}, and it writes {places}. {ITS_USERS}"

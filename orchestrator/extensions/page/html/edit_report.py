@@ -18,10 +18,10 @@ REPORT = "report"  # the id of the region
 MAX_LINES = 1000  # of a difference that are shown
 
 
-def render_report(report: EditReport | None) -> h.Element:
-    """Render the region of a report; None before anything was checked."""
+def render_report(report: EditReport | None, *more: h.Node) -> h.Element:
+    """Render the region of a report, with ``more`` in it; None before anything was checked."""
     return h.section(id=REPORT, class_="report", aria_live="polite")[
-        None if report is None else _render_findings(report)
+        None if report is None else _render_findings(report), more
     ]
 
 

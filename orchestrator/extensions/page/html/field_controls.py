@@ -25,7 +25,8 @@ def render_form_field(
 
     ``offered`` are values that the control suggests.
     """
-    help_text = " ".join(filter(None, (field.help, HINTS.get(field.kind))))
+    words = field.help.replace("`", "")
+    help_text = " ".join(filter(None, (words, HINTS.get(field.kind))))
     return render_field(field.label, _render_control(field, text, offered), help_text, problem)
 
 
@@ -49,7 +50,7 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.No
         return h.textarea(
             name=field.name,
             rows=str(rows),
-            class_="short code" if plain else None,
+            class_="short code" if plain else "short" if field.kind == "words" else None,
             spellcheck="false",
         )["\n" + text]
     offered = offered or field.choices

@@ -7,7 +7,9 @@ from zoneinfo import ZoneInfo
 import htpy as h
 
 MANY = 10_000  # tokens from which thousands are shown
+MILLION = 1_000_000  # tokens
 KILO = 1000  # bytes
+NARROW, FIXED = "\u202f", "\u00a0"  # spaces where no line breaks: a narrow one, a common one
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000  # milliseconds
 # Why a turn ended, in words.
 ENDS = {
@@ -24,10 +26,36 @@ ENDS = {
     "tool_choice": "the model did not call the tool",
     "account": "no credit or a wrong key",
 }
+ANSWERED = "answered"
+# What people call the states of turns, agents and messages.
+WORDS = {
+    "closed": ANSWERED,
+    "replied": ANSWERED,
+    "dead": "given up",
+    "fatal": "cannot start",
+    "quarantined": "failed too often",
+    "backoff": "starts again soon",
+    "stopping": "stops",
+    "starting": "starts",
+    "failed_permanent": "not delivered",
+}
 # A sign and a class for each state; the word itself is always shown.
 _SIGNS = {
     **dict.fromkeys(
-        ("running", "intent", "ok", "done", "closed", "replied", "delivered", "ran"), ("●", "good")
+        (
+            "running",
+            "intent",
+            "ok",
+            "done",
+            "closed",
+            "replied",
+            "delivered",
+            "ran",
+            "connected",
+            "approved",
+            "on",
+        ),
+        ("●", "good"),
     ),
     **dict.fromkeys(("stopped", "idle", "off", "skipped", "cancelled"), ("○", "quiet")),
     **dict.fromkeys(
@@ -43,7 +71,8 @@ _SIGNS = {
 def render_state(word: str, text: str = "") -> h.Element:
     """Render a state as a sign and a word; ``text`` replaces the word."""
     sign, kind = _SIGNS.get(word, ("·", "quiet"))
-    return h.span(class_=f"state {kind}")[h.span(aria_hidden="true")[sign], f" {text or word}"]
+    shown = text or WORDS.get(word, word)
+    return h.span(class_=f"state {kind}")[h.span(aria_hidden="true")[sign], f" {shown}"]
 
 
 def render_call_state(word: str) -> h.Element:
@@ -54,7 +83,7 @@ def render_call_state(word: str) -> h.Element:
 def render_turn_outcome(word: str, end: str | None) -> h.Node:
     """Render the outcome of a turn; a turn without an answer is a failure with a reason."""
     if end in (None, "done", "handed_back"):
-        return render_state(word, {"closed": "answered", "replied": "answered"}.get(word, ""))
+        return render_state(word)
     return render_state(
         "cancelled" if end == "cancelled" else "failed", ENDS.get(str(end), str(end))
     )
@@ -68,6 +97,22 @@ def render_moment(ms: int, zone: ZoneInfo, *, day: bool = True) -> h.Element:
     return h.time(
         datetime=utc.isoformat(timespec="milliseconds"), title=f"{utc:%Y-%m-%d %H:%M:%S} UTC"
     )[shown]
+
+
+def render_recent_moment(ms: int, zone: ZoneInfo, now: int) -> h.Element:
+    """Render an instant as `render_moment` does, without the day if that is today."""
+    day = datetime.fromtimestamp(ms / 1000, zone).date()
+    return render_moment(ms, zone, day=day != datetime.fromtimestamp(now / 1000, zone).date())
+
+
+def format_moment(ms: int, zone: ZoneInfo) -> str:
+    """Format an instant in a zone, to the minute."""
+    return f"{datetime.fromtimestamp(ms / 1000, zone):%Y-%m-%d %H:%M}"
+
+
+def format_clock_time(ms: int, zone: ZoneInfo) -> str:
+    """Format hours and minutes of an instant in a zone."""
+    return f"{datetime.fromtimestamp(ms / 1000, zone):%H:%M}"
 
 
 def format_age(ms: int, now: int) -> str:
@@ -104,17 +149,19 @@ def render_elapsed(began: int, ended: int | None, now: int) -> h.Node:
 
 def format_plural(number: int, word: str) -> str:
     """Format a count with its noun: ``1 part``, ``2 parts``."""
-    return f"{format_count(number)} {word}" if number == 1 else f"{format_count(number)} {word}s"
+    return f"{format_count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def format_count(number: int) -> str:
-    """Format a number with thin spaces between thousands."""
-    return f"{number:,}".replace(",", "\u2009")
+    """Format a number with narrow spaces between thousands, at which no line breaks."""
+    return f"{number:,}".replace(",", NARROW)
 
 
 def format_tokens(number: int) -> str:
-    """Format a number of tokens, in thousands from 10,000 on."""
-    return f"{number / 1000:.0f} k" if number >= MANY else format_count(number)
+    """Format a number of tokens, in thousands from 10,000 on, in millions from one on."""
+    if number >= MILLION:
+        return f"{number / MILLION:.1f}{NARROW}M"
+    return f"{number / 1000:.0f}{NARROW}k" if number >= MANY else format_count(number)
 
 
 def format_usd(amount: float | None) -> str:

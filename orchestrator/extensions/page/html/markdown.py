@@ -18,6 +18,7 @@ from orchestrator.extensions.page.html.outside_text import (
 
 MAX_CHARACTERS = 65_536  # the rest is counted
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+COPY = 'class="plain" data-copy=".codeblock"'  # what the button copies the text of
 SCHEMES = {"http", "https", "mailto"}
 
 
@@ -67,8 +68,9 @@ def _is_allowed_link(address: str) -> bool:
 def _render_code_block(
     _: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType
 ) -> str:
-    """Render a code block without its language name."""
-    return f"<pre><code>{escape(tokens[index].content)}</code></pre>\n"
+    """Render a code block without its language name, with a button for a script that copies it."""
+    code = f"<pre><code>{escape(tokens[index].content)}</code></pre>"
+    return f'<div class="codeblock"><button type="button" {COPY}>Copy</button>{code}</div>\n'
 
 
 def _render_picture(

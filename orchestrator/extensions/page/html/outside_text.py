@@ -18,6 +18,11 @@ def show_hidden_characters(text: str) -> str:
     return "".join(_show_character(char) for char in text)
 
 
+def is_plain_text(text: str) -> bool:
+    """Return whether a text has no hidden characters, so that it can be a choice of a form."""
+    return show_hidden_characters(text) == text
+
+
 def strip_terminal_codes(text: str) -> str:
     """Remove terminal codes, then show hidden characters as `show_hidden_characters` does."""
     return show_hidden_characters(_ANSI.sub("", text).replace("\r\n", "\n"))

@@ -1,7 +1,7 @@
 """The vocabulary of the screens: panels, values, notes, chips, fields and empty states."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import ndiff
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 import htpy as h
@@ -112,16 +112,15 @@ def render_choice(
 def render_diff(old: str, new: str) -> h.Element:
     """Render the lines of two texts: removed, added, and around them what stays."""
     return h.div(class_="diff", role="group", aria_label="Differences")[
-        (
-            _render_line(line)
-            for line in ndiff(old.splitlines(), new.splitlines())
-            if not line.startswith("?")
-        )
+        _iter_changed_lines(old.splitlines(), new.splitlines())
     ]
 
 
-def _render_line(line: str) -> h.Element:
-    text = show_hidden_characters(line)
-    if line.startswith("+"):
-        return h.ins[text]
-    return h.del_[text] if line.startswith("-") else h.span[text]
+def _iter_changed_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Element]:
+    """Yield the lines of both; similar lines are not paired, which takes long for long texts."""
+    for kind, begin, end, first, last in SequenceMatcher(None, old, new).get_opcodes():
+        if kind == "equal":
+            yield from (h.span["  ", show_hidden_characters(line)] for line in old[begin:end])
+        else:
+            yield from (h.del_["- ", show_hidden_characters(line)] for line in old[begin:end])
+            yield from (h.ins["+ ", show_hidden_characters(line)] for line in new[first:last])

@@ -11,10 +11,15 @@ ColumnKind: TypeAlias = Literal["text", "time", "id", "grow", "number", "action"
 
 
 class TableColumn(NamedTuple):
-    """A column of a table; one for actions needs no name."""
+    """A column of a table; one for actions needs no name.
+
+    ``href`` sorts by the column, and ``order`` says that the table is sorted by it.
+    """
 
     name: str
     kind: ColumnKind = "text"
+    href: str = ""
+    order: Literal["", "ascending", "descending"] = ""
 
 
 ACTIONS = TableColumn("", "action")
@@ -34,7 +39,7 @@ def render_table(
     return h.div(class_="scroll", tabindex="0", role="region", aria_label=caption)[
         h.table(class_="cards")[
             h.caption[caption],
-            h.thead[h.tr[map(_render_head, known)]],
+            h.thead[h.tr[map(_render_head, known)]] if any(one.name for one in known) else None,
             h.tbody[(h.tr[map(_render_cell, known, row)] for row in listed)],
         ]
     ]
@@ -43,7 +48,11 @@ def render_table(
 def _render_head(column: TableColumn) -> h.Element:
     if not column.name:
         return h.td
-    return h.th(scope="col", class_=column.kind)[column.name]
+    shown: h.Node = column.name
+    if column.href:
+        arrow = {"ascending": " ▴", "descending": " ▾"}.get(column.order, "")
+        shown = h.a(href=column.href, class_="by")[column.name, arrow]
+    return h.th(scope="col", class_=column.kind, aria_sort=column.order or None)[shown]
 
 
 def _render_cell(column: TableColumn, cell: h.Node) -> h.Element:

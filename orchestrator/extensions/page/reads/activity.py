@@ -6,13 +6,16 @@ from orchestrator.extensions.page.reads.spending_days import LATE
 from orchestrator.journal.db.database import Database, find_first_row_since
 from orchestrator.journal.turns import turns
 
+HOUR = 3_600_000  # milliseconds
+
 
 class RecentSpending(NamedTuple):
-    """An agent's usage; ``unpriced`` calls have no known price."""
+    """An agent's usage; ``unpriced`` calls have no known price, ``hours`` are tokens by hour."""
 
     tokens: int
     usd: float
     unpriced: int
+    hours: tuple[int, ...] = ()
 
 
 def count_arrivals(db: Database, since: int, until: int, parts: int) -> list[int]:
@@ -27,17 +30,35 @@ def count_arrivals(db: Database, since: int, until: int, parts: int) -> list[int
     return found
 
 
-def sum_agent_spending(db: Database, since: int) -> dict[str, RecentSpending]:
-    """Return each agent's usage since an instant."""
+def count_messages_since(db: Database, since: int) -> dict[str, int]:
+    """Count the messages that arrived since an instant, by their state."""
     rows = db.execute(
-        "SELECT agent_id, sum(prompt + completion), ifnull(sum(usd), 0.0),"
-        " count(*) FILTER (WHERE usd IS NULL) FROM model_call"
-        " WHERE id >= ? AND at >= ? GROUP BY agent_id",
-        (find_first_row_since(db, "model_call", "at", since - LATE), since),
+        "SELECT state, count(*) FROM inbox WHERE id >= ? AND received_at >= ? GROUP BY state",
+        (find_first_row_since(db, "inbox", "received_at", since), since),
     )
-    return {
-        str(agent): RecentSpending(int(n), float(usd), int(free)) for agent, n, usd, free in rows
-    }
+    return {str(state): int(number) for state, number in rows}
+
+
+def sum_agent_spending(db: Database, since: int, hours: int = 24) -> dict[str, RecentSpending]:
+    """Return each agent's usage in a number of hours that begin at an instant."""
+    rows = db.execute(
+        "SELECT agent_id, (at - ?2) / ?3, sum(prompt + completion), ifnull(sum(usd), 0.0),"
+        " count(*) FILTER (WHERE usd IS NULL) FROM model_call"
+        " WHERE id >= ?1 AND at >= ?2 GROUP BY 1, 2",
+        (find_first_row_since(db, "model_call", "at", since - LATE), since, HOUR),
+    )
+    found: dict[str, RecentSpending] = {}
+    for agent, hour, tokens, usd, free in rows:
+        known = found.get(str(agent), RecentSpending(0, 0.0, 0, (0,) * hours))
+        slots = list(known.hours)
+        slots[min(hours - 1, int(hour))] += int(tokens)
+        found[str(agent)] = RecentSpending(
+            known.tokens + int(tokens),
+            known.usd + float(usd),
+            known.unpriced + int(free),
+            tuple(slots),
+        )
+    return found
 
 
 class TurnInProgress(NamedTuple):

@@ -43,7 +43,7 @@ class PromptComparison(NamedTuple):
     """A prompt, the one to compare it with, and the usage of its turn's calls.
 
     ``unknown`` is the requested other turn, if that does not exist. Tools are those with stored
-    definitions, keyed by name.
+    definitions, keyed by name. ``newer`` is the next turn of the chat.
     """
 
     prompt: RecordedPrompt
@@ -54,6 +54,8 @@ class PromptComparison(NamedTuple):
     tools: Mapping[str, ToolSpec] = NO_TOOLS
     other_tools: Mapping[str, ToolSpec] = NO_TOOLS
     history: SentHistory = NO_HISTORY
+    agent_id: str = ""
+    newer: str | None = None
 
 
 SENT = Rows(
@@ -98,7 +100,19 @@ def find_prompt_comparison(
         tools=_load_offered_tools(db, own),
         other_tools=NO_TOOLS if beside is None else _load_offered_tools(db, beside),
         history=_load_sent_history(db, own),
+        agent_id=str(db.execute("SELECT agent_id FROM turn WHERE id = ?", (turn_id,)).get or ""),
+        newer=_find_newer_turn(db, turn_id),
     )
+
+
+def _find_newer_turn(db: Database, turn_id: str) -> str | None:
+    found = db.execute(
+        "SELECT newer.id FROM turn JOIN turn AS newer ON newer.session_id = turn.session_id"
+        " AND newer.started_at > turn.started_at WHERE turn.id = ?"
+        " ORDER BY newer.started_at LIMIT 1",
+        (turn_id,),
+    ).get
+    return None if found is None else str(found)
 
 
 def _find_named_prompt(db: Database, name: str) -> RecordedPrompt | None:

@@ -1,5 +1,7 @@
 """The tasks of a week: their runs, missed instants and states."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from orchestrator.journal.db.database import Database
@@ -7,16 +9,27 @@ from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.task_runs import RUNS, TaskRun
 from orchestrator.journal.schedule.tasks import Task
 
-MAX_RUNS = 500
+MAX_LISTED = 100  # runs of a task in a week; of more, the runs of each day are counted
+MAX_RECENT = 30  # newest runs of each task
 MAX_TASK_RUNS = 50  # runs of one task
 
 
+class CountedRuns(NamedTuple):
+    """How many runs of a task in a day ended in a state."""
+
+    task_id: int
+    day: int  # its place in the week
+    state: str
+    number: int
+
+
 class TaskWeek(NamedTuple):
-    """Tasks with the newest run of each, and the runs between two instants, oldest first."""
+    """Tasks with their newest runs, and the runs of a week: listed, oldest first, or counted."""
 
     tasks: list[Task]
-    last: dict[int, TaskRun]
+    recent: dict[int, list[TaskRun]]
     runs: list[TaskRun]
+    counted: list[CountedRuns]
 
 
 class TaskHistory(NamedTuple):
@@ -26,24 +39,27 @@ class TaskHistory(NamedTuple):
     runs: list[TaskRun]
 
 
-def load_task_week(db: Database, since: int, until: int) -> TaskWeek:
-    """Return the tasks with their runs between two instants."""
-    found = tasks.list_tasks(db)
-    newest = {task.id: task_runs.list_task_runs(db, task.id, 1) for task in found}
-    runs = [
-        run
-        for task in found
-        for run in RUNS.select(
-            db,
-            "task_id = ? AND scheduled_at >= ? AND scheduled_at < ? ORDER BY scheduled_at LIMIT ?",
-            task.id,
-            since,
-            until,
-            MAX_RUNS,
-        )
-    ]
-    last = {task_id: rows[0] for task_id, rows in newest.items() if rows}
-    return TaskWeek(found, last, sorted(runs, key=lambda run: run.scheduled_at)[:MAX_RUNS])
+def load_task_week(db: Database, bounds: Sequence[int]) -> TaskWeek:
+    """Return the tasks with their runs; ``bounds`` are the instants at which days begin and end."""
+    found = TaskWeek(tasks.list_tasks(db), {}, [], [])
+    for task in found.tasks:
+        found.recent[task.id] = task_runs.list_task_runs(db, task.id, MAX_RECENT)
+        span = task.id, bounds[0], bounds[-1]
+        where = "task_id = ? AND scheduled_at >= ? AND scheduled_at < ?"
+        number = db.execute(f"SELECT count(*) FROM task_run WHERE {where}", span).get
+        if int(number) <= MAX_LISTED:
+            found.runs.extend(RUNS.select(db, f"{where} ORDER BY scheduled_at", *span))
+            continue
+        for day, (since, until) in enumerate(pairwise(bounds)):
+            rows = db.execute(
+                f"SELECT state, count(*) FROM task_run WHERE {where} GROUP BY state",
+                (task.id, since, until),
+            )
+            found.counted.extend(
+                CountedRuns(task.id, day, str(state), int(count)) for state, count in rows
+            )
+    found.runs.sort(key=lambda run: run.scheduled_at)
+    return found
 
 
 def find_task_history(db: Database, task_id: int) -> TaskHistory | None:

@@ -23,6 +23,7 @@ class TimelineBar(NamedTuple):
     """A span of time; ``kind`` is its class, times are in milliseconds.
 
     ``measured`` is False where only the end is known; ``failed`` says that there was no result.
+    ``step`` is the number of its step, ``first`` the instant of a model's first word.
     """
 
     name: str
@@ -33,6 +34,8 @@ class TimelineBar(NamedTuple):
     measured: bool = True
     failed: bool = False
     open: bool = False  # it goes on
+    step: int | None = None
+    first: int | None = None
 
 
 class TimelineMark(NamedTuple):
@@ -135,6 +138,9 @@ def find_turn_timeline(db: Database, turn_id: str, now: int) -> TurnTimeline | N
     work += _build_last_bar(
         turn, stored.error, max((bar.ended for bar in work), default=since), until, work
     )
+    costs = _load_costs(db, turn_id)
+    if not steps and not costs:  # no model was asked, so none failed
+        work = [bar._replace(name="start", kind="wake") if bar.failed else bar for bar in work]
     bars = [
         TimelineBar("line", "queue", came, turn.began, "waited for its turn"),
         *([_build_wake_bar(turn.began, ready)] if ready else []),
@@ -149,7 +155,7 @@ def find_turn_timeline(db: Database, turn_id: str, now: int) -> TurnTimeline | N
         bars=[bar for bar in bars if bar.kind != "queue" or bar.ended > bar.began],
         marks=marks,
         steps=steps,
-        costs=_load_costs(db, turn_id),
+        costs=costs,
         approvals=asked,
         verdicts=call_verdicts.load_verdicts_of_turn(db, turn_id),
         older=_find_neighbour_turn(db, stored.session_id, turn.began, "<", "DESC"),
@@ -181,16 +187,20 @@ def _build_step_bars(
     for step in steps:
         timing = step.call_timing
         if step.kind == "model" and timing is not None:
-            yield from _build_attempt_bars(step.name, timing)
+            yield from (
+                bar._replace(step=step.seq) for bar in _build_attempt_bars(step.name, timing)
+            )
         elif step.kind == "model":
             end = step.ended or step.planned
-            yield TimelineBar(step.name, "model", last, end, "not measured", measured=False)
+            yield TimelineBar(
+                step.name, "model", last, end, "not measured", measured=False, step=step.seq
+            )
         else:
             if step.seq in waits:
                 asked, decided, who = waits[step.seq]
                 going = decided is None and step.ended is None
                 end = decided or step.ended or now
-                yield TimelineBar(step.name, "person", asked, end, who, open=going)
+                yield TimelineBar(step.name, "person", asked, end, who, open=going, step=step.seq)
             if step.began is not None:
                 yield TimelineBar(
                     step.name,
@@ -200,6 +210,7 @@ def _build_step_bars(
                     step.state,
                     failed=step.state in ("failed", "unknown"),
                     open=step.ended is None,
+                    step=step.seq,
                 )
         last = step.ended or step.planned
 
@@ -222,13 +233,13 @@ def _build_attempt_bars(name: str, timing: CallTiming) -> Iterator[TimelineBar]:
         began = answered
     first = timing.first
     about = "" if first is None else f"first word after {first - began} ms"
-    yield TimelineBar(name, "model", began, timing.ended, about)
+    yield TimelineBar(name, "model", began, timing.ended, about, first=first)
 
 
 def _build_wake_bar(began: int, ready: int) -> TimelineBar:
     about = "the worker took it"
     if ready - began > LONG_WAKE_MS:
-        about = "for a worker, or a place among maxConcurrentTurns"
+        about = "waited for its process, or for other turns to end"
     return TimelineBar("wake", "wake", began, ready, about)
 
 

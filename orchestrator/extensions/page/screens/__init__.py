@@ -13,7 +13,7 @@ from orchestrator.extensions.page.screens import (
     prompt_layers,
     search_results,
     setup_screens,
-    task_calendar,
+    task_table,
     tool_overview,
     turn_table,
     waterfall,
@@ -29,7 +29,7 @@ SCREENS = (
     *decisions.SCREENS,
     *expenses.SCREENS,
     *setup_screens.SCREENS,  # before others with names of any form
-    *task_calendar.SCREENS,
+    *task_table.SCREENS,
     *tool_overview.SCREENS,
     *log_lines.SCREENS,
     *machine_state.SCREENS,

@@ -30,17 +30,17 @@ from orchestrator.extensions.page.html.parts import (
     render_panel,
 )
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
-from orchestrator.extensions.page.reads import task_week
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.now import render_budget
+from orchestrator.extensions.page.screens.agent_table import render_budget
 from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
+from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 
 MORE_USD = "0.10"  # by which the button raises today's budget
@@ -65,13 +65,13 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     except (RecursionError, ValueError):
         value = None
     texts = await edit_calls.list_texts(request)
-    week = await request.journal(task_week.load_task_week, request.now, request.now)
-    tasks = [task for task in week.tasks if task.agent_id == name]
+    every = await request.journal(tasks.list_tasks)
+    own = [task for task in every if task.agent_id == name]
     saved = was_just_saved(request)
     if agent is None and _find_place(value, name) is None:
         gone = RedirectResponse("/settings?undone=1", HTTPStatus.SEE_OTHER)
         return gone if saved else _render_unknown(name)
-    content = render_agent(request, agent, name, value, texts, tasks)
+    content = render_agent(request, agent, name, value, texts, own)
     if saved:
         changes = (await edit_calls.load_history(request, AGENTS_FILE)).versions
         if changes:
@@ -105,7 +105,7 @@ def render_agent(
     name: str,
     value: JsonValue = None,
     texts: EditableFiles | None = None,
-    tasks: Sequence[Task] = (),
+    scheduled: Sequence[Task] = (),
 ) -> TitledContent:
     """Render one agent; without a ``value``, only what its state is. None does not run yet."""
     place, edits = _find_place(value, name), request.has_right(Right.CHANGE)
@@ -129,7 +129,7 @@ def render_agent(
                 else None,
             ),
             render_panel("Texts", _render_texts(name, own, texts)) if texts else None,
-            render_panel("Tasks", _render_tasks(tasks)) if texts else None,
+            render_panel("Tasks", _render_tasks(scheduled)) if texts else None,
         ],
         lead=strip_terminal_codes(str(agents_schema.find_value(own, ("description",)) or "")),
         actions=[
@@ -264,8 +264,8 @@ def _iter_text_names(name: str, own: JsonValue, texts: EditableFiles) -> Iterato
             yield file.name
 
 
-def _render_tasks(tasks: Sequence[Task]) -> h.Node:
-    if not tasks:
+def _render_tasks(scheduled: Sequence[Task]) -> h.Node:
+    if not scheduled:
         return h.p(class_="empty")["No task runs by itself."]
     return h.ul(class_="chips")[
         (
@@ -274,7 +274,7 @@ def _render_tasks(tasks: Sequence[Task]) -> h.Node:
                     show_hidden_characters(task.name)
                 ]
             ]
-            for task in tasks
+            for task in scheduled
         )
     ]
 

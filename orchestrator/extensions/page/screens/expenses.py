@@ -2,11 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import htpy as h
 from starlette.responses import Response
@@ -15,115 +12,73 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import AgentReport, StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
-from orchestrator.extensions.page.html.forms import build_link
-from orchestrator.extensions.page.html.outside_text import show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_panel
-from orchestrator.extensions.page.html.svg import Column
-from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import spending_days, stamps
-from orchestrator.extensions.page.reads.spending_days import SpendingSlot
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
-from orchestrator.extensions.page.screens.now import render_budget
+from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
+from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
+from orchestrator.extensions.page.html.parts import (
+    render_blank,
+    render_chips,
+    render_choice,
+    render_link_button,
+    render_note,
+    render_panel,
+)
+from orchestrator.extensions.page.html.svg import Column, Plot
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.reads import stamps
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.extensions.page.screens import expense_periods
+from orchestrator.extensions.page.screens.agent_table import render_budget
+from orchestrator.extensions.page.screens.expense_periods import (
+    DEFAULT_DAYS,
+    KEYS,
+    OTHER,
+    RANGES,
+    Days,
+    ExpenseSum,
+    Period,
+)
 
 WEEK = 7  # days needed to estimate a pace
-DEFAULT_DAYS, MAX_DAYS = 30, 93  # shown by default, and at most
-KEYS: Mapping[str, Callable[[SpendingSlot], str]] = {
-    "agent": lambda slot: slot.agent_id,
-    "model": lambda slot: slot.model,
-    "purpose": lambda slot: slot.purpose,
-}
-YEARS = range(1971, 2200)
 OTHERS = "all others"
-MEASURES = ("usd", "tokens")
+MEASURES = {"usd": "dollars", "tokens": "tokens"}
 MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
+EXTENSION = "0.10"  # dollars that a button adds to a budget of today
+BUDGET_EXTEND = "budget/extend"  # {agentId, usd} → Ack, of the extension `setup`
 
 
-@dataclass(frozen=True)
-class ExpenseSum:
-    """The usage of one agent, model or purpose."""
+class View(NamedTuple):
+    """What the address asks for: whose costs, split by what, in dollars or tokens."""
 
-    name: str
-    calls: int = 0
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-    usd: float = 0.0
-    unpriced: int = 0
-    lost: int = 0
-    background: int = 0  # tokens that were for no answer
-
-    @property
-    def tokens(self) -> int:
-        return self.prompt + self.completion
-
-    def add_slot(self, slot: SpendingSlot) -> "ExpenseSum":
-        """Return the sum with the usage of one more slot."""
-        tokens = slot.prompt + slot.completion
-        return replace(
-            self,
-            calls=self.calls + slot.calls,
-            prompt=self.prompt + slot.prompt,
-            cached=self.cached + slot.cached,
-            completion=self.completion + slot.completion,
-            usd=self.usd + slot.usd,
-            unpriced=self.unpriced + slot.unpriced,
-            lost=self.lost + slot.lost,
-            background=self.background + (tokens if slot.purpose != "turn" else 0),
-        )
-
-
-class Period(NamedTuple):
-    """The displayed days, including the last one, with their usage."""
-
-    since: date
-    until: date
-    slots: Sequence[SpendingSlot]
-
-
-async def _load_period(request: ScreenRequest) -> Period:
-    today = datetime.fromtimestamp(request.now / 1000, request.zone).date()
-    until = _parse_day(request.query.get("to")) or today
-    since = _parse_day(request.query.get("from")) or until - timedelta(days=DEFAULT_DAYS - 1)
-    since = max(since, until - timedelta(days=MAX_DAYS - 1))
-    slots = [
-        slot for day in _list_days(since, until) for slot in await _list_spent_slots(request, day)
-    ]
-    return Period(since, until, slots)
-
-
-async def _list_spent_slots(request: ScreenRequest, day: date) -> Sequence[SpendingSlot]:
-    """Return the usage of one day, with a short query."""
-    begin, end = (
-        _compute_day_start(day, request.zone),
-        _compute_day_start(day + timedelta(days=1), request.zone),
-    )
-    return await request.journal(spending_days.list_spending_slots, begin, end)
-
-
-def _list_days(since: date, until: date) -> Sequence[date]:
-    return [since + timedelta(days=number) for number in range((until - since).days + 1)]
+    agent: str
+    by: str
+    measure: str
 
 
 async def _show_costs(request: ScreenRequest) -> ScreenResult:
-    budgets = None
+    agents: Sequence[AgentReport] = ()
     if request.daemon is not None:
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
-        budgets = _render_budgets(report.agents)
-    found = await _load_period(request)
-    return [render_costs(request, found.slots, found.since, found.until), budgets]
+        agents = report.agents
+    found = await expense_periods.load_period(request, expense_periods.choose_days(request))
+    return render_costs(request, found, agents)
 
 
 async def _send_costs_csv(request: ScreenRequest) -> ScreenResult:
-    found = await _load_period(request)
+    found = await expense_periods.load_period(request, expense_periods.choose_days(request))
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(("day", "agent", "model", "purpose", *MEASURED, "usd", "unpriced_calls"))
     for slot in found.slots:
-        day = datetime.fromtimestamp(slot.at / 1000, request.zone).date().isoformat()
+        day = expense_periods.find_day(slot, request).isoformat()
         names = (slot.agent_id, slot.model, slot.purpose)
         counts = (getattr(slot, name) for name in MEASURED)
         writer.writerow((day, *map(_escape_csv_cell, names), *counts, slot.usd, slot.unpriced))
-    name = f"costs-{found.since}-{found.until}.csv"
+    name = f"costs-{found.days.since}-{found.days.until}.csv"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(text.getvalue(), headers=headers, media_type="text/csv; charset=utf-8")
 
@@ -133,213 +88,317 @@ def _escape_csv_cell(text: str) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
-def _render_budgets(agents: Sequence[AgentReport]) -> h.Node:
-    limited = [agent for agent in agents if agent.budgets]
-    if not limited:
-        return h.p(class_="soft")[
-            "No agent has a limit. ", h.a(href="/manual/agents-json")["How to set one"]
-        ]
-    rows = (
-        (show_hidden_characters(agent.agent_id), map(render_budget, agent.budgets))
-        for agent in limited
-    )
-    return render_panel("Budgets", render_table("Budgets", ("Agent", "Used"), rows))
-
-
 def render_costs(
-    request: ScreenRequest, slots: Sequence[SpendingSlot], since: date, until: date
-) -> h.Node:
+    request: ScreenRequest, found: Period, agents: Sequence[AgentReport] = ()
+) -> TitledContent:
     """Render the screen."""
+    view = _choose_view(request)
+    if view.agent:
+        found = found._replace(
+            slots=[slot for slot in found.slots if slot.agent_id == view.agent],
+            before=[slot for slot in found.before if slot.agent_id == view.agent],
+        )
+    total = expense_periods.sum_all(found.slots)
+    names = sorted({slot.agent_id for slot in found.slots} | {one.agent_id for one in agents})
+    content = [
+        _render_budgets(request, agents),
+        _render_choices(view, found.days, names),
+        render_note(found.days.problem, kind="warn") if found.days.problem else None,
+        h.p[_describe_total(total, found, request), _describe_pace(total, found, request)]
+        if found.slots
+        else None,
+        _render_period(request, view, found, total, agents),
+        _render_ends(found.days, view),
+    ]
+    lead = f"{figures.format_usd(total.usd)} in {_name_days(found.days)}" if found.slots else None
+    return TitledContent("Costs", content, lead=lead)
+
+
+def _choose_view(request: ScreenRequest) -> View:
     by = request.query.get("by", "agent")
-    by = by if by in KEYS else "agent"
-    measure = "tokens" if request.query.get("in") == "tokens" else "usd"
-    sums: dict[str, ExpenseSum] = {}
-    for slot in slots:
-        name = KEYS[by](slot)
-        sums[name] = sums.get(name, ExpenseSum(name)).add_slot(slot)
-    ranked = sorted(sums.values(), key=lambda one: (getattr(one, measure), one.name), reverse=True)
+    measure = request.query.get("in", "usd")
+    return View(
+        request.query.get("agent", ""),
+        by if by in KEYS else "agent",
+        measure if measure in MEASURES else "usd",
+    )
+
+
+def _render_period(
+    request: ScreenRequest,
+    view: View,
+    found: Period,
+    total: ExpenseSum,
+    agents: Sequence[AgentReport],
+) -> h.Node:
+    sums = expense_periods.sum_expenses(found.slots, view.by)
+    ranked = sorted(
+        sums.values(), key=lambda one: (getattr(one, view.measure), one.name), reverse=True
+    )
+    if not ranked:
+        return render_blank(
+            "No model calls in this period.",
+            render_link_button("The last 30 days", build_link("costs", range=DEFAULT_DAYS))
+            if found.days.name != str(DEFAULT_DAYS)
+            else None,
+            "costs",
+        )
     names = [one.name for one in ranked][: svg.KINDS]
     if len(ranked) > svg.KINDS:
         names[-1] = OTHERS
-    days = [
-        _merge_unnamed_parts(day, names)
-        for day in _build_columns(slots, since, until, request.zone, KEYS[by], measure)
+    spans = expense_periods.list_spans(request, found.days)
+    columns = [
+        _merge_unnamed_parts(column, names)
+        for column in expense_periods.build_columns(spans, found.slots, view.by, view.measure)
     ]
-    total = ExpenseSum("all")
-    for slot in slots:
-        total = total.add_slot(slot)
+    before = expense_periods.sum_expenses(found.before, view.by)
     return [
-        h.p(class_="lead")[
-            _describe_total(total, since, until, request),
-            _describe_pace(total, slots, until, request),
-        ],
-        _render_choices(by, measure, since, until),
-        render_panel(
-            f"By day, in {'dollars' if measure == 'usd' else 'tokens'}",
-            _render_legend(names),
-            h.div(class_="scroll plot", tabindex="0", role="region", aria_label="By day, drawn")[
-                svg.render_columns(days, names, f"Stacked by {by}, a column for each day")
-            ],
-            h.details[
-                h.summary["The same as a table"],
-                render_table(
-                    "By day",
-                    (
-                        "Day",
-                        *(TableColumn(show_hidden_characters(name), "number") for name in names),
-                    ),
-                    (
-                        (
-                            day.label,
-                            *(_format_amount(day.parts.get(name, 0.0), measure) for name in names),
-                        )
-                        for day in days
-                    ),
-                ),
-            ],
-        )
-        if slots
-        else h.p(class_="empty")["No model calls in this period."],
-        render_panel(f"By {by}", _render_cost_table(ranked, by)) if slots else None,
-        h.p(class_="soft")[
-            h.a(href=build_link("costs.csv", from_=since.isoformat(), to=until.isoformat()))[
-                "These numbers as CSV"
-            ],
-            [" · in a terminal: ", h.code[f"orchestrator usage --by {by}"]]
-            if by != "model"
-            else None,
-        ],
+        _render_plot(view, columns, names, _find_day_limit(view, found.days, agents))
+        if getattr(total, view.measure)
+        else _render_free(found, total),
+        render_panel(f"By {view.by}", _render_cost_table(ranked, before, view.by)),
     ]
 
 
-def _describe_total(total: ExpenseSum, since: date, until: date, request: ScreenRequest) -> str:
-    days = (until - since).days + 1
-    unknown = f", and {total.unpriced} calls without a known price" if total.unpriced else ""
-    lost = f" {total.lost} calls were cut off and count as reserved." if total.lost else ""
-    return (
-        f"{figures.format_usd(total.usd)} and {figures.format_tokens(total.tokens)} tokens"
-        f" in {days} days ({request.zone.key}){unknown}.{lost}"
+def _render_free(found: Period, total: ExpenseSum) -> h.Element:
+    calls = figures.format_plural(total.calls, "call")
+    link = build_link("costs", range=found.days.name, in_="tokens")
+    return render_panel(
+        "In dollars",
+        render_blank(
+            f"{calls} without costs, or without a known price.",
+            render_link_button("Show tokens", link),
+            "costs",
+        ),
     )
 
 
-def _describe_pace(
-    total: ExpenseSum, slots: Sequence[SpendingSlot], until: date, request: ScreenRequest
-) -> str:
+def _render_plot(
+    view: View, columns: Sequence[Column], names: Sequence[str], limit: float | None
+) -> h.Element:
+    unit = MEASURES[view.measure]
+    plot = Plot(
+        columns,
+        names,
+        f"{unit.capitalize()} by {view.by}, stacked",
+        _format_usd_tick if view.measure == "usd" else _format_token_tick,
+        limit,
+    )
+    return render_panel(
+        f"In {unit}",
+        svg.render_legend(names),
+        svg.render_plot(plot),
+        None
+        if limit is None
+        else h.p(class_="soft")[
+            f"The dashed line is the limit of {_format_usd_tick(limit)} a day."
+        ],
+        h.details[
+            h.summary["The same as a table"],
+            render_table(
+                "By time",
+                (
+                    "When",
+                    *(TableColumn(show_hidden_characters(name), "number") for name in names),
+                ),
+                (
+                    (
+                        column.label,
+                        *(plot.format_value(column.parts.get(name, 0.0)) for name in names),
+                    )
+                    for column in columns
+                ),
+            ),
+        ],
+    )
+
+
+def _find_day_limit(view: View, days: Days, agents: Sequence[AgentReport]) -> float | None:
+    """Return the dollars a day that those shown may cost; None if one of them has no limit."""
+    if view.measure != "usd" or days.length == 1:
+        return None
+    shown = [
+        one for one in agents if not one.parent and (not view.agent or one.agent_id == view.agent)
+    ]
+    limits = [
+        next((use.usd_limit for use in one.budgets if use.window == "Day"), None) for one in shown
+    ]
+    known = [limit for limit in limits if limit is not None]
+    return sum(known) if known and len(known) == len(limits) else None
+
+
+def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.Node:
+    limited = [agent for agent in agents if agent.budgets]
+    if not limited:
+        return None
+    rows = (
+        (
+            h.b[show_hidden_characters(agent.agent_id)],
+            [render_budget(use) for use in agent.budgets],
+            _render_extension(request, agent),
+        )
+        for agent in limited
+    )
+    return render_panel(
+        "Budgets",
+        render_table(
+            "Budgets", (TableColumn("Agent", "id"), TableColumn("Used", "grow"), ACTIONS), rows
+        ),
+    )
+
+
+def _render_extension(request: ScreenRequest, agent: AgentReport) -> h.Node:
+    limited = any(use.window == "Day" and use.usd_limit is not None for use in agent.budgets)
+    if not limited or agent.parent or not request.has_right(Right.CHANGE):
+        return None
+    fields = {"agentId": agent.agent_id, "usd": EXTENSION}
+    return render_act_button(request, BUDGET_EXTEND, fields, f"+ ${EXTENSION} today")
+
+
+def _name_days(days: Days) -> str:
+    if days.name in ("7", str(DEFAULT_DAYS)):
+        return f"the last {days.length} days"
+    if days.name == OTHER:
+        return f"{days.length} days" if days.length > 1 else days.since.isoformat()
+    return RANGES[days.name]
+
+
+def _describe_total(total: ExpenseSum, found: Period, request: ScreenRequest) -> str:
+    unknown = (
+        f", and {figures.format_plural(total.unpriced, 'call')} without a known price"
+        if total.unpriced
+        else ""
+    )
+    lost = (
+        f" {figures.format_plural(total.lost, 'call')} cut off, counted as reserved."
+        if total.lost
+        else ""
+    )
+    days = found.days
+    span = f"{days.since}" if days.length == 1 else f"{days.since} to {days.until}"
+    return (
+        f"{figures.format_usd(total.usd)} and {figures.format_tokens(total.tokens)} tokens"
+        f" from {span} ({request.zone.key}){unknown}.{lost}{_describe_change(total, found)}"
+    )
+
+
+def _describe_change(total: ExpenseSum, found: Period) -> str:
+    """Compare with as many days before."""
+    before = expense_periods.sum_all(found.before)
+    if not before.usd:
+        return ""
+    days = found.days.length
+    span = "day" if days == 1 else f"{days} days"
+    change = round(100 * (total.usd - before.usd) / before.usd)
+    words = f"{abs(change)} % {'more' if change > 0 else 'less'} than" if change else "As much as"
+    return f" {words} in the {span} before ({figures.format_usd(before.usd)})."
+
+
+def _describe_pace(total: ExpenseSum, found: Period, request: ScreenRequest) -> str:
     """Estimate the cost of a month, from a week of data on."""
-    began = min((slot.at for slot in slots), default=request.now)
-    days = (until - datetime.fromtimestamp(began / 1000, request.zone).date()).days + 1
-    if days < WEEK:
+    began = min(expense_periods.find_day(slot, request) for slot in found.slots)
+    days = (found.days.until - began).days + 1
+    if days < WEEK or not total.usd:
         return ""
     return f" At this pace a month costs {figures.format_usd(total.usd / days * DEFAULT_DAYS)}."
 
 
-def _render_choices(by: str, measure: str, since: date, until: date) -> h.Element:
-    def render_choice(name: str, label: str, values: Sequence[str], chosen: str) -> h.Element:
-        return h.label[
-            h.span[label],
-            h.select(name=name)[
-                (h.option(value=value, selected=value == chosen)[value] for value in values)
-            ],
-        ]
-
-    return h.form(method="get", class_="filters")[
-        h.label[h.span["from"], h.input(type="date", name="from", value=since.isoformat())],
-        h.label[h.span["to"], h.input(type="date", name="to", value=until.isoformat())],
-        render_choice("by", "by", tuple(KEYS), by),
-        render_choice("in", "in", MEASURES, measure),
-        h.button["Show"],
+def _render_choices(view: View, days: Days, agents: Sequence[str]) -> h.Node:
+    kept = {"agent": view.agent, "by": view.by, "in_": view.measure}
+    ranges = [
+        (text, build_link("costs", **kept, range=name), days.name == name)
+        for name, text in RANGES.items()
+        if name != OTHER
+    ]
+    return [
+        render_chips(ranges, "Days"),
+        h.form(method="get", class_="filters")[
+            _render_list(
+                "Agent",
+                "agent",
+                [("", "all"), *((name, name) for name in agents if is_plain_text(name))],
+                view.agent,
+            ),
+            _render_list("Split by", "by", [(name, name) for name in KEYS], view.by),
+            _render_list("In", "in", list(MEASURES.items()), view.measure),
+            _render_day("From", "from", days.since.isoformat()),
+            _render_day("To", "to", days.until.isoformat()),
+            render_button("Show"),
+        ],
     ]
 
 
-def _render_legend(names: Sequence[str]) -> h.Element:
-    return h.p[
-        (
-            [
-                h.svg(
-                    width="12",
-                    height="12",
-                    viewBox="0 0 12 12",
-                    aria_hidden="true",
-                    class_="legend",
-                )[h.rect(class_=svg.get_series_class(index), width="12", height="12")],
-                f" {show_hidden_characters(name)}  ",
-            ]
-            for index, name in enumerate(names)
-        )
+def _render_list(
+    label: str, name: str, choices: Sequence[tuple[str, str]], chosen: str
+) -> h.Element:
+    return h.label[h.span[label], render_choice(name, choices, chosen)]
+
+
+def _render_day(label: str, name: str, value: str) -> h.Element:
+    return h.label[
+        h.span[label],
+        h.input(
+            name=name, value=value, size="10", placeholder="2026-01-31", pattern=r"\d{4}-\d\d-\d\d"
+        ),
     ]
 
 
-def _render_cost_table(ranked: Sequence[ExpenseSum], by: str) -> h.Node:
+def _render_cost_table(
+    ranked: Sequence[ExpenseSum], before: Mapping[str, ExpenseSum], by: str
+) -> h.Node:
     heads = (
-        by.capitalize(),
+        TableColumn(by.capitalize(), "id"),
         TableColumn("Calls", "number"),
         TableColumn("Prompt", "number"),
         TableColumn("Cached", "number"),
         TableColumn("Completion", "number"),
         TableColumn("Cost", "number"),
+        TableColumn("Before", "number"),
         TableColumn("A call", "number"),
         TableColumn("Background", "number"),
     )
     return render_table(
-        f"By {by}",
-        heads,
-        (
-            (
-                show_hidden_characters(one.name),
-                figures.format_count(one.calls),
-                figures.format_tokens(one.prompt),
-                f"{100 * one.cached // one.prompt} %" if one.prompt and one.cached else "",
-                figures.format_tokens(one.completion),
-                [
-                    figures.format_usd(one.usd),
-                    f" + {one.unpriced} unknown" if one.unpriced else None,
-                ],
-                figures.format_usd(one.usd / one.calls) if one.calls else "",
-                f"{100 * one.background // one.tokens} %" if one.tokens else "",
-            )
-            for one in ranked
-        ),
+        f"By {by}", heads, (_render_cost_row(one, before.get(one.name)) for one in ranked)
     )
 
 
-def _build_columns(
-    slots: Sequence[SpendingSlot],
-    since: date,
-    until: date,
-    zone: ZoneInfo,
-    key: Callable[[SpendingSlot], str],
-    measure: str,
-) -> list[Column]:
-    days: dict[date, dict[str, float]] = {day: {} for day in _list_days(since, until)}
-    for slot in slots:
-        parts = days.get(datetime.fromtimestamp(slot.at / 1000, zone).date())
-        if parts is not None:
-            value = slot.usd if measure == "usd" else float(slot.prompt + slot.completion)
-            parts[key(slot)] = parts.get(key(slot), 0.0) + value
-    return [Column(f"{day:%d %b}", parts) for day, parts in days.items()]
+def _render_cost_row(one: ExpenseSum, before: ExpenseSum | None) -> Sequence[h.Node]:
+    return (
+        show_hidden_characters(one.name),
+        figures.format_count(one.calls),
+        figures.format_tokens(one.prompt),
+        f"{100 * one.cached // one.prompt} %" if one.prompt and one.cached else "",
+        figures.format_tokens(one.completion),
+        [figures.format_usd(one.usd), f" + {one.unpriced} unknown" if one.unpriced else None],
+        "" if before is None else figures.format_usd(before.usd),
+        figures.format_usd(one.usd / one.calls) if one.calls else "",
+        f"{100 * one.background // one.tokens} %" if one.tokens else "",
+    )
 
 
-def _merge_unnamed_parts(day: Column, names: Sequence[str]) -> Column:
+def _render_ends(days: Days, view: View) -> h.Element:
+    link = build_link("costs.csv", from_=days.since.isoformat(), to=days.until.isoformat())
+    return h.p(class_="soft")[
+        h.a(href=link)["These numbers as CSV"],
+        [" · in a terminal: ", h.code[f"orchestrator usage --by {view.by}"]]
+        if view.by != "model"
+        else None,
+    ]
+
+
+def _merge_unnamed_parts(column: Column, names: Sequence[str]) -> Column:
     """Merge the parts without a name of their own."""
-    parts = {name: value for name, value in day.parts.items() if name in names}
-    rest = sum(day.parts.values()) - sum(parts.values())
-    return Column(day.label, {**parts, OTHERS: rest} if OTHERS in names else parts)
+    parts = {name: value for name, value in column.parts.items() if name in names}
+    rest = column.total - sum(parts.values())
+    return Column(column.label, {**parts, OTHERS: rest} if OTHERS in names else parts)
 
 
-def _format_amount(value: float, measure: str) -> str:
-    return figures.format_usd(value) if measure == "usd" else figures.format_tokens(int(value))
+def _format_usd_tick(value: float) -> str:
+    return f"${value:.4f}".rstrip("0").ljust(len(f"${value:.0f}") + 3, "0")
 
 
-def _parse_day(text: str | None) -> date | None:
-    try:
-        found = date.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return found if found.year in YEARS else None
-
-
-def _compute_day_start(day: date, zone: ZoneInfo) -> int:
-    return int(datetime.combine(day, time(), zone).astimezone(UTC).timestamp() * 1000)
+def _format_token_tick(value: float) -> str:
+    return figures.format_tokens(round(value))
 
 
 SCREENS = (

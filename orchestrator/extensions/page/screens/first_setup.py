@@ -5,6 +5,7 @@ How far one is says the daemon itself, so the screen can be left and opened agai
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import htpy as h
 
@@ -56,6 +57,15 @@ from orchestrator.extensions.page.setup_answers import (
 
 DEMO = "demo"
 MAX_LISTED = 40  # models that a field offers
+
+
+class SetupStep(NamedTuple):
+    """One of the steps; ``id`` leads to it."""
+
+    number: int
+    title: str
+    id: str
+    done: bool
 
 
 @dataclass(frozen=True)
@@ -115,12 +125,16 @@ def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
     return TitledContent(
         "Set up",
         [
-            _render_step(1, "A model that answers", model, _render_model_step(request, look)),
-            _render_step(2, "Telegram", bot and not look.waiting, _render_bot_step(request, look)),
             _render_step(
-                3,
-                "The first message",
-                look.progress.first_message,
+                SetupStep(1, "A model that answers", "model", model),
+                _render_model_step(request, look),
+            ),
+            _render_step(
+                SetupStep(2, "Telegram", "telegram", bot and not look.waiting),
+                _render_bot_step(request, look),
+            ),
+            _render_step(
+                SetupStep(3, "The first message", "message", look.progress.first_message),
                 [
                     h.p["Write to your agent here; it is the same agent as in Telegram."],
                     render_link_button("Open a chat", "/chats", "do" if model else "", "chats"),
@@ -131,9 +145,9 @@ def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
     )
 
 
-def _render_step(number: int, title: str, done: bool, content: h.Node) -> h.Element:  # noqa: FBT001
-    sign = figures.render_state("done" if done else "idle", "done" if done else "to do")
-    return render_panel(f"{number}. {title}", content, actions=sign)
+def _render_step(step: SetupStep, content: h.Node) -> h.Element:
+    sign = figures.render_state(*(("done", "done") if step.done else ("idle", "to do")))
+    return render_panel(f"{step.number}. {step.title}", content, id=step.id, actions=sign)
 
 
 def _render_model_step(request: ScreenRequest, look: SetupLook) -> h.Node:

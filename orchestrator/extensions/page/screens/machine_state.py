@@ -1,6 +1,7 @@
-"""System: health, processes with their jails, logins, and the audit log."""
+"""System: health, processes with their jails, and the audit log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import htpy as h
 
@@ -8,6 +9,12 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import DoctorFindings, HealthReport, StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extension import Finding
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    ProcessFigures,
+    ProcessNumbers,
+    ProcessTable,
+)
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import render_act_button
 from orchestrator.extensions.page.html.outside_text import (
@@ -15,80 +22,168 @@ from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_facts, render_panel
+from orchestrator.extensions.page.html.parts import (
+    NoteKind,
+    render_facts,
+    render_link_button,
+    render_panel,
+)
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import waiting, web_sessions
+from orchestrator.extensions.page.reads import waiting
 from orchestrator.extensions.page.reads.waiting import AuditEntry
-from orchestrator.extensions.page.reads.web_sessions import WebSession
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.extensions.page.screens.remedies import (
+    list_troubles,
+    render_trouble,
+    render_troubles,
+)
+from orchestrator.extensions.page.screens.tool_overview import describe_jail
 from orchestrator.journal.db import audit
 
-VERDICTS = {"ok": "ok", "warning": "degraded", "problem": "failed"}
+NOTES: Mapping[str, NoteKind] = {"problem": "bad", "warning": "warn"}  # by the doctor's verdict
 ENTRIES = 50  # of the audit log
+SUPERVISOR = "supervisor"
+# Processes whose jails are as they have to be.
+OPEN_JAILS = {
+    SUPERVISOR: "it owns the home, and is kept from nothing there",
+    "zygote": "it has no keys; it starts the agents, which then lock themselves in",
+}
+BACKUP_MAKE, RESTART = "backup/make", "daemon/restart"  # methods of other extensions
+
+
+class AuditLog(NamedTuple):
+    """The newest entries, and the first one that was changed later, if any."""
+
+    entries: Sequence[AuditEntry]
+    broken: int | None
 
 
 async def _show_system(request: ScreenRequest) -> ScreenResult:
-    sessions = await request.journal(web_sessions.list_sessions, request.now)
-    entries = await request.journal(waiting.list_recent_decisions, ENTRIES)
-    broken = await request.journal(audit.find_broken_entry)
+    log = AuditLog(
+        await request.journal(waiting.list_recent_decisions, ENTRIES),
+        await request.journal(audit.find_broken_entry),
+    )
+    shown_log = _render_audit_log(request, log) if request.has_right(Right.CHANGE) else None
     if request.daemon is None:
-        return [_render_logins(request, sessions), _render_audit_log(request, entries, broken)]
+        return TitledContent("System", shown_log, lead="A journal without a daemon")
     report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
     health = await request.daemon.ask_daemon(protocol.HEALTH, None, HealthReport)
-    found: DoctorFindings | None = None
+    asked = ProcessNumbers(pids=tuple(one.pid for one in report.processes))
+    table = await request.daemon.ask_daemon(page_protocol.PROCESS_LIST, asked, ProcessTable)
+    reasons = [render_trouble(request, reason, "bad") for reason in health.reasons]
+    checks: h.Node = None
     if request.has_right(Right.READ):
         found = await request.daemon.ask_daemon(protocol.EXAMINE, None, DoctorFindings)
-    return [
-        render_system(request, report, health),
-        _render_findings(found.findings) if found else None,
-        _render_logins(request, sessions) if request.has_right(Right.CHANGE) else None,
-        _render_audit_log(request, entries, broken) if request.has_right(Right.CHANGE) else None,
+        troubles = render_troubles([*reasons, *_list_findings(request, found.findings)])
+        checks = _render_good_checks(found.findings)
+    else:
+        troubles = render_troubles([*reasons, *list_troubles(request, report)])
+    content = [
+        troubles,
+        render_system(request, report, table.processes),
+        checks,
+        shown_log,
     ]
+    ready = ("running", "ready") if health.ready else ("failed", "not ready")
+    lead: h.Node = [figures.render_state(*ready), f" · version {report.version}"]
+    return TitledContent("System", content, lead=lead, actions=_render_orders(request))
 
 
-def render_system(request: ScreenRequest, report: StatusReport, health: HealthReport) -> h.Node:
+def render_system(
+    request: ScreenRequest, report: StatusReport, processes: Sequence[ProcessFigures] = ()
+) -> h.Node:
     """Render the daemon's state."""
     return [
-        render_facts(
-            {
-                "state": figures.render_state(
-                    "running" if health.ready else "failed",
-                    "ready" if health.ready else "not ready",
-                ),
-                "version": report.version,
-                "home": report.home,
-                "configuration": report.config_file,
-                "journal": figures.format_size(report.journal_bytes),
-                "time zone": request.zone.key,
-            }
-        ),
         render_panel(
-            "What to look at",
-            [h.p(class_="problem")[strip_terminal_codes(reason)] for reason in health.reasons],
-            [h.p[strip_terminal_codes(note)] for note in (*health.notes, *report.hints)]
-            or h.p[figures.render_state("ok", "nothing")],
-            render_act_button(request, protocol.RELOAD, {}, "Read agents.json again")
-            if request.has_right(Right.CHANGE)
-            else None,
-        ),
-        _render_nodes(request, report) if report.nodes else None,
-        render_panel(
-            "Processes",
-            render_table(
-                "Processes",
-                ("Process", TableColumn("Pid", "number"), "Jail, as it found it", ""),
-                (
-                    (
-                        show_hidden_characters(item.name),
-                        str(item.pid),
-                        _render_jail_level(item.sandbox),
-                        strip_terminal_codes(item.reason),
-                    )
-                    for item in report.processes
-                ),
+            "The daemon",
+            render_facts(
+                {
+                    "Home": report.home,
+                    "Configuration": report.config_file,
+                    "Journal": figures.format_size(report.journal_bytes),
+                    "Times of this page": request.zone.key,
+                    "Memory": _sum_memory(processes),
+                    "Runs for": _find_age(report, processes),
+                }
             ),
         ),
+        _render_nodes(request, report) if report.nodes else None,
+        render_panel("Processes", _render_processes(report, processes)),
     ]
+
+
+def _render_orders(request: ScreenRequest) -> h.Node:
+    if not request.has_right(Right.CHANGE):
+        return None
+    return [
+        render_act_button(request, BACKUP_MAKE, {}, "Back up now"),
+        render_act_button(request, protocol.RELOAD, {}, "Read agents.json again"),
+        render_act_button(request, RESTART, {}, "Restart", kind="danger"),
+        render_link_button("Logins", "/people"),
+    ]
+
+
+def _sum_memory(processes: Sequence[ProcessFigures]) -> str | None:
+    whole = sum(one.memory_bytes for one in processes)
+    return f"{figures.format_size(whole)} of {len(processes)} processes" if processes else None
+
+
+def _find_age(report: StatusReport, processes: Sequence[ProcessFigures]) -> str | None:
+    pid = next((one.pid for one in report.processes if one.name == SUPERVISOR), None)
+    found = next((one for one in processes if one.pid == pid), None)
+    return None if found is None else figures.format_span(1000 * found.age_seconds)
+
+
+def _render_processes(report: StatusReport, processes: Sequence[ProcessFigures]) -> h.Node:
+    measured = {one.pid: one for one in processes}
+    return render_table(
+        "Processes",
+        (
+            TableColumn("Process", "id"),
+            TableColumn("Number", "number"),
+            TableColumn("Memory", "number"),
+            TableColumn("Processor", "number"),
+            TableColumn("Runs for", "number"),
+            TableColumn("Its jail", "grow"),
+        ),
+        (
+            (
+                h.b[show_hidden_characters(item.name)],
+                str(item.pid),
+                *_list_figures(measured.get(item.pid)),
+                _render_jail(item),
+            )
+            for item in report.processes
+        ),
+    )
+
+
+def _list_figures(found: ProcessFigures | None) -> Sequence[h.Node]:
+    if found is None:
+        return ("", "", "")
+    share = 100 * found.cpu_seconds / max(1.0, found.age_seconds)
+    spent = f"{figures.format_span(1000 * found.cpu_seconds)} in all"
+    return (
+        figures.format_size(found.memory_bytes),
+        h.span(title=spent)[f"{share:.1f} %"],
+        figures.format_span(1000 * found.age_seconds, rough=True),
+    )
+
+
+def _render_jail(item: protocol.ProcessReport) -> h.Node:
+    """Render the jail of a process."""
+    words = describe_jail(item.sandbox, item.reason)
+    if item.name in OPEN_JAILS and item.sandbox != "off":
+        return figures.render_state("ok", OPEN_JAILS[item.name])
+    if item.name == SUPERVISOR:
+        return h.span(class_="soft")[OPEN_JAILS[SUPERVISOR]]
+    kind = {"full": "ok", "off": "failed"}.get(item.sandbox, "degraded")
+    return figures.render_state(kind, words)
 
 
 def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
@@ -96,7 +191,7 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
         "Nodes that share the journal",
         render_table(
             "Nodes",
-            ("Node", "Address", "", TableColumn("Connected", "time")),
+            ("Node", TableColumn("Address", "grow"), "State", TableColumn("Connected", "time")),
             (
                 (
                     show_hidden_characters(one.name),
@@ -109,89 +204,61 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
                 for one in report.nodes
             ),
         ),
-        h.p(class_="soft")[f"{report.starts} starts of a daemon so far; each takeover is one."],
+        h.p(class_="soft")[
+            f"{figures.format_plural(report.starts, 'start')} of a daemon so far;"
+            " each takeover is one."
+        ],
     )
 
 
-def _render_findings(found: Sequence[Finding]) -> h.Node:
-    order = ("problem", "warning", "ok")
+def _list_findings(request: ScreenRequest, found: Sequence[Finding]) -> Iterator[h.Node]:
+    """Yield what the doctor found wrong, problems first."""
+    for verdict, kind in NOTES.items():
+        for one in found:
+            if one.verdict == verdict:
+                about = "" if one.subject == "daemon" else f"{one.subject}: "
+                yield render_trouble(request, f"{about}{one.text}", kind)
+
+
+def _render_good_checks(found: Sequence[Finding]) -> h.Node:
+    good = [one for one in found if one.verdict not in NOTES]
+    rows = ((show_hidden_characters(one.subject), strip_terminal_codes(one.text)) for one in good)
     return render_panel(
-        "What the doctor finds",
-        render_table(
-            "Findings",
-            ("", "Subject", "Finding"),
-            (
-                (
-                    figures.render_state(VERDICTS[one.verdict], one.verdict),
-                    show_hidden_characters(one.subject),
-                    strip_terminal_codes(one.text),
-                )
-                for one in sorted(found, key=lambda one: order.index(one.verdict))
-            ),
-        ),
+        "Checks",
+        h.details[
+            h.summary[figures.render_state("ok", f"{len(good)} checks are well")],
+            render_table("Checks", ("Subject", TableColumn("Finding", "grow")), rows),
+        ],
         h.p(class_="soft")[
-            "It changes nothing. In a terminal it also tries each jail from inside: ",
+            "In a terminal the doctor also tries each jail from inside: ",
             h.code["orchestrator doctor"],
         ],
     )
 
 
-def _render_jail_level(level: str) -> h.Node:
-    kind = {"full": "ok", "off": "failed"}.get(level, "degraded")
-    return figures.render_state(kind, level)
-
-
-def _render_logins(request: ScreenRequest, sessions: Sequence[WebSession]) -> h.Node:
-    return render_panel(
-        "Who is logged in here",
-        render_table(
-            "Logins",
-            ("Who", "Role", TableColumn("Since", "time"), "Last seen", "Browser"),
-            (
-                (
-                    show_hidden_characters(one.user),
-                    one.role,
-                    figures.render_moment(one.made_at, request.zone),
-                    figures.format_age(one.last_at, request.now),
-                    shorten_text(one.label or "", 80),
-                )
-                for one in sessions
-            ),
-        ),
-        h.p(class_="soft")[
-            "To end one: ",
-            h.code["orchestrator dashboard revoke NAME"],
-            ". To let someone in: ",
-            h.code["orchestrator dashboard invite NAME --role viewer"],
-        ],
-    )
-
-
-def _render_audit_log(
-    request: ScreenRequest, entries: Sequence[AuditEntry], broken: int | None
-) -> h.Node:
+def _render_audit_log(request: ScreenRequest, log: AuditLog) -> h.Node:
     chain = (
         figures.render_state("ok", "the chain of its entries is intact")
-        if broken is None
-        else figures.render_state("failed", f"entry {broken} was changed")
+        if log.broken is None
+        else figures.render_state("failed", f"entry {log.broken} was changed")
     )
     return render_panel(
         "Audit log",
-        h.p[chain],
         render_table(
             "Audit log",
-            (TableColumn("When", "time"), "Who", "What", "Of what"),
+            (TableColumn("When", "time"), "Who", "What", TableColumn("Of what", "grow")),
             (
                 (
-                    figures.render_moment(one.at, request.zone),
+                    figures.render_recent_moment(one.at, request.zone, request.now),
                     show_hidden_characters(one.actor),
                     show_hidden_characters(one.act),
-                    shorten_text(one.subject, 80),
+                    shorten_text(one.subject, 120),
                 )
-                for one in entries
+                for one in log.entries
             ),
             "The audit log is empty.",
         ),
+        actions=chain,
     )
 
 

@@ -8,8 +8,14 @@ from markupsafe import Markup
 
 from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.markdown import render_markdown
+from orchestrator.extensions.page.html.parts import render_blank, render_link_button
 from orchestrator.extensions.page.reads import stamps
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.manual import ManualIndex
 
@@ -42,7 +48,7 @@ async def show_manual_index(request: ScreenRequest) -> ScreenResult:
         return [search, render_manual_page(load_manual_pages()[""])]
     found = index_manual_pages().search(question)
     if not found:
-        return [search, h.p(class_="empty")[f"No page has the words {question!r}."]]
+        return [search, render_blank(f"No page has the words “{question}”.", None, "manual")]
     hits = [
         [
             h.dt[h.a(href=build_link("manual", hit.page))[f"{hit.page}: {hit.heading}"]],
@@ -50,14 +56,20 @@ async def show_manual_index(request: ScreenRequest) -> ScreenResult:
         ]
         for hit in found
     ]
-    return [search, h.dl(class_="found")[hits]]
+    return [search, h.dl(class_="prose")[hits]]
 
 
 async def _show_manual_page(request: ScreenRequest) -> ScreenResult:
     topic = request.path["topic"].removesuffix(".md")
     if not topic or topic not in load_manual_pages():
-        return h.p(class_="empty")["This page does not exist. ", h.a(href="/manual")["All pages"]]
-    return [h.p[h.a(href="/manual")["◂ all pages"]], render_manual_page(load_manual_pages()[topic])]
+        return render_blank(
+            "This page does not exist.", render_link_button("All pages", "/manual"), "manual"
+        )
+    text = load_manual_pages()[topic]
+    heading = TITLE.search(FRONT_MATTER.sub("", text))
+    title = heading[0].strip().removeprefix("# ") if heading else "Manual"
+    ways = render_link_button("All pages", "/manual")
+    return TitledContent(title, render_manual_page(text), actions=ways)
 
 
 def render_manual_page(text: str) -> h.Node:
@@ -67,7 +79,7 @@ def render_manual_page(text: str) -> h.Node:
         lambda found: f'<a href="{build_link("manual", found[1])}{found[2] or ""}">{found[3]}</a>',
         str(render_markdown(body)),
     )
-    return h.article(class_="manual")[Markup(html)]  # noqa: S704 - the program's own text, escaped
+    return h.article(class_="prose")[Markup(html)]  # noqa: S704 - the program's own text, escaped
 
 
 SCREENS = (

@@ -101,7 +101,7 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
         agent=request.query.get("agent") or None,
         chat=request.query.get("chat") or None,
         text=request.query.get("q", "")[:500],
-        before=_parse_number(request.query.get("before", "")) or NEWEST,
+        before=_parse_fact_id(request.query.get("before", "")) or NEWEST,
     )
     facts = await edit_calls.ask_extension(request, FACT_LIST, query, ListedFacts)
     profile = await edit_calls.ask_extension(request, PROFILE_LIST, query, ListedFields)
@@ -110,7 +110,7 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
 
 @edit_calls.need_daemon
 async def _forget_fact(request: ScreenRequest) -> ScreenResult:
-    number = _parse_number(request.path["fact"])
+    number = _parse_fact_id(request.path["fact"])
     if number is None:
         return render_blank("There is no such fact.", render_link_button("Memory", "/memory"))
     if request.form.get("typed", "").strip().lower() == TYPED:
@@ -151,7 +151,11 @@ def render_memory(
                 render_table(
                     "Profile",
                     ("Field", TableColumn("Value", "grow"), "Whose", "From", ACTIONS),
-                    ((*_render_field_row(request, one),) for one in profile),
+                    (
+                        (*_render_field_row(request, one),)
+                        for one in profile
+                        if one.value not in ({}, [])
+                    ),
                     "Nothing is in a profile yet.",
                 ),
             ),
@@ -256,7 +260,7 @@ def _render_field_row(request: ScreenRequest, one: ListedField) -> Sequence[h.No
     )
 
 
-def _parse_number(text: str) -> int | None:
+def _parse_fact_id(text: str) -> int | None:
     return int(text) if NUMBER.fullmatch(text) else None
 
 

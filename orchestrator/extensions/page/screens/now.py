@@ -1,37 +1,49 @@
 """The first screen: what runs, what waits for a person, recent turns."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import htpy as h
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import (
-    AgentReport,
-    BudgetUse,
-    RecentTurn,
-    StatusReport,
-    name_model,
-)
+from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
-from orchestrator.extensions.page.html import figures, svg
-from orchestrator.extensions.page.html.forms import build_link, render_act_button
-from orchestrator.extensions.page.html.outside_text import (
-    shorten_text,
-    show_hidden_characters,
-    strip_terminal_codes,
+from orchestrator.extensions.page.daemon_side import page_protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    ProcessFigures,
+    ProcessNumbers,
+    ProcessTable,
 )
-from orchestrator.extensions.page.html.parts import render_panel
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html import figures, svg
+from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
+from orchestrator.extensions.page.html.parts import (
+    render_blank,
+    render_link_button,
+    render_note,
+    render_panel,
+)
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.reads import activity, stamps, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest
+from orchestrator.extensions.page.reads.turn_filters import compute_day_start
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.extensions.page.screens.agent_table import build_agent_rows, render_agents
+from orchestrator.extensions.page.screens.remedies import is_demo, list_troubles, render_troubles
+from orchestrator.extensions.page.screens.turn_table import render_turn_list
 from orchestrator.journal.db.database import Database
-from thinker.protocol.names import format_chat_name
+from orchestrator.journal.inspect import turn_search
+from orchestrator.journal.inspect.turn_search import FoundTurn
 
 HOUR, DAY = 3_600_000, 86_400_000  # milliseconds
-PERIODS = {"Hour": "an hour", "Day": "today", "Month": "this month"}
 CHANNELS_OF_MACHINE = {"console", "api", "http", "web", "mcp"}
+MAX_TURNS = 8  # newest turns
+NO_DAEMON = "A journal without a daemon: nothing runs here."
 
 
 class RecentActivity(NamedTuple):
@@ -41,226 +53,186 @@ class RecentActivity(NamedTuple):
     spent: Mapping[str, RecentSpending]
     waits: int
     doing: Sequence[TurnInProgress] = ()
+    today: Mapping[str, int] = {}  # messages by state
+    turns: Sequence[FoundTurn] = ()
 
 
-def _load_recent_activity(db: Database, now: int) -> RecentActivity:
+def _load_recent_activity(db: Database, now: int, midnight: int) -> RecentActivity:
+    newest = [
+        str(turn)
+        for (turn,) in db.execute("SELECT id FROM turn ORDER BY id DESC LIMIT ?", (MAX_TURNS,))
+    ]
     return RecentActivity(
         activity.count_arrivals(db, now - HOUR, now, 30),
         activity.sum_agent_spending(db, now - DAY),
         waiting.count_waiting_items(db, now),
         activity.list_open_turns(db),
+        activity.count_messages_since(db, midnight),
+        turn_search.list_turns_by_id(db, newest),
     )
 
 
-async def _show_now(request: ScreenRequest) -> h.Node:
-    lately = await request.journal(_load_recent_activity, request.now)
+async def _show_now(request: ScreenRequest) -> ScreenResult:
+    today = datetime.fromtimestamp(request.now / 1000, request.zone).date()
+    midnight = compute_day_start(today, request.zone)
+    lately = await request.journal(_load_recent_activity, request.now, midnight)
     if request.daemon is None:
-        return h.p(class_="empty")["A journal without a daemon: nothing runs here."]
+        return render_blank(NO_DAEMON, render_link_button("See its turns", "/turns"), "now")
     report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
-    return render_now(request, report, lately)
+    pids = tuple(agent.pid for agent in report.agents if agent.pid is not None)
+    asked = ProcessNumbers(pids=pids)
+    found = await request.daemon.ask_daemon(page_protocol.PROCESS_LIST, asked, ProcessTable)
+    return render_now(request, report, lately, found.processes)
 
 
-def render_now(request: ScreenRequest, report: StatusReport, lately: RecentActivity) -> h.Node:
+def render_now(
+    request: ScreenRequest,
+    report: StatusReport,
+    lately: RecentActivity,
+    processes: Sequence[ProcessFigures] = (),
+) -> TitledContent:
     """Render the screen."""
-    return [
-        h.p(class_="lead")[
-            figures.render_state(
-                "running" if report.ready else "failed", "ready" if report.ready else "not ready"
-            ),
-            f" · {report.version} · {report.open_turns} in hand",
-            f" · journal {figures.format_size(report.journal_bytes)}",
-            f" · all times {request.zone.key}",
-        ],
+    rows = build_agent_rows(report.agents, lately.spent, lately.doing, processes)
+    content = [
         _render_attention_panel(request, report, lately.waits),
-        _render_first_steps(report),
-        render_panel("Agents", _render_agents(request, report, lately)),
+        _render_first_steps(request, report),
+        render_panel("Agents", render_agents(request, rows)),
         h.div(class_="grid")[
-            render_panel(
-                "Messages, last hour",
-                svg.render_sparkline(lately.hour, f"{sum(lately.hour)} messages in the last hour"),
-                h.p[
-                    f"{sum(lately.hour)} came · ",
-                    ", ".join(f"{count} {state}" for state, count in report.inbox.items())
-                    or "none ever",
-                ],
-            ),
-            render_panel("Channels", h.ul(class_="calls")[_render_channels(request, report)]),
-            render_panel("Tool servers", h.ul(class_="calls")[_render_tool_servers(report)]),
+            _render_messages(report, lately),
+            render_panel("Channels", _render_channels(request, report)),
+            render_panel("Tool servers", _render_tool_servers(report)),
         ],
-        render_panel("Last turns", render_recent_turns(report.recent_turns)),
+        render_panel(
+            "Last turns",
+            render_turn_list(request, lately.turns)
+            or render_blank(
+                "No messages yet.",
+                h.a(href="/chats/new", class_="button do")["Write the first one"],
+                "chats",
+            ),
+            actions=h.a(href="/turns")["All turns"] if lately.turns else None,
+        ),
+    ]
+    return TitledContent("Now", content, lead=_render_lead(request, report))
+
+
+def _render_lead(request: ScreenRequest, report: StatusReport) -> h.Node:
+    return [
+        figures.render_state(*(("running", "ready") if report.ready else ("failed", "not ready"))),
+        f" · {figures.format_plural(report.open_turns, 'turn')} in hand",
+        f" · version {report.version} · all times {request.zone.key}",
     ]
 
 
-def render_recent_turns(recent: Sequence[RecentTurn]) -> h.Node:
-    """Render the newest turns."""
-    heads = ("Agent", "Chat", "State", "Tools", TableColumn("Time", "number"), "")
-    rows = (
-        (
-            turn.agent_id,
-            shorten_text(turn.chat, 40),
-            figures.render_turn_outcome(turn.state, turn.stop_reason),
-            show_hidden_characters(", ".join(turn.tools)),
-            "" if turn.ms is None else figures.format_span(turn.ms),
-            h.a(href=build_link("turns", turn.turn_id))["look"],
-        )
-        for turn in recent
-    )
-    return render_table("Last turns", heads, rows, "No messages yet.")
-
-
 def _render_attention_panel(request: ScreenRequest, report: StatusReport, waits: int) -> h.Node:
-    lines: list[h.Node] = []
+    waiting_line = None
     if waits and request.has_right(Right.DECIDE):
         words = "1 thing waits" if waits == 1 else f"{waits} things wait"
-        lines.append(h.p[h.a(href="/inbox")[f"{words} for you"]])
-    lines += [h.p(class_="problem")[str(problem)] for problem in report.config_errors]
-    lines += [h.p[strip_terminal_codes(hint)] for hint in report.hints]
-    return h.section(class_="panel urgent")[h.h2["Look at this"], lines] if lines else None
+        waiting_line = render_note(
+            h.b[f"{words} for you"], " ", h.a(href="/inbox")["Open the inbox ▸"]
+        )
+    return render_troubles([*list_troubles(request, report)], waiting_line)
 
 
-def _render_first_steps(report: StatusReport) -> h.Node:
+def _render_first_steps(request: ScreenRequest, report: StatusReport) -> h.Node:
     """Render the first steps, until a model is set up."""
-    own = [agent for agent in report.agents if not agent.parent]
-    demo = all(agent.provider == "demo" for agent in own)
-    telegram = any(channel.name == "telegram" for channel in report.channels)
-    if not demo:
+    if not is_demo(report):
         return None
-    talked = bool(report.recent_turns)
+    telegram = any(channel.name == "telegram" for channel in report.channels)
+    may = request.has_right(Right.CHANGE)
     steps = (
         (
-            talked,
+            bool(report.recent_turns),
             "Talk to the agent",
-            "No key is needed for the demo agent.",
-            h.a(href="/chats")["Open a chat"],
+            "The demo agent needs no key. It follows rules, and says so.",
+            render_link_button("Open a chat", "/chats/new"),
         ),
         (
-            not demo,
-            "Plug in a model",
-            "Without one the agent follows rules and says so.",
-            h.span[
-                "Run ",
-                h.code["orchestrator setup"],
-                ", or see ",
-                h.a(href="/manual/tutorial")["the tutorial"],
-            ],
+            False,
+            "Choose a model",
+            "One on this machine, or one of a provider with a key. It is tried at once.",
+            render_link_button("Choose a model", "/setup", "do") if may else None,
         ),
         (
             telegram,
             "Connect Telegram",
-            "Ask @BotFather for a bot and its token.",
-            h.span[
-                "Run ",
-                h.code["orchestrator setup"],
-                ", or see ",
-                h.a(href="/manual/groups")["who may write"],
-            ],
+            "Ask @BotFather for a bot, and enter its token.",
+            render_link_button("Connect Telegram", "/setup#telegram") if may else None,
         ),
     )
-    return h.div(class_="grid")[
+    return h.div(class_="grid steps")[
         (
             h.section(class_="panel")[
-                h.h2[
-                    figures.render_state(
-                        "done" if done else "idle", "done: " if done else "next: "
-                    ),
-                    title,
-                ],
-                h.p[text],
-                h.p[way],
+                h.h2[h.b(class_="step")["✓" if done else str(number)], f" {title}"],
+                h.p(class_="soft")[text],
+                h.p[figures.render_state("done")] if done else way,
             ]
-            for done, title, text, way in steps
+            for number, (done, title, text, way) in enumerate(steps, 1)
         )
     ]
 
 
-def _render_agents(request: ScreenRequest, report: StatusReport, lately: RecentActivity) -> h.Node:
-    heads = (
-        "Agent",
-        "Model",
-        "State",
-        "Doing",
-        TableColumn("Tokens, 24 h", "number"),
-        TableColumn("Cost, 24 h", "number"),
-        "Budget",
-        ACTIONS,
-    )
-    rows = (_render_agent_row(request, agent, lately) for agent in report.agents)
-    return render_table("Agents", heads, rows, "No agents yet.")
-
-
-def _render_agent_row(
-    request: ScreenRequest, agent: AgentReport, lately: RecentActivity
-) -> Sequence[h.Node]:
-    used = lately.spent.get(agent.agent_id, RecentSpending(0, 0.0, 0))
-    doing = [turn for turn in lately.doing if turn.agent_id == agent.agent_id]
-    state = "paused" if agent.paused else "idle" if agent.state == "stopped" else agent.state
-    if state == "running" and all(turn.state != "running" for turn in doing):
-        state = "waiting" if doing else "idle"
-    reason = agent.paused or agent.reason
-    order = (
-        protocol.AGENT_RESUME
-        if agent.paused or agent.state in ("fatal", "quarantined")
-        else protocol.AGENT_PAUSE
-    )
-    label = "Resume" if order == protocol.AGENT_RESUME else "Pause"
-    return (
-        [h.span(class_="soft")["└ "] if agent.parent else None, h.b[agent.agent_id]],
-        name_model(agent.provider, agent.model),
-        [
-            figures.render_state(state),
-            h.div(class_="soft")[reason] if reason else None,
-            (h.div(class_="soft")[strip_terminal_codes(text)] for text in agent.lacking),
-            h.div(class_="soft")[f"started again {agent.restarts} times"]
-            if agent.restarts
-            else None,
-        ],
-        [_render_turn_in_progress(request, turn) for turn in doing],
-        figures.format_tokens(used.tokens),
-        [figures.format_usd(used.usd), " + unknown" if used.unpriced else None],
-        [render_budget(use) for use in agent.budgets],
-        render_act_button(request, order, {"agentId": agent.agent_id}, label)
-        if request.has_right(Right.CHANGE) and not agent.parent
+def _render_messages(report: StatusReport, lately: RecentActivity) -> h.Element:
+    came = figures.format_plural(sum(lately.hour), "message")
+    return render_panel(
+        "Messages",
+        svg.render_sparkline(lately.hour, f"{came} in the last hour, by two minutes"),
+        h.p(class_="soft")[f"{came} in the last hour"],
+        h.p[describe_messages(report.inbox, lately.today)],
+        h.p[h.a(href="/inbox", class_="bad")[_describe_dead(report.inbox["dead"])]]
+        if report.inbox.get("dead")
         else None,
     )
 
 
-def _render_turn_in_progress(request: ScreenRequest, turn: TurnInProgress) -> h.Node:
-    what = f"calls {show_hidden_characters(turn.call)}" if turn.call else "asks the model"
-    if turn.state != "running":
-        what = f"waits: {turn.state}"
-    return h.div[
-        h.a(href=build_link("turns", turn.turn_id))[
-            shorten_text(format_chat_name(turn.chat_key), 30)
-        ],
-        f" {what} {figures.format_span(max(0, request.now - turn.since), rough=True)}",
+def describe_messages(inbox: Mapping[str, int], today: Mapping[str, int]) -> str:
+    """Say how many messages wait, are being answered, and were answered today."""
+    waits, taken = inbox.get("new", 0), inbox.get("claimed", 0)
+    told = [
+        f"{waits} {'waits' if waits == 1 else 'wait'}" if waits else "",
+        f"{taken} being answered" if taken else "",
+        f"{today.get('done', 0)} answered today",
+        f"{today['cancelled']} stopped or refused today" if today.get("cancelled") else "",
     ]
+    return ", ".join(filter(None, told))
 
 
-def render_budget(use: BudgetUse) -> h.Node:
-    """Render how much of a limit is used."""
-    limit = figures.format_usd(use.usd_limit)
-    if use.usd_limit is None:
-        limit = f"{figures.format_tokens(use.token_limit or 0)} tokens"
-    words = f"{100 * use.share:.0f} % of {limit} {PERIODS.get(use.window, use.window)}"
-    return h.div[svg.render_share_bar(use.share, words), " ", h.small[words]]
+def _describe_dead(number: int) -> str:
+    return "1 message was given up" if number == 1 else f"{number} messages were given up"
 
 
-def _render_channels(request: ScreenRequest, report: StatusReport) -> Iterator[h.Node]:
+def _render_channels(request: ScreenRequest, report: StatusReport) -> h.Node:
+    return render_table(
+        "Channels",
+        (TableColumn("Channel", "id"), "State", TableColumn("Detail", "grow")),
+        [*_list_channels(request, report)],
+    )
+
+
+def _list_channels(request: ScreenRequest, report: StatusReport) -> Iterator[Sequence[h.Node]]:
     for channel in report.channels:
-        heard = None
+        heard = ""
         if channel.last_ok is not None and channel.name not in CHANNELS_OF_MACHINE:
-            heard = f" heard {figures.format_age(int(channel.last_ok * 1000), request.now)}"
+            heard = f"heard {figures.format_age(int(channel.last_ok * 1000), request.now)} "
         off = channel.detail.startswith("off")
         state = figures.render_state("off" if off else channel.state)
-        yield h.li[channel.name, " ", state, heard, f" {channel.detail.removeprefix('off; ')}"]
+        detail = strip_terminal_codes(channel.detail.removeprefix("off; "))
+        yield channel.name, state, h.span(class_="soft")[f"{heard}{detail}"]
 
 
-def _render_tool_servers(report: StatusReport) -> Iterator[h.Node]:
-    for server in report.tool_servers:
-        detail = server.error or f"{server.tools} tools"
-        yield h.li[server.name, " ", figures.render_state(server.state), f" {detail}"]
-    if not report.tool_servers:
-        yield h.li(class_="empty")["None is set up; the built-in tools are there."]
+def _render_tool_servers(report: StatusReport) -> h.Node:
+    rows = (
+        (
+            server.name,
+            figures.render_state(server.state),
+            h.span(class_="soft clip")[
+                strip_terminal_codes(server.error) or figures.format_plural(server.tools, "tool")
+            ],
+        )
+        for server in report.tool_servers
+    )
+    columns = (TableColumn("Server", "id"), "State", TableColumn("Detail", "grow"))
+    return render_table("Tool servers", columns, rows, "Only the built-in tools are set up.")
 
 
 SCREENS = (PageScreen("/", "Now", Right.LOOK, _show_now, "Now", stamp=stamps.read_open_turns),)

@@ -1,7 +1,6 @@
 """A prompt's layers, what changed since the turn before, and the cost of that."""
 
 from collections.abc import Iterator, Mapping
-from difflib import ndiff
 from typing import NamedTuple
 
 import htpy as h
@@ -9,13 +8,21 @@ import orjson
 
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
-from orchestrator.extensions.page.html.forms import build_link, render_filters
+from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.parts import render_panel
-from orchestrator.extensions.page.html.tables import TableColumn, render_table
+from orchestrator.extensions.page.html.parts import (
+    render_blank,
+    render_chips,
+    render_cut_note,
+    render_diff,
+    render_link_button,
+    render_note,
+    render_panel,
+)
+from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.reads import prompt_comparison, stamps
 from orchestrator.extensions.page.reads.prompt_comparison import (
     NO_HISTORY,
@@ -23,14 +30,19 @@ from orchestrator.extensions.page.reads.prompt_comparison import (
     PromptComparison,
     SentHistory,
 )
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.extensions.page.screens.tool_overview import render_parameters
 from orchestrator.journal.inspect.trace import RecordedPrompt
 from thinker.protocol.messages import ToolSpec
 from thinker.protocol.names import format_turn_name
 from thinker.protocol.token_counts import estimate_tokens
 
 MAX_TEXT = 65_536  # characters of a layer
-MAX_COMPARED = 2000  # lines of two texts that are compared line by line
 SIGNS = {
     "first": "+ first",
     "same": "= same",
@@ -39,8 +51,27 @@ SIGNS = {
     "new": "+ new",
     "gone": "✕ gone",
 }
+MEANINGS = {
+    "same": "unchanged",
+    "grew": "longer at its end, which breaks no cache",
+    "changed": "changed: all after it was new to a cache",
+    "new": "new",
+    "gone": "no longer there",
+    "first": "the first prompt of the chat",
+}
+KINDS = {"changed": "warn", "new": "warn", "gone": "warn", "same": "quiet"}
+OPEN = ("changed", "new", "gone")  # the changes whose texts are open
 NEWEST = "newest message"
-HISTORY = "history"
+HISTORY, TOOLS = "history", "tools"
+# The screens where the sources of parts are edited.
+SOURCES = {
+    "base": "agents",
+    "skills": "texts",
+    "playbooks": "texts",
+    "memories": "memory",
+    "card": "memory",
+    TOOLS: "tools",
+}
 
 
 class PromptPart(NamedTuple):
@@ -72,67 +103,109 @@ async def _show_prompt(request: ScreenRequest) -> ScreenResult:
     turn, other = request.path["turn"], request.query.get("with") or None
     found = await request.journal(prompt_comparison.find_prompt_comparison, turn, other)
     if found is None:
-        return h.p(class_="empty")[
-            "No prompt is recorded for this turn: no model was called yet, or it is too old. ",
-            h.a(href=build_link("turns", turn))["The turn"],
-        ]
+        return render_blank(
+            "No prompt is recorded for this turn: no model was called yet, or it is too old.",
+            render_link_button("The turn", build_link("turns", turn)),
+            "turns",
+        )
     return render_prompt(request, found)
 
 
-def render_prompt(request: ScreenRequest, found: PromptComparison) -> h.Node:
+def render_prompt(request: ScreenRequest, found: PromptComparison) -> TitledContent:
     """Render the screen."""
     parts = list(compare_sent_prompts(found))
-    total = sum(part.tokens for part in parts) or 1
-    other = found.other
-    return [
-        h.p(class_="lead")[describe_cache_break(found, parts)],
-        h.p[
-            h.a(href=build_link("turns", found.prompt.turn_id))["◂ the turn"],
-            f" · layout {found.prompt.prompt.layout}",
-            f" · beside turn {format_turn_name(other.turn_id)}"
-            if other
-            else " · the first of its chat",
-            " · ",
-            h.code[f"orchestrator trace {format_turn_name(found.prompt.turn_id)} --prompt"],
-        ],
-        render_filters(request, [("with", "compare with the turn")]),
-        h.p(class_="problem")[
+    content = [
+        h.p[describe_cache_break(found, parts)],
+        _render_others(request, found),
+        render_note(
             f"No turn with a prompt has the id “{show_hidden_characters(found.unknown)}”. This is"
-            " beside the turn before; write the end of another turn's id."
-        ]
+            " beside the turn before.",
+            kind="warn",
+        )
         if found.unknown
         else None,
         render_panel(
-            "Parts",
-            render_table(
-                "Parts",
-                (
-                    "Part",
-                    "Sent in",
-                    TableColumn("Characters", "number"),
-                    TableColumn("About tokens", "number"),
-                    "Share",
-                    "Since the other",
-                ),
-                (
-                    (
-                        h.a(href=f"#part-{number}")[show_hidden_characters(part.name)],
-                        part.place,
-                        figures.format_count(part.characters),
-                        figures.format_count(part.tokens),
-                        svg.render_share_bar(
-                            part.tokens / total, f"{100 * part.tokens // total} %"
-                        ),
-                        SIGNS[part.change],
-                    )
-                    for number, part in enumerate(parts)
-                ),
-            ),
+            "Parts, in the order in which a provider reads them",
+            _render_part_table(request, found, parts),
             h.p(class_="soft")[_describe_missing_tools(found.prompt)],
         ),
-        render_panel("Across turns", _render_across_turns(found)) if len(found.turns) > 1 else None,
-        (_render_part(part, number) for number, part in enumerate(parts)),
+        _render_texts(found, parts),
+        render_panel("Across turns", _render_across_turns(request, found))
+        if len(found.turns) > 1
+        else None,
     ]
+    beside = f"beside turn {format_turn_name(found.other.turn_id)}" if found.other else "the first"
+    lead = f"of turn {format_turn_name(found.prompt.turn_id)}, {beside}"
+    return TitledContent("What the model saw", content, lead=lead, actions=_render_ways(found))
+
+
+def _render_ways(found: PromptComparison) -> h.Node:
+    turn = found.prompt.turn_id
+    return [
+        render_link_button("Newer ▸", build_link("turns", found.newer, "prompt"))
+        if found.newer
+        else None,
+        render_link_button("◂ The turn", build_link("turns", turn)),
+    ]
+
+
+def _render_others(request: ScreenRequest, found: PromptComparison) -> h.Node:
+    """Render the turns of the chat to compare with, the newest first."""
+    turn = found.prompt.turn_id
+    chips = [
+        (
+            f"{figures.format_moment(one.at, request.zone)} {format_turn_name(one.turn_id)}",
+            build_link("turns", turn, "prompt", with_=one.turn_id),
+            found.other is not None and one.turn_id == found.other.turn_id,
+        )
+        for one in reversed(found.turns)
+        if one.turn_id != turn
+    ]
+    if not chips:
+        return None
+    return h.div(class_="row")[
+        h.span(class_="soft")["Compare with "], render_chips(chips, "Turns to compare with")
+    ]
+
+
+def _render_part_table(
+    request: ScreenRequest, found: PromptComparison, parts: list[PromptPart]
+) -> h.Node:
+    total = sum(part.tokens for part in parts) or 1
+    heads = (
+        TableColumn("Part", "grow"),
+        "Sent in",
+        TableColumn("Characters", "number"),
+        TableColumn("About tokens", "number"),
+        "Share",
+        "Since the other",
+        ACTIONS,
+    )
+    rows = (
+        (
+            h.a(href=f"#part-{number}")[_name_part(part.name)],
+            part.place,
+            figures.format_count(part.characters),
+            figures.format_count(part.tokens),
+            svg.render_share_bar(part.tokens / total, f"{100 * part.tokens // total} %"),
+            h.span(class_=KINDS.get(part.change), title=MEANINGS[part.change])[SIGNS[part.change]],
+            _render_edit_link(request, found, part),
+        )
+        for number, part in enumerate(parts)
+    )
+    return render_table("Parts", heads, rows)
+
+
+def _render_edit_link(request: ScreenRequest, found: PromptComparison, part: PromptPart) -> h.Node:
+    path = SOURCES.get(part.name)
+    if path is None or not request.has_right(Right.CHANGE):
+        return None
+    address = build_link(path, found.agent_id) if path == "agents" else build_link(path)
+    return h.a(href=address)["Edit"]
+
+
+def _name_part(name: str) -> str:
+    return show_hidden_characters(name.replace("_", " "))
 
 
 def compare_sent_prompts(found: PromptComparison) -> Iterator[PromptPart]:
@@ -254,15 +327,29 @@ def _format_history(window: tuple[int, int], history: SentHistory) -> _Text:
     return _Text("messages", "\n".join(lines), history.characters)
 
 
-def _render_across_turns(found: PromptComparison) -> h.Node:
+def _render_across_turns(request: ScreenRequest, found: PromptComparison) -> h.Node:
     names = list(dict.fromkeys(name for one in found.turns for name in _build_texts(one)))
     rows: list[tuple[h.Node, ...]] = []
     for before, one in zip([None, *found.turns], found.turns, strict=False):
         changes = {part.name: part.change for part in compare_prompts(one, before)}
-        signs = (SIGNS[changes[name]][0] if name in changes else "" for name in names)
         address = build_link("turns", one.turn_id, "prompt")
-        rows.append((h.a(href=address)[format_turn_name(one.turn_id)], *signs))
-    return render_table("Across turns", ("Turn", *map(show_hidden_characters, names)), rows)
+        moment = figures.format_moment(one.at, request.zone)
+        signs = (_render_sign(changes.get(name)) for name in names)
+        rows.append((h.a(href=address)[moment], *signs))
+    legend = " · ".join(f"{SIGNS[change][0]} {words}" for change, words in MEANINGS.items())
+    return [
+        render_table("Across turns", ("Turn", *map(_name_part, names)), rows),
+        h.p(class_="soft")[legend],
+    ]
+
+
+def _render_sign(change: str | None) -> h.Node:
+    if change is None:
+        return None
+    words = MEANINGS[change]
+    return h.span(class_=KINDS.get(change), title=words, role="img", aria_label=words)[
+        SIGNS[change][0]
+    ]
 
 
 def _describe_missing_tools(record: RecordedPrompt) -> str:
@@ -276,31 +363,66 @@ def _describe_missing_tools(record: RecordedPrompt) -> str:
     return f"Needed and not offered: {needs}"
 
 
-def _render_part(part: PromptPart, number: int) -> h.Element:
-    return h.details(id=f"part-{number}", class_="panel", open=part.change in ("changed", "new"))[
-        h.summary[h.b[show_hidden_characters(part.name)], f" {SIGNS[part.change]}"],
-        h.pre[_render_difference(part.before, part.text)]
-        if part.change == "changed"
-        else h.pre[strip_terminal_codes(part.text[:MAX_TEXT] or part.before[:MAX_TEXT])],
+def _render_texts(found: PromptComparison, parts: list[PromptPart]) -> h.Node:
+    """Render the texts of the parts: what changed open, the rest folded."""
+    shown = [(part, _render_part(found, part, number)) for number, part in enumerate(parts)]
+    news = [text for part, text in shown if part.change in OPEN]
+    rest = [text for part, text in shown if part.change not in OPEN]
+    return [
+        render_panel("What changed", news) if news else None,
+        render_panel("What stayed" if news else "The texts", rest) if rest else None,
     ]
 
 
-def _render_difference(before: str, after: str) -> h.Node:
-    old, new = before.splitlines(), after.splitlines()
-    if len(old) + len(new) > MAX_COMPARED:
-        return [
-            h.del_[strip_terminal_codes(before[:MAX_TEXT])],
-            "\n",
-            h.ins[strip_terminal_codes(after[:MAX_TEXT])],
-        ]
-    shown: list[h.Node] = []
-    for line in ndiff(old, new):
-        text = strip_terminal_codes(line[2:]) + "\n"
-        if line[0] in "+-":
-            shown.append(h.ins[text] if line[0] == "+" else h.del_[text])
-        elif line[0] == " ":
-            shown.append(text)
-    return shown
+def _render_part(found: PromptComparison, part: PromptPart, number: int) -> h.Element:
+    return h.details(id=f"part-{number}", class_="one", open=part.change in OPEN)[
+        h.summary[
+            h.b[_name_part(part.name)],
+            h.span(class_=KINDS.get(part.change, "soft"))[f" {SIGNS[part.change]}"],
+            h.small[f" about {figures.format_count(part.tokens)} tokens"],
+        ],
+        _render_tools(found) if part.name == TOOLS and found.prompt.prompt.tools else None,
+        _render_text(part) if part.name != TOOLS or not found.prompt.prompt.tools else None,
+    ]
+
+
+def _render_text(part: PromptPart) -> h.Node:
+    text = part.text or part.before
+    if part.change == "changed":
+        return render_diff(part.before[:MAX_TEXT], part.text[:MAX_TEXT])
+    return [
+        h.pre[strip_terminal_codes(text[:MAX_TEXT])],
+        render_cut_note(min(MAX_TEXT, len(text)), len(text)),
+    ]
+
+
+def _render_tools(found: PromptComparison) -> h.Node:
+    """Render the offered tools: why each is there, what the model is told, and what changed."""
+    record, before = found.prompt.prompt, found.other
+    gone = [name for name in (before.prompt.tools if before else ()) if name not in record.tools]
+    return [
+        (_render_tool(found, name, record.reasons.get(name, "")) for name in record.tools),
+        h.p[f"No longer offered: {', '.join(map(show_hidden_characters, gone))}"] if gone else None,
+    ]
+
+
+def _render_tool(found: PromptComparison, name: str, reason: str) -> h.Element:
+    spec, earlier = found.tools.get(name), found.other_tools.get(name)
+    words = f"{name}: {reason}" if reason else name
+    new = found.other is not None and name not in found.other.prompt.tools
+    changed = spec is not None and earlier is not None and spec != earlier
+    sign = SIGNS["new"] if new else SIGNS["changed"] if changed else ""
+    return h.details(class_="tool")[
+        h.summary[show_hidden_characters(words), h.span(class_="warn")[f" {sign}"]],
+        None
+        if spec is None
+        else [
+            render_diff(earlier.description, spec.description)
+            if changed and earlier is not None and earlier.description != spec.description
+            else h.p[strip_terminal_codes(spec.description)],
+            render_parameters(spec.parameters),
+        ],
+    ]
 
 
 SCREENS = (

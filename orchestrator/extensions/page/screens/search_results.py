@@ -1,5 +1,7 @@
 """Search results: turns, messages, agents, chats, texts."""
 
+import re
+
 import htpy as h
 from starlette.responses import RedirectResponse
 
@@ -7,22 +9,31 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
-from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.html.parts import render_blank, render_note, render_panel
 from orchestrator.extensions.page.reads import lookup, stamps
 from orchestrator.extensions.page.reads.lookup import SearchMatches
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
 from orchestrator.journal.inspect.message_hits import MessageHit
 from thinker.protocol.names import format_chat_name, format_turn_name
 
 MAX_SEARCH = 200  # longest searched text, in characters
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+# Rules of tables, fences of code, quotes, headings and bullets, at the beginning of a line.
+_FRAMES = re.compile(r"(?m)^\s*(?:\|?[-:| ]{3,}$|```\w*|>+ ?|#{1,6} |[-*+] (?=\S))|\s*\|\s*")
+_SIGNS = re.compile(r"\*\*|__|~~|`")
 
 
 async def _show_search(request: ScreenRequest) -> ScreenResult:
     wanted = request.query.get("q", "").strip()[:MAX_SEARCH]
     if not wanted:
-        return h.p(class_="empty")[
+        return render_blank(
             "Write a turn, a message's number, an agent, a chat, or words that were said."
-        ]
+        )
     reads = request.has_right(Right.READ)
     found = await lookup.search_journal(request.journal, wanted, texts=reads)
     only = _find_only_address(found)
@@ -40,8 +51,15 @@ def _find_only_address(found: SearchMatches) -> str | None:
     return None
 
 
-def render_search_results(request: ScreenRequest, found: SearchMatches, wanted: str) -> h.Node:
+def render_search_results(
+    request: ScreenRequest, found: SearchMatches, wanted: str
+) -> TitledContent:
     """Render the list of matches."""
+    lead = f"{found.total or 'nothing'} for “{show_hidden_characters(wanted)}”"
+    return TitledContent("Find", _render_matches(request, found, wanted), lead=lead)
+
+
+def _render_matches(request: ScreenRequest, found: SearchMatches, wanted: str) -> h.Node:
     sections = (
         (
             "Turns",
@@ -80,23 +98,29 @@ def render_search_results(request: ScreenRequest, found: SearchMatches, wanted: 
             ],
         ),
         (
-            "Messages",
+            "Said",
             [
                 _render_hit(
                     _build_hit_address(hit),
-                    shorten_text(hit.text, 160),
+                    shorten_text(find_plain_text(hit.text), 160),
                     f"{format_chat_name(hit.chat_key)}, {figures.format_age(hit.at, request.now)}",
                 )
                 for hit in found.texts
             ],
         ),
     )
-    shown = [render_panel(title, h.ul(class_="calls")[rows]) for title, rows in sections if rows]
+    shown = [render_panel(title, h.ul(class_="items")[rows]) for title, rows in sections if rows]
     if found.cut:
         kinds = ", ".join(found.cut)
         note = f"The search of {kinds} took too long, and was cut off; search for longer words."
-        return [h.p(class_="problem")[note], shown]
-    return shown or h.p(class_="empty")[f"No matches for “{show_hidden_characters(wanted)}”."]
+        return [render_note(note, kind="warn"), shown]
+    return shown or render_blank(f"No matches for “{show_hidden_characters(wanted)}”.")
+
+
+def find_plain_text(markdown: str) -> str:
+    """Return what a message says, without the signs of Markdown."""
+    text = _LINK.sub(r"\1", _FRAMES.sub(" ", markdown))
+    return _SIGNS.sub("", text)
 
 
 def _build_hit_address(hit: MessageHit) -> str:
@@ -108,7 +132,7 @@ def _build_hit_address(hit: MessageHit) -> str:
 def _render_hit(address: str, text: str, about: str) -> h.Element:
     return h.li[
         h.a(href=address, data_row=True)[show_hidden_characters(text)],
-        [" ", h.small[show_hidden_characters(about)]] if about else None,
+        h.div(class_="soft")[show_hidden_characters(about)] if about else None,
     ]
 
 

@@ -74,6 +74,7 @@ class PartRow(NamedTuple):
     action: h.Node
 
 
+NAMELESS = TableColumn("")  # what stands in it says itself what it is
 CHANNELS = ("telegram", "web", "api", "mcp", "hook", "console")
 
 
@@ -142,7 +143,7 @@ def render_settings(
 def _render_parts(caption: str, rows: Iterable[PartRow], *, edits: bool) -> h.Node:
     return render_table(
         caption,
-        ("What", TableColumn("How it is", "grow"), ACTIONS),
+        (NAMELESS, TableColumn("", "grow"), ACTIONS),
         ((row.name, row.words, row.action if edits else None) for row in rows),
     )
 
@@ -226,12 +227,14 @@ def _render_machine(request: ScreenRequest) -> h.Element:
             "A backup holds all but the keys. Edited files are read by themselves; after a restart"
             " everything goes on where it was."
         ],
-        h.form(method="post", action="/settings", class_="row")[
-            render_hidden_fields(request),
-            render_named_button("backup", "Back up now"),
-            render_named_button("restart", "Restart", "danger"),
+        h.div(class_="row")[
+            h.form(method="post", action="/settings", class_="row")[
+                render_hidden_fields(request),
+                render_named_button("backup", "Back up now"),
+                render_named_button("restart", "Restart", "danger"),
+            ],
+            render_act_button(request, protocol.RELOAD, {}, "Read agents.json again"),
         ],
-        render_act_button(request, protocol.RELOAD, {}, "Read agents.json again"),
     )
 
 

@@ -1,164 +1,51 @@
-"""Tasks: a week of runs and missed instants, and each task by itself."""
+"""The week of the tasks, below their list: what ran, what was missed, and what is due."""
 
-from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from itertools import islice
-from zoneinfo import ZoneInfo
+from typing import NamedTuple
 
 import htpy as h
 
-from orchestrator.control import protocol
-from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.forms import build_link, render_act_button
-from orchestrator.extensions.page.html.outside_text import (
-    shorten_text,
-    show_hidden_characters,
-    strip_terminal_codes,
-)
-from orchestrator.extensions.page.html.parts import render_facts, render_panel
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
-from orchestrator.extensions.page.reads import task_week
-from orchestrator.extensions.page.reads.task_week import TaskHistory, TaskWeek
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
+from orchestrator.extensions.page.html.forms import build_link
+from orchestrator.extensions.page.html.outside_text import shorten_text
+from orchestrator.extensions.page.html.parts import render_panel
+from orchestrator.extensions.page.reads.task_week import TaskWeek
+from orchestrator.extensions.page.reads.turn_filters import compute_day_start, parse_day
+from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.journal.schedule.task_runs import TaskRun
 from orchestrator.journal.schedule.tasks import Task
 from orchestrator.schedules.describe import describe_trigger
 from orchestrator.schedules.times import ScheduleError, find_next_due
 
 WEEK = 7  # days
-MAX_INSTANTS = 200  # instants of a week that are computed at most
-NEXT_INSTANTS = 5  # instants of one task that are shown
-MISFIRE = {
-    "skip": "instants that were missed while no daemon ran are left out",
-    "latest": "of several missed instants the latest is made up for",
-    "all": "all instants that were missed are made up for, within a limit",
-}
+MAX_A_DAY = 4  # lines of one task in a day; of more instants the day has their number
+MAX_INSTANTS = 20_000  # of a week that are computed, about 2 us each
 
 
-async def _show_week(request: ScreenRequest) -> ScreenResult:
-    monday = _parse_monday(request)
-    since, until = (
-        _compute_day_start(monday, request.zone),
-        _compute_day_start(monday + timedelta(days=WEEK), request.zone),
-    )
-    return render_week(
-        request, await request.journal(task_week.load_task_week, since, until), monday
-    )
+class Due(NamedTuple):
+    """The coming instants of a task in a day; ``cut`` says that there are more."""
+
+    task: Task
+    instants: Sequence[int]
+    cut: bool
 
 
-async def _show_task(request: ScreenRequest) -> ScreenResult:
-    number = request.path["task"]
-    found = (
-        await request.journal(task_week.find_task_history, int(number))
-        if number.isdigit()
-        else None
-    )
-    if found is None:
-        return h.p(class_="empty")["This task does not exist."]
-    return render_task(request, found)
+def choose_monday(request: ScreenRequest) -> date:
+    """Return the first day of the week that an address asks for."""
+    day = parse_day(request.query.get("week", ""))
+    if day is None:
+        day = datetime.fromtimestamp(request.now / 1000, request.zone).date()
+    return day - timedelta(days=day.weekday())
 
 
-def render_week(request: ScreenRequest, found: TaskWeek, monday: date) -> h.Node:
-    """Render the week and the list."""
-    if not found.tasks:
-        return h.p(class_="empty")[
-            "No tasks yet. Ask an agent to do something every morning, or see ",
-            h.a(href="/manual/tasks")["the manual"],
-            ".",
-        ]
+def list_day_bounds(request: ScreenRequest, monday: date) -> list[int]:
+    """Return the instants at which the days of a week begin, and its end."""
     return [
-        h.p[
-            h.a(href=build_link("tasks", week=(monday - timedelta(days=WEEK)).isoformat()))[
-                "◂ before"
-            ],
-            f" · week of {monday:%Y-%m-%d} · ",
-            h.a(href=build_link("tasks", week=(monday + timedelta(days=WEEK)).isoformat()))[
-                "after ▸"
-            ],
-        ],
-        h.div(class_="scroll", tabindex="0", role="region", aria_label="Week")[
-            h.div(class_="week")[
-                (_render_day(request, found, monday + timedelta(days=n)) for n in range(WEEK))
-            ]
-        ],
-        render_panel(
-            "All tasks",
-            render_table(
-                "All tasks", HEADS, (_render_task_row(request, found, task) for task in found.tasks)
-            ),
-        ),
-        h.p(class_="soft")["In a terminal: ", h.code["orchestrator tasks list"]],
-    ]
-
-
-HEADS = (
-    "Task",
-    "Agent",
-    "From",
-    TableColumn("When", "time"),
-    TableColumn("Next", "time"),
-    "Last",
-    TableColumn("Failures", "number"),
-    "State",
-    ACTIONS,
-)
-
-
-def render_task(request: ScreenRequest, found: TaskHistory) -> h.Node:
-    """Render one task."""
-    task = found.task
-    reads = request.has_right(Right.READ)
-    zone = ZoneInfo(task.spec.timezone) if task.spec.timezone else request.zone
-    return [
-        render_facts(
-            {
-                "task": show_hidden_characters(task.name),
-                "agent": show_hidden_characters(task.agent_id),
-                "from": task.source,
-                "when": describe_schedule(task),
-                "state": [
-                    figures.render_state(_choose_state_word(task)),
-                    strip_terminal_codes(task.note or ""),
-                ],
-                "missed instants": MISFIRE.get(str(task.spec.misfire), str(task.spec.misfire)),
-                "result goes to": _describe_destination(task),
-            }
-        ),
-        h.p[_render_task_buttons(request, task)],
-        h.pre[strip_terminal_codes(task.spec.instructions)] if reads else None,
-        render_panel(
-            "Next",
-            h.ul[
-                (
-                    h.li[figures.render_moment(at, zone)]
-                    for at in islice(list_next_instants(task, request.now), NEXT_INSTANTS)
-                )
-            ],
-            h.p(class_="soft")[
-                f"In {zone.key}. A time that a change of the clock skips comes right after it, and"
-                " one that comes twice counts once."
-            ],
-        ),
-        render_panel(
-            "Runs",
-            render_table(
-                "Runs",
-                (TableColumn("Due", "time"), "State", "Result", ""),
-                (
-                    (
-                        figures.render_moment(run.scheduled_at, request.zone),
-                        figures.render_state(run.state),
-                        shorten_text(run.note or (run.result or "" if reads else ""), 120),
-                        h.a(href=build_link("turns", run.turn_id))["its turn"]
-                        if run.turn_id
-                        else None,
-                    )
-                    for run in found.runs
-                ),
-                "It was not due yet.",
-            ),
-        ),
+        compute_day_start(monday + timedelta(days=number), request.zone)
+        for number in range(WEEK + 1)
     ]
 
 
@@ -182,117 +69,136 @@ def describe_schedule(task: Task) -> str:
         return str(error)
 
 
-def _render_day(request: ScreenRequest, found: TaskWeek, day: date) -> h.Element:
-    since, until = (
-        _compute_day_start(day, request.zone),
-        _compute_day_start(day + timedelta(days=1), request.zone),
-    )
-    names = {task.id: task.name for task in found.tasks}
-    runs = [run for run in found.runs if since <= run.scheduled_at < until]
-    future = (
-        sorted(
-            (at, task)
-            for task in found.tasks
-            for at in islice(
-                list_next_instants(task, max(request.now, since)), MAX_INSTANTS // WEEK
-            )
-            if at < until
-        )
-        if until > request.now
-        else []
-    )
-    today = since <= request.now < until
-    return h.section(class_="panel", aria_current="date" if today else None)[
-        h.h3[f"{day:%a %d %b}"],
-        h.ul[
-            (_render_task_run(request, run, names) for run in runs),
+def render_calendar(request: ScreenRequest, found: TaskWeek, monday: date) -> h.Element:
+    """Render seven days; a frequent task is one line in each."""
+    bounds = list_day_bounds(request, monday)
+    due = _list_due(found.tasks, bounds, request.now)
+    around = (("◂ Before", -WEEK), ("This week", None), ("After ▸", WEEK))
+    return render_panel(
+        f"Week of {monday:%Y-%m-%d}",
+        h.div(class_="week")[
             (
-                h.li[f"{_format_clock_time(request, at)} due · {shorten_text(task.name, 24)}"]
-                for at, task in future
-            ),
-        ]
-        if runs or future
-        else None,
+                _render_day(request, found, day, (bounds[day], bounds[day + 1]), due[day])
+                for day in range(WEEK)
+            )
+        ],
+        actions=[
+            h.a(
+                href=build_link(
+                    "tasks",
+                    week=None if days is None else (monday + timedelta(days=days)).isoformat(),
+                )
+            )[label]
+            for label, days in around
+        ],
+    )
+
+
+def _list_due(tasks: Sequence[Task], bounds: Sequence[int], now: int) -> list[list[Due]]:
+    """Return what is due in each day of a week."""
+    limit = MAX_INSTANTS // max(1, len(tasks))
+    days: list[list[Due]] = [[] for _ in range(WEEK)]
+    for task in tasks:
+        coming = list(
+            islice(
+                (
+                    at
+                    for at in _take_until(list_next_instants(task, now), bounds[-1])
+                    if at >= bounds[0]
+                ),
+                limit,
+            )
+        )
+        for day, found in enumerate(days):
+            own = [at for at in coming if bounds[day] <= at < bounds[day + 1]]
+            cut = len(coming) == limit and bounds[day + 1] > coming[-1]
+            if own or cut:
+                found.append(Due(task, own, cut=cut))
+    return days
+
+
+def _take_until(instants: Iterator[int], end: int) -> Iterator[int]:
+    for at in instants:
+        if at >= end:
+            return
+        yield at
+
+
+def _render_day(
+    request: ScreenRequest,
+    found: TaskWeek,
+    day: int,
+    span: tuple[int, int],
+    due: Sequence[Due],
+) -> h.Element:
+    since, until = span
+    tasks = {task.id: task for task in found.tasks}
+    runs = [run for run in found.runs if since <= run.scheduled_at < until]
+    counts: dict[int, Counter[str]] = {}
+    for run in runs:
+        counts.setdefault(run.task_id, Counter())[run.state] += 1
+    for one in found.counted:
+        if one.day == day:
+            counts.setdefault(one.task_id, Counter())[one.state] += one.number
+    coming = {one.task.id: one for one in due}
+    lines: list[tuple[int, h.Node]] = []
+    for task_id in {**counts, **coming}:
+        if task_id in tasks:
+            own = [run for run in runs if run.task_id == task_id]
+            lines += _list_lines(
+                request, tasks[task_id], (own, counts.get(task_id, {})), coming.get(task_id)
+            )
+    lines.sort(key=lambda line: line[0])
+    today = since <= request.now < until
+    label = datetime.fromtimestamp(since / 1000, request.zone)
+    return h.section(class_=None if lines else "void", aria_current="date" if today else None)[
+        h.h3[f"{label:%a %d %b}"], h.ul[(line for _, line in lines)] if lines else None
     ]
 
 
-def _render_task_run(request: ScreenRequest, run: TaskRun, names: dict[int, str]) -> h.Element:
-    name = shorten_text(names.get(run.task_id, ""), 24)
-    shown = h.a(href=build_link("turns", run.turn_id))[name] if run.turn_id else name
+def _list_lines(
+    request: ScreenRequest,
+    task: Task,
+    past: tuple[Sequence[TaskRun], Mapping[str, int]],
+    due: Due | None,
+) -> Iterator[tuple[int, h.Node]]:
+    """Yield the lines of a task in a day with their instants."""
+    runs, counts = past
+    coming = () if due is None else due.instants
+    if sum(counts.values()) + len(coming) > MAX_A_DAY or (due is not None and due.cut):
+        yield 0, _render_frequent(request, task, counts, due)
+        return
+    for run in runs:
+        yield run.scheduled_at, _render_run(request, task, run)
+    name = shorten_text(task.name, 40)
+    for at in coming:
+        clock = figures.format_clock_time(at, request.zone)
+        link = h.a(href=build_link("tasks", str(task.id)), class_="by")[name]
+        yield at, h.li[f"{clock} ", h.span(class_="soft")["due "], link]
+
+
+def _render_run(request: ScreenRequest, task: Task, run: TaskRun) -> h.Element:
+    address = build_link("turns", run.turn_id) if run.turn_id else build_link("tasks", str(task.id))
     return h.li[
-        f"{_format_clock_time(request, run.scheduled_at)} ",
+        f"{figures.format_clock_time(run.scheduled_at, request.zone)} ",
         figures.render_state(run.state),
         " ",
-        shown,
+        h.a(href=address, class_="by")[shorten_text(task.name, 40)],
     ]
 
 
-def _format_clock_time(request: ScreenRequest, at: int) -> str:
-    return f"{datetime.fromtimestamp(at / 1000, request.zone):%H:%M}"
-
-
-def _render_task_row(request: ScreenRequest, found: TaskWeek, task: Task) -> tuple[h.Node, ...]:
-    last = found.last.get(task.id)
-    coming_at = next(list_next_instants(task, request.now), None)
-    return (
-        h.a(href=build_link("tasks", str(task.id)), data_row=True)[
-            show_hidden_characters(task.name)
-        ],
-        show_hidden_characters(task.agent_id),
-        task.source,
-        describe_schedule(task),
-        None if coming_at is None else figures.render_moment(coming_at, request.zone),
-        None
-        if last is None
-        else [
-            figures.render_state(last.state),
-            f" {figures.format_age(last.scheduled_at, request.now)}",
-        ],
-        str(task.failures),
-        figures.render_state(_choose_state_word(task)),
-        _render_task_buttons(request, task),
-    )
-
-
-def _render_task_buttons(request: ScreenRequest, task: Task) -> h.Node:
-    if not request.has_right(Right.CHANGE):
-        return None
-    row = {"id": str(task.id)}
-    switch = (
-        render_act_button(request, protocol.TASK_DISABLE, row, "Switch off")
-        if task.state == "active"
-        else render_act_button(request, protocol.TASK_ENABLE, row, "Switch on")
-    )
-    return [render_act_button(request, protocol.TASK_RUN, row, "Run now"), switch]
-
-
-def _choose_state_word(task: Task) -> str:
-    return {"active": "ok", "disabled": "off"}.get(task.state, task.state)
-
-
-def _describe_destination(task: Task) -> str:
-    notify = task.spec.notify
-    return (
-        "nowhere; it is only stored here"
-        if notify is None
-        else f"{notify.channel}:{notify.chat_id}"
-    )
-
-
-def _parse_monday(request: ScreenRequest) -> date:
-    try:
-        day = date.fromisoformat(request.query.get("week", ""))
-    except ValueError:
-        day = datetime.fromtimestamp(request.now / 1000, request.zone).date()
-    day = min(max(day, date(1990, 1, 1)), date(2199, 1, 1))
-    return day - timedelta(days=day.weekday())
-
-
-def _compute_day_start(day: date, zone: ZoneInfo) -> int:
-    return int(datetime.combine(day, time(), zone).astimezone(UTC).timestamp() * 1000)
-
-
-SCREENS = (
-    PageScreen("/tasks", "Tasks", Right.LOOK, _show_week, "Tasks"),
-    PageScreen("/tasks/{task}", "A task", Right.LOOK, _show_task, "Tasks"),
-)
+def _render_frequent(
+    request: ScreenRequest, task: Task, counts: Mapping[str, int], due: Due | None
+) -> h.Element:
+    told = [f"{figures.format_count(count)} {state}" for state, count in counts.items()]
+    if due is not None and due.instants:
+        more = "at least " if due.cut else ""
+        clock = figures.format_clock_time(due.instants[0], request.zone)
+        times = figures.format_plural(len(due.instants), "time")
+        told.append(f"{more}{times} due, next {clock}" if told else f"{more}{times}, from {clock}")
+    elif due is not None:
+        told.append("and so on")
+    return h.li[
+        h.a(href=build_link("tasks", str(task.id)), class_="by")[shorten_text(task.name, 40)],
+        h.small[f" {describe_schedule(task)}: {', '.join(told)}"],
+    ]

@@ -19,6 +19,16 @@ includeChat: true
 prompt: |
   You are a helpful assistant. Write here who the agent is and how it answers.
 """
+PLAYBOOK = """\
+{
+  "agent": "",
+  "name": "",
+  "description": "",
+  "keywords": [],
+  "instructions": ""
+}
+"""
+NEW_PLAYBOOK = "playbooks/new"
 
 
 class TextKind(NamedTuple):
@@ -44,6 +54,8 @@ KINDS = {
 
 def find_beginning(name: str) -> str:
     """Return what a new text of this name begins with."""
+    if name == NEW_PLAYBOOK:
+        return PLAYBOOK
     for prefix, kind in KINDS.items():
         if kind.ending and name.startswith(prefix) and name.endswith(kind.ending):
             own = name.removeprefix(prefix).removesuffix(kind.ending)

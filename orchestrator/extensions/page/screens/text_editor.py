@@ -26,6 +26,8 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens import skill_match
+from orchestrator.extensions.page.screens.skill_match import MatchedSkills
 from orchestrator.extensions.page.screens.text_beginnings import find_beginning
 
 KEY_HELP = "texts-help"  # below the root of the page
@@ -67,7 +69,8 @@ async def _show_editor(request: ScreenRequest) -> ScreenResult:
         if report.saved:
             path = build_text_link(report.name or name, saved=1)
             return RedirectResponse(path, HTTPStatus.SEE_OTHER)
-    return render_editor(request, report, report, why=edit.why)
+    matches = await skill_match.find_matches(request, name, report.text)
+    return render_editor(request, report, report, why=edit.why, matches=matches)
 
 
 def render_editor(
@@ -77,6 +80,7 @@ def render_editor(
     *,
     saved: FileVersion | None = None,
     why: str = "",
+    matches: MatchedSkills | None = None,
 ) -> TitledContent:
     """Render a text with the report on it; ``saved`` is the version that was just made."""
     name = show_hidden_characters(found.name)
@@ -97,6 +101,7 @@ def render_editor(
             )[
                 render_hidden_fields(request, {"base": found.base}),
                 h.div(class_="sheet")[
+                    h.pre(class_="lines", hidden=True, aria_hidden="true"),
                     h.textarea(
                         name="text",
                         class_="code",
@@ -104,11 +109,14 @@ def render_editor(
                         spellcheck="false",
                         autocomplete="off",
                         readonly=not edits,
-                    )["\n" + found.text]
+                    )["\n" + found.text],
                 ],
                 h.aside[
-                    render_report(report),
-                    h.section(id="key-help", hidden=True),
+                    render_report(report, matches and skill_match.render_matches(matches)),
+                    skill_match.render_match_field(request)
+                    if found.name.startswith(skill_match.SKILL_NAMES)
+                    else None,
+                    h.section(id="key-help", hidden=True)[h.h2, h.p],
                     h.p(class_="soft")[h.a(href="/manual/agents-json")["All keys, in the manual"]]
                     if found.name == AGENTS_FILE
                     else None,
@@ -152,6 +160,7 @@ def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Elem
             aria_label="Why",
         ),
         h.span(class_="soft", id="kept", role="status"),
+        h.button(type="button", hidden=True)["Drop it"],
         h.span(class_="soft")["A text with errors is not saved."]
         if report is not None and has_errors(report)
         else None,

@@ -26,9 +26,10 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.text_beginnings import KINDS, TextKind
+from orchestrator.extensions.page.screens.text_beginnings import KINDS, NEW_PLAYBOOK, TextKind
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 
+NEW_ADDRESSES = {"tasks/": "/tasks/new", "playbooks/": build_text_link(NEW_PLAYBOOK)}
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -100,7 +101,8 @@ def _iter_groups(
     for prefix in prefixes:
         texts = [one for one in wanted if one.name.startswith(prefix)]
         kind = KINDS.get(prefix)
-        if texts or (prefix in found.prefixes and kind and kind.ending):
+        made = prefix in NEW_ADDRESSES or (kind is not None and kind.ending is not None)
+        if texts or (prefix in found.prefixes and made):
             heading = kind.heading if kind else found.prefixes[prefix].capitalize()
             yield prefix, heading, texts
 
@@ -111,8 +113,8 @@ def _render_group(
     kind = KINDS.get(prefix)
     new = None
     if request.has_right(Right.CHANGE):
-        if prefix == "tasks/":
-            new = render_link_button("New", "/tasks/new", icon="add")
+        if prefix in NEW_ADDRESSES:
+            new = render_link_button("New", NEW_ADDRESSES[prefix], icon="add")
         elif kind is not None and kind.ending is not None:
             new = render_link_button("New", f"/texts-new/{prefix}", icon="add")
     return render_panel(

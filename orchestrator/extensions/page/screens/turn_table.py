@@ -1,108 +1,152 @@
 """The list of turns, with filters stored in the address."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import htpy as h
 
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.forms import build_link, render_filters
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.forms import build_link, render_button
+from orchestrator.extensions.page.html.outside_text import (
+    is_plain_text,
+    shorten_text,
+    show_hidden_characters,
+)
+from orchestrator.extensions.page.html.parts import (
+    render_blank,
+    render_chips,
+    render_choice,
+    render_note,
+)
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
-from orchestrator.extensions.page.reads import stamps
+from orchestrator.extensions.page.reads import stamps, turn_filters
+from orchestrator.extensions.page.reads.turn_filters import TurnChoices, TurnQuery
 from orchestrator.extensions.page.reads.turn_parts import search_turn_parts
-from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
-from orchestrator.journal.inspect import turn_search
-from orchestrator.journal.inspect.turn_search import FoundTurn, TurnPage
+from orchestrator.extensions.page.screen_request import (
+    PageScreen,
+    ScreenRequest,
+    ScreenResult,
+    TitledContent,
+)
+from orchestrator.journal.inspect.turn_search import PAGE, FoundTurn, TurnPage
 from thinker.protocol.names import format_chat_name
 
+# The filters as the screen calls them, in its order.
 LABELS = {
-    "agent": "agent",
-    "chat": "chat contains",
-    "state": "state or end",
-    "tool": "tool",
-    "model": "model",
-    "longer": "longer than (s)",
-    "dearer": "dearer than ($)",
-    "text": "asked contains",
+    "text": "Asked",
+    "agent": "Agent",
+    "state": "State",
+    "tool": "Tool",
+    "model": "Model",
+    "day": "Day",
+    "chat": "Chat",
+    "longer": "Longer than (s)",
+    "dearer": "Dearer than ($)",
 }
-HEADS = (
-    TableColumn("When", "time"),
-    "Agent",
-    "Chat",
-    "Asked",
-    "State",
-    TableColumn("Steps", "number"),
-    "Tools",
-    TableColumn("Took", "number"),
-    TableColumn("Tokens", "number"),
-    TableColumn("Cost", "number"),
-    "Marks",
+RARE = ("chat", "longer", "dearer")  # the last of them, folded
+MAX_SORTED = 500  # newest matches that are put in another order than by time
+ORDERS: Mapping[str, Callable[[FoundTurn], float]] = {
+    "took": lambda turn: (turn.ended or turn.began) - turn.began,
+    "tokens": lambda turn: turn.tokens,
+    "cost": lambda turn: turn.usd or 0.0,
+}
+STATES = (
+    figures.ANSWERED,
+    turn_filters.UNANSWERED,
+    turn_filters.UNASKED,
+    "running",
+    "waiting",
+    *dict.fromkeys(figures.ENDS.values()),
+    "given up",
 )
+# What was unusual in a turn: the sign in the list, and what it stands for.
+MARKS = {
+    "↻": "continued after a crash",
+    "◐": "asked a person",
+    "?": "unconfirmed call",
+    "≈": "answer repaired",
+    "☾": "by schedule",
+    "↯": "by webhook",
+}
+
+
+class TurnListing(NamedTuple):
+    """The found turns, what was looked for, and what there is to choose from."""
+
+    found: TurnPage
+    query: TurnQuery
+    choices: TurnChoices
 
 
 async def _show_turns(request: ScreenRequest) -> ScreenResult:
-    reads = request.has_right(Right.READ)
-    wanted = {
-        name: request.query.get(name, "") for name in turn_search.FILTERS if reads or name != "text"
-    }
-    found = await search_turn_parts(request.journal, wanted, request.query.get("before"))
-    return render_turns(request, found, filtered=any(wanted.values()))
-
-
-def render_turns(request: ScreenRequest, found: TurnPage, *, filtered: bool) -> h.Node:
-    """Render the list."""
-    names = [
-        (name, label)
-        for name, label in LABELS.items()
+    asked = {
+        name: value
+        for name, value in request.query.items()
         if name != "text" or request.has_right(Right.READ)
-    ]
-    query = {name: request.query.get(name) for name, _ in names}
-    older = build_link("turns", **query, before=found.before)
-    return [
-        render_filters(request, names),
-        render_table(
-            "Turns",
-            HEADS,
-            (_render_turn_row(request, turn) for turn in found.turns),
-            "No matching turns." if filtered else "No messages yet.",
-        ),
-        h.p(class_="soft")[
-            figures.format_plural(len(found.turns), "turn"),
-            f" of the {figures.format_count(found.looked_at)} newest that were looked at"
+    }
+    query = turn_filters.parse_turn_query(asked, request.zone, request.now)
+    choices = await request.journal(turn_filters.list_turn_choices)
+    found = await search_turn_parts(
+        request.journal,
+        query.wanted,
+        request.query.get("before"),
+        also=query.also,
+        limit=MAX_SORTED if request.query.get("by") in ORDERS else PAGE,
+    )
+    return render_turns(request, TurnListing(found, query, choices))
+
+
+def render_turns(request: ScreenRequest, listing: TurnListing) -> TitledContent:
+    """Render the list."""
+    found, query, _ = listing
+    filtered = bool(query.wanted or query.also)
+    turns, by = found.turns, request.query.get("by", "")
+    if by in ORDERS:
+        turns = sorted(turns, key=ORDERS[by], reverse=True)[:PAGE]
+    content = [
+        _render_filter_form(request, listing),
+        [render_note(problem, kind="warn") for problem in query.problems.values()],
+        _render_chosen_filters(request),
+        render_turn_list(request, turns, sortable=True)
+        or render_blank(
+            "No turn is like this. Take a filter away." if filtered else "No messages yet.",
+            h.a(href="/turns", class_="button")["Show all turns"]
             if filtered
-            else None,
-            [" · ", h.a(href=older)["older ▸"]] if found.before else None,
-        ],
-        h.p(class_="soft")[
-            "In a terminal: ",
-            h.code["orchestrator status"],
-            " and ",
-            h.code["orchestrator trace TURN"],
-        ],
+            else h.a(href="/chats/new", class_="button do")["Write the first one"],
+            "turns",
+        ),
+        _render_end_of_list(request, found, len(turns), filtered=filtered),
     ]
+    return TitledContent("Turns", content, lead="What was asked, and what became of it")
 
 
-def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, ...]:
-    address = build_link("turns", turn.id)
-    asked = (
-        shorten_text(turn.asked, 80)
-        if request.has_right(Right.READ)
-        else f"{len(turn.asked)} characters"
-    )
-    return (
-        h.a(href=address, data_row=True)[figures.render_moment(turn.began, request.zone)],
-        show_hidden_characters(turn.agent_id),
-        shorten_text(format_chat_name(turn.chat_key), 30),
-        asked,
-        figures.render_turn_outcome(turn.state, turn.stop_reason),
-        str(turn.steps),
-        ", ".join(map(show_hidden_characters, dict.fromkeys(turn.tools))),
-        "" if turn.ended is None else figures.format_span(turn.ended - turn.began),
-        format_turn_tokens(turn),
-        figures.format_usd(turn.usd),
-        ", ".join(describe_turn_marks(turn)),
-    )
+def render_turn_list(
+    request: ScreenRequest, turns: Sequence[FoundTurn], *, sortable: bool = False
+) -> h.Node:
+    """Render turns, one a line; nothing if there are no turns.
+
+    Each cell leads to the turns that have it in common.
+    """
+    heads: list[TableColumn | str] = [
+        TableColumn("When", "time", _sort_link(request, "") if sortable else ""),
+        TableColumn("Agent", "id"),
+        TableColumn("Chat", "id"),
+        TableColumn("Asked", "grow"),
+        "State",
+        TableColumn("Tools", "id"),
+        *(
+            TableColumn(
+                name.capitalize(),
+                "number",
+                _sort_link(request, name) if sortable else "",
+                "descending" if sortable and request.query.get("by") == name else "",
+            )
+            for name in ORDERS
+        ),
+        "Marks",
+    ]
+    return render_table("Turns", heads, (_render_turn_row(request, turn) for turn in turns))
 
 
 def format_turn_tokens(turn: FoundTurn) -> str:
@@ -111,20 +155,159 @@ def format_turn_tokens(turn: FoundTurn) -> str:
     return f"{figures.format_tokens(turn.tokens)}{share}"
 
 
+def render_turn_state(turn: FoundTurn) -> h.Node:
+    """Render the outcome of a turn; one that no model was asked for did not fail at the model."""
+    if _is_unasked(turn):
+        return figures.render_state("failed", turn_filters.UNASKED)
+    return figures.render_turn_outcome(turn.state, turn.stop_reason)
+
+
+def _is_unasked(turn: FoundTurn) -> bool:
+    return turn.stop_reason == "model_error" and not turn.steps and not turn.tokens
+
+
 def describe_turn_marks(turn: FoundTurn) -> Iterator[str]:
     """Describe what was unusual in a turn."""
-    if turn.deaths:
-        yield "↻ continued after a crash"
-    if turn.approvals:
-        yield "◐ asked a person"
-    if turn.unconfirmed:
-        yield "? unconfirmed call"
-    if turn.repaired:
-        yield "≈ answer repaired"
-    if turn.recipe == "proactive":
-        yield "☾ by schedule"
-    if turn.recipe == "hook":
-        yield "↯ by webhook"
+    for sign in _list_signs(turn):
+        yield f"{sign} {MARKS[sign]}"
+
+
+def _list_signs(turn: FoundTurn) -> Iterator[str]:
+    found = (
+        ("↻", turn.deaths),
+        ("◐", turn.approvals),
+        ("?", turn.unconfirmed),
+        ("≈", turn.repaired),
+        ("☾", turn.recipe == "proactive"),
+        ("↯", turn.recipe == "hook"),
+    )
+    return (sign for sign, is_so in found if is_so)
+
+
+def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, ...]:
+    address = build_link("turns", turn.id)
+    asked = (
+        shorten_text(turn.asked, 160)
+        if request.has_right(Right.READ)
+        else f"{len(turn.asked)} characters"
+    )
+    chat = format_chat_name(turn.chat_key)
+    state = render_turn_state(turn)
+    words = _find_state_words(turn)
+    return (
+        h.a(href=address, data_row=True)[
+            figures.render_recent_moment(turn.began, request.zone, request.now)
+        ],
+        _render_filter_link(request, "agent", turn.agent_id, turn.agent_id),
+        _render_filter_link(request, "chat", turn.chat_key, chat),
+        h.a(href=address, class_="by line", title=asked)[asked],
+        h.a(href=_build_filter_link(request, "state", words), class_="by")[state],
+        [
+            [", " if index else None, _render_filter_link(request, "tool", tool, tool)]
+            for index, tool in enumerate(dict.fromkeys(turn.tools))
+        ],
+        "" if turn.ended is None else figures.format_span(turn.ended - turn.began),
+        figures.format_tokens(turn.tokens),
+        figures.format_usd(turn.usd),
+        [
+            h.span(title=MARKS[sign], role="img", aria_label=MARKS[sign])[sign]
+            for sign in _list_signs(turn)
+        ],
+    )
+
+
+def _find_state_words(turn: FoundTurn) -> str:
+    """Return the words of the filter that a turn's outcome stands under."""
+    if _is_unasked(turn):
+        return turn_filters.UNASKED
+    if turn.stop_reason in (None, "done", "handed_back"):
+        return figures.WORDS.get(turn.state, turn.state)
+    return figures.ENDS.get(turn.stop_reason, turn.stop_reason)
+
+
+def _render_filter_link(request: ScreenRequest, name: str, value: str, text: str) -> h.Node:
+    shown = show_hidden_characters(text)
+    return h.a(href=_build_filter_link(request, name, value), class_="by", title=shown)[shown]
+
+
+def _build_filter_link(request: ScreenRequest, name: str, value: str | None) -> str:
+    """Return the address with one filter set anew, or taken away with None."""
+    own = request.at.startswith("/turns")
+    query = {key: request.query.get(key) for key in (*LABELS, "by")} if own else {}
+    return build_link("turns", **{**query, name: value})
+
+
+def _sort_link(request: ScreenRequest, name: str) -> str:
+    return _build_filter_link(request, "by", name or None)
+
+
+def _render_filter_form(request: ScreenRequest, listing: TurnListing) -> h.Node:
+    names = [name for name in LABELS if name != "text" or request.has_right(Right.READ)]
+    choices = {
+        "agent": listing.choices.agents,
+        "state": STATES,
+        "tool": listing.choices.tools,
+        "model": listing.choices.models,
+        "day": (*turn_filters.DAYS, *turn_filters.list_days_before(request.zone, request.now)),
+    }
+    shown = [_render_filter(request, name, choices.get(name)) for name in names]
+    common = len(names) - len(RARE)
+    opened = any(request.query.get(name) for name in RARE)
+    return h.form(method="get", class_="filters", role="search")[
+        shown[:common],
+        h.details(open=opened)[h.summary["More"], h.div(class_="filters")[shown[common:]]],
+        h.input(type="hidden", name="by", value=request.query.get("by", ""))
+        if request.query.get("by")
+        else None,
+        render_button("Show"),
+    ]
+
+
+def _render_filter(request: ScreenRequest, name: str, choices: Sequence[str] | None) -> h.Element:
+    value = request.query.get(name, "")
+    label = h.span[LABELS[name]]
+    if choices is None:
+        kind = "decimal" if name in turn_filters.NUMBERS else None
+        return h.label[label, h.input(name=name, value=value, inputmode=kind, maxlength="200")]
+    # A value may also be written into the address; one with hidden characters only there.
+    known = [one for one in dict.fromkeys((*choices, value)) if is_plain_text(one)]
+    listed = [("", "any"), *((one, one) for one in known if one)]
+    return h.label[label, render_choice(name, listed, value)]
+
+
+def _render_chosen_filters(request: ScreenRequest) -> h.Node:
+    chosen = [
+        (
+            [f"{LABELS[name].lower()}: {_name_value(name, value)} ", h.b["✕"]],
+            _build_filter_link(request, name, None),
+            True,
+        )
+        for name in LABELS
+        if (value := request.query.get(name, ""))
+        and (name != "text" or request.has_right(Right.READ))
+    ]
+    return render_chips(chosen, "Filters; a click takes one away") if chosen else None
+
+
+def _name_value(name: str, value: str) -> str:
+    return show_hidden_characters(format_chat_name(value) if name == "chat" else value)
+
+
+def _render_end_of_list(
+    request: ScreenRequest, found: TurnPage, shown: int, *, filtered: bool
+) -> h.Node:
+    by = request.query.get("by", "")
+    if by in ORDERS:
+        words = f"The {figures.format_count(shown)} highest of {len(found.turns)} turns"
+    else:
+        words = figures.format_plural(shown, "turn")
+    if filtered or by in ORDERS:
+        words += f" among the newest {figures.format_count(found.looked_at)}"
+    query = {key: request.query.get(key) for key in (*LABELS, "by")}
+    older = build_link("turns", **query, before=found.before)
+    return h.p(class_="soft")[
+        words, ". ", h.a(href=older)["Older turns ▸"] if found.before else None
+    ]
 
 
 SCREENS = (

@@ -33,6 +33,19 @@
   document.addEventListener("change", (event) => {
     if (event.target === picker()) { write(box().value); check(); }
   });
+  function list() { // the chosen files, each with a way to remove it
+    const place = document.getElementById("chosen"), files = [...picker().files];
+    place.hidden = !files.length;
+    place.replaceChildren(...files.map((file) => {
+      const item = document.createElement("li"), button = document.createElement("button");
+      button.type = "button";
+      button.textContent = `${file.name} ×`;
+      button.setAttribute("aria-label", `Remove ${file.name}`);
+      button.onclick = () => { choose(files.filter((other) => other !== file)); check(); };
+      item.append(button);
+      return item;
+    }));
+  }
 
   // --- drafts -------------------------------------------------------------------------------------
   let filled = null; // the box whose draft is in it
@@ -45,6 +58,7 @@
     else sessionStorage.removeItem(draft());
     const random = crypto.getRandomValues(new Uint32Array(4)); // another text is another message
     once().value = Array.from(random, (part) => part.toString(36)).join("-");
+    list();
   }
   function taken() { // the message that was being sent, which is no longer kept
     const found = JSON.parse(sessionStorage.getItem(sent()) ?? "{}");
@@ -89,6 +103,43 @@
     if (event.persisted && box()) { box().value = ""; filled = null; restore(); }
   });
 
+  // --- what this browser has seen of other chats ---------------------------------------------------
+  function mark() {
+    const rows = document.querySelectorAll("[data-chat]");
+    if (!rows.length) return;
+    const seen = JSON.parse(localStorage.getItem("seen") ?? "{}");
+    seen.since ??= Date.now(); // at the first look nothing is new
+    for (const row of rows) {
+      const key = row.dataset.chat, at = Number(row.dataset.at);
+      const read = row.hasAttribute("aria-current") && !document.hidden;
+      if (read) seen[key] = Math.max(at, seen[key] ?? 0);
+      row.classList.toggle("unread", at > (seen[key] ?? seen.since));
+    }
+    localStorage.setItem("seen", JSON.stringify(seen));
+  }
+  document.addEventListener("page:shown", mark);
+  document.addEventListener("visibilitychange", mark);
+
+  // --- copies: of a block of code, or of a whole answer --------------------------------------------
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const place = button.closest(button.dataset.copy);
+    const texts = place.querySelectorAll(place.matches(".codeblock") ? "pre" : ".answer");
+    const inner = place.querySelectorAll(".answer button"); // is no part of the text
+    for (const other of inner) other.hidden = true;
+    const text = [...texts].map((node) => node.innerText).join("\n\n");
+    for (const other of inner) other.hidden = false;
+    const word = button.querySelector(".word") ?? button, before = word.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      word.textContent = "Copied";
+    } catch {
+      word.textContent = "Select it and copy"; // browsers allow it only to pages with https
+    }
+    setTimeout(() => { word.textContent = before; }, 2000);
+  });
+
   function send() {
     if (box().value.trim() || picker().files.length) box().form.requestSubmit();
   }
@@ -100,4 +151,5 @@
     } else if (event.key === "Escape") box().blur();
   });
   restore();
+  mark();
 })();

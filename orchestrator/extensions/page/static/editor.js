@@ -1,35 +1,31 @@
-// The editor of texts: line numbers, a check while one types, what the key at the cursor means, and
-// drafts that survive a reload. Without this script it is a form with the buttons Save and Check.
+// The editor of texts: lines, a check while one types, help for the key at the cursor, and drafts
+// that survive a reload. Without this script it is a form with the buttons Save and Check.
 "use strict";
-// --- the check: the same form, of which only the report is shown ---------------------------------
-const checks = {
+const checks = { // the same form is sent, and of the answer only the report is shown
   delay: 300, // milliseconds after typing
   asked: null,
   timer: 0,
-  run(form, failed) {
+  run(form, tell = () => {}) {
     this.asked?.abort();
-    const data = new FormData(form), asked = new XMLHttpRequest(); // parses without running anything
+    const data = new FormData(form), asked = this.asked = new XMLHttpRequest(); // parses, runs nothing
     data.set("do", "check");
-    this.asked = asked;
     asked.open("POST", form.action);
     asked.responseType = "document";
-    asked.onload = () => {
-      const fresh = asked.status === 200 && asked.response?.getElementById("report");
-      if (!fresh) { failed("Not checked. Press Check to see why."); return; }
-      const old = document.getElementById("report");
+    asked.onload = asked.onerror = () => {
+      const old = document.getElementById("report"), fresh = asked.response?.getElementById("report");
+      if (!fresh) { tell("Not checked; what you typed stays here. Check tells why."); return; }
       if (old.querySelector("details[open]")) fresh.querySelector("details")?.setAttribute("open", "");
       old.replaceWith(document.adoptNode(fresh));
     };
-    asked.onerror = () => failed("Not checked: no connection. What you typed stays here.");
     asked.send(new URLSearchParams(data));
   },
-  plan(form, failed = () => {}) {
+  plan(...what) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.run(form, failed), this.delay);
+    this.timer = setTimeout(() => this.run(...what), this.delay);
   },
 };
 document.addEventListener("input", (event) => {
-  const form = event.target.closest?.("form[data-preview]");
+  const form = event.target.closest("form[data-preview]");
   if (form) checks.plan(form);
 });
 
@@ -38,99 +34,73 @@ document.addEventListener("input", (event) => {
   if (!form) return;
   const box = form.elements.namedItem("text"), base = form.elements.namedItem("base");
   const kept = document.getElementById("kept");
-  const place = `text ${form.getAttribute("action")}`;
   const tell = (text) => { if (kept) kept.textContent = text; };
-  const LONG = 200_000; // characters above which only the button checks
 
-  // --- drafts -------------------------------------------------------------------------------------
-  const original = box.value;
+  const place = `text ${form.getAttribute("action")}`;
   let leaving = false;
-  const isChanged = () => !box.readOnly && box.value !== original;
+  const isChanged = () => box.value !== box.defaultValue;
   function keep() {
-    if (!kept) return;
     if (isChanged()) sessionStorage.setItem(place, JSON.stringify({ base: base.value, text: box.value }));
     else sessionStorage.removeItem(place);
-    kept.textContent = isChanged() ? "Not saved yet." : "";
+    tell(isChanged() ? "Not saved yet." : "");
   }
   function restore() {
-    if (form.dataset.fresh) { sessionStorage.removeItem(place); return; }
+    if (form.dataset.fresh) sessionStorage.removeItem(place);
     const draft = JSON.parse(sessionStorage.getItem(place) ?? "null");
     if (!draft || draft.text === box.value || !kept) return;
     box.value = draft.text;
     base.value = draft.base; // so that a change that came meanwhile is noticed
-    kept.textContent = "Your text of before is back, not saved yet. ";
-    const drop = document.createElement("button");
-    drop.type = "button";
-    drop.textContent = "Drop it";
+    tell("Your text of before is back, not saved yet.");
+    const drop = kept.nextElementSibling;
+    drop.hidden = false;
     drop.onclick = () => { sessionStorage.removeItem(place); leaving = true; location.reload(); };
-    kept.append(drop);
     checks.run(form, tell);
   }
   addEventListener("beforeunload", (event) => { if (isChanged() && !leaving) event.preventDefault(); });
   form.addEventListener("submit", () => { leaving = true; });
   addEventListener("pageshow", () => { leaving = false; });
 
-  // --- lines --------------------------------------------------------------------------------------
-  const lines = document.createElement("pre");
-  lines.className = "lines";
-  lines.setAttribute("aria-hidden", "true");
-  box.before(lines);
-  let numbered = 0;
+  const lines = box.previousElementSibling;
+  lines.hidden = false;
   function number() {
     const count = box.value.split("\n").length;
-    if (count !== numbered) {
-      numbered = count;
-      lines.textContent = Array.from({ length: count }, (_, line) => line + 1).join("\n") + "\n\n";
-    }
+    lines.textContent = `${Array.from({ length: count }, (_, line) => line + 1).join("\n")}\n\n`;
     lines.scrollTop = box.scrollTop;
   }
   box.addEventListener("scroll", () => { lines.scrollTop = box.scrollTop; });
 
   function goTo(line) {
-    const rows = box.value.split("\n");
-    const start = rows.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    const rows = box.value.split("\n").slice(0, line), end = rows.join("\n").length;
     box.focus();
-    box.setSelectionRange(start, start + (rows[line - 1] ?? "").length);
+    box.setSelectionRange(end - rows.at(-1).length, end);
     box.scrollTop = (line - 4) * parseFloat(getComputedStyle(box).lineHeight);
     explain();
   }
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("[data-line]");
+    const link = event.target.closest("[data-line]");
     if (!link) return;
     event.preventDefault();
     goTo(Number(link.dataset.line));
   });
-
   box.addEventListener("input", () => {
     number();
     keep();
-    if (box.value.length < LONG) checks.plan(form, tell);
+    checks.plan(form, tell);
   });
+  form.elements.namedItem("message")?.addEventListener("input", () => checks.plan(form, tell));
   box.addEventListener("keydown", (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     form.requestSubmit(form.querySelector("button[value=save]"));
   });
 
-  // --- what the key at the cursor means ---------------------------------------------------------------
-  let help = null, shown = "";
-  async function loadHelp() {
-    help = {};
-    const answer = await fetch(document.body.dataset.root + form.dataset.help);
-    if (answer.ok) help = await answer.json();
-    explain();
-  }
-  function findPath(text, at) { // the keys of JSON that lead to a place; * for an item of a list
+  let help = null;
+  function findPath(text) { // the keys of JSON that lead to the end of a text; * for an item of a list
     const outer = [];
     let key = "", list = false;
-    for (let i = 0; i < at; i++) {
-      const sign = text[i];
-      if (sign === '"') {
-        let end = i + 1;
-        while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
-        if (!list && /^\s*:/.test(text.slice(end + 1, end + 9))) key = text.slice(i + 1, end);
-        i = end;
-      } else if (sign === "{" || sign === "[") {
+    for (const [sign, word] of text.matchAll(/"((?:\\.|[^"\\])*)"\s*:|"(?:\\.|[^"\\])*"|[{}[\],]/gs)) {
+      if (word !== undefined) key = word;
+      else if (sign === "{" || sign === "[") {
         outer.push([key, list]);
         list = sign === "[";
         key = list ? "*" : "";
@@ -139,32 +109,28 @@ document.addEventListener("input", (event) => {
     }
     return [...outer.slice(1).map(([name]) => name), key].filter((name) => name);
   }
-  function explain() {
-    const panel = document.getElementById("key-help");
-    if (!form.dataset.help || !panel) return;
-    if (!help) { loadHelp(); return; }
+  async function explain() {
+    if (!form.dataset.help) return;
+    help ??= fetch(document.body.dataset.root + form.dataset.help).then((answer) => answer.json());
+    const known = Object.entries(await help);
     const start = box.selectionStart, rest = box.value.slice(start).search(/[,{}[\]\n]/);
-    const wanted = findPath(box.value, rest < 0 ? box.value.length : start + rest);
-    while (wanted.length) {
-      const name = Object.keys(help).find((known) => {
-        const parts = known.split("/");
-        return parts.length === wanted.length && parts.every((part, at) => part === "*" || part === wanted[at]);
-      });
-      if (name) {
-        if (name === shown) return;
-        shown = name;
-        const title = document.createElement("h2"), text = document.createElement("p");
-        title.textContent = wanted[wanted.length - 1];
-        text.textContent = help[name];
-        panel.replaceChildren(title, text);
-        panel.hidden = false;
-        return;
-      }
-      wanted.pop();
-    }
+    const wanted = findPath(box.value.slice(0, rest < 0 ? undefined : start + rest));
+    const fits = ([name]) => {
+      const parts = name.split("/");
+      return parts.length === wanted.length && parts.every((part, at) => part === "*" || part === wanted[at]);
+    };
+    let found;
+    while (wanted.length && !(found = known.find(fits))) wanted.pop();
+    if (!found) return;
+    const panel = document.getElementById("key-help");
+    panel.firstChild.textContent = wanted.at(-1);
+    panel.lastChild.textContent = found[1];
+    panel.hidden = false;
   }
-  for (const name of ["keyup", "click", "focus"]) box.addEventListener(name, explain);
+  for (const name of ["keyup", "click"]) box.addEventListener(name, explain);
 
   restore();
   number();
+  const line = Number(new URLSearchParams(location.search).get("line"));
+  if (line) goTo(line);
 })();

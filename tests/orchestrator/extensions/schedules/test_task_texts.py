@@ -10,6 +10,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.schedules.task_texts import (
     WrittenTask,
     describe_task_change,
+    list_due_times,
     parse_task,
     read_words,
 )
@@ -77,3 +78,15 @@ def test_change_is_said_in_words() -> None:
     assert describe_task_change(None, old) == (
         "task plants of work is new: it runs 9:00 AM daily (UTC)",
     )
+
+
+def test_next_instants_of_an_edited_task_are_known() -> None:
+    """Five of a repetition, one of a single instant, and none of a text with a fault."""
+    text = json.dumps({**PLANTS, "schedule": "every 2 hours"})
+    zone, times = list_due_times(text, AGENTS, {}, NOON)
+    assert zone == "UTC"
+    assert [at - times[0] for at in times] == [0, 7_200_000, 14_400_000, 21_600_000, 28_800_000]
+    once = json.dumps({**PLANTS, "at": "2099-01-01T09:00"})
+    assert len(list_due_times(once, AGENTS, {}, NOON)[1]) == 1
+    with pytest.raises(OrchestratorError):
+        list_due_times(json.dumps({**PLANTS, "schedule": "sometimes"}), AGENTS, {}, NOON)

@@ -38,7 +38,8 @@ def test_amounts_are_short() -> None:
         "2.5 MB",
         "3.0 GB",
     ]
-    assert figures.format_tokens(12_345) == "12 k"
+    assert figures.format_tokens(12_345) == "12\u202fk"
+    assert figures.format_tokens(1_150_000) == "1.1\u202fM"
     assert figures.format_time_left(5000, 6000) == "over"
     assert figures.format_age(0, 61_000) == "1 min ago"
 

@@ -40,6 +40,8 @@ PIECES = sampled_from(
 ALLOWED = re.compile(
     r"</?(?:p|h[1-6]|em|strong|s|code|pre|ul|ol|li|blockquote|hr|br|table|thead|tbody|tr|td|th|span|small)"
     r'(?: class="[a-z -]+")?(?: start="\d+")?(?: ?/)?>'
+    r'|<div class="codeblock"><button type="button" class="plain" data-copy="\.codeblock">'
+    r"|</button>|</div>"
     r'|<a href="(?:https?://|mailto:)[^"<>]*" rel="noopener noreferrer nofollow">|</a>'
 )
 

@@ -23,7 +23,24 @@ def test_spending_says_which_calls_have_no_price(tmp_path: Path) -> None:
     with booted(tmp_path) as db:
         for at in (1, 5):
             usage.record_usage(db, "home", None, "m", Usage(prompt=5, completion=2), None, at)
-        assert activity.sum_agent_spending(db, 2) == {"home": RecentSpending(7, 0.0, 1)}
+        hours = (7, *(0,) * 23)
+        assert activity.sum_agent_spending(db, 2) == {"home": RecentSpending(7, 0.0, 1, hours)}
+
+
+def test_spending_is_told_by_the_hour(tmp_path: Path) -> None:
+    """A call at the very end is of the last hour."""
+    with booted(tmp_path) as db:
+        for at in (1, activity.HOUR + 1, 2 * activity.HOUR):
+            usage.record_usage(db, "home", None, "m", Usage(prompt=5, completion=2), None, at)
+        assert activity.sum_agent_spending(db, 1, hours=2)["home"].hours == (7, 14)
+
+
+def test_messages_of_today_are_counted_by_their_state(tmp_path: Path) -> None:
+    """Those of yesterday are not among them."""
+    with booted(tmp_path) as db:
+        receive(db, update(1), now=1)
+        receive(db, update(2), now=10)
+        assert activity.count_messages_since(db, 5) == {"new": 1}
 
 
 def test_open_turns_say_what_they_do_and_since_when(tmp_path: Path) -> None:

@@ -93,20 +93,22 @@ async def test_words_of_a_chat_are_for_those_who_may_read_them(bench: PageBench,
 
 
 async def test_everything_that_waits_is_in_the_inbox(bench: PageBench) -> None:
-    """With a button for each, and the number in the title."""
+    """With a card and an entry of the list for each, and the number in the title."""
     person = await bench.login()
     page = (await person.get("/inbox")).text
     for title in (
-        "Tool calls (1)",
-        "let in (1)",
-        "changed (2)",
-        "may have happened (1)",
-        "given up (1)",
-        "Paused agents (1)",
+        "work wants to use pay",
+        "asks to be let in",
+        "The tool wiki/search has changed",
+        " is new",
+        "happen?",
+        "A message of telegram:8 was given up",
+        "home is paused",
     ):
         assert title in page
     assert "<title>(7) Inbox" in page
     assert 'name="argsHash"' in page
+    assert page.count('<article class="card') == page.count('<li><a href="#') == 7
 
 
 async def test_nothing_that_waits_is_a_sentence(tmp_path: Path) -> None:

@@ -1,43 +1,86 @@
 """Costs by day."""
 
+from dataclasses import replace
 from datetime import date
 
 from fakes.screens import html, request
 
+from orchestrator.control.protocol import AgentReport, BudgetUse
 from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screens import expenses
+from orchestrator.extensions.page.screens.expense_periods import Days, Period
 
 DAY = 86_400_000
 SLOT = SpendingSlot(0, "home", "big", "turn", 2, 1000, 500, 10, 0.5, 0, 0)
 OTHER = SpendingSlot(DAY, "work", "small", "facts", 1, 100, 0, 5, 0.0, 1, 1)
+TWO_DAYS = Days(date(1970, 1, 1), date(1970, 1, 2))
+LIMIT = BudgetUse(window="Day", tokens=0, usd=0.08, token_limit=None, usd_limit=0.2)
+HOME = AgentReport(
+    agent_id="home",
+    state="running",
+    pid=1,
+    restarts=0,
+    provider="groq",
+    model="big",
+    budgets=(LIMIT,),
+)
+
+
+def page(*slots: SpendingSlot, days: Days = TWO_DAYS, agent: str = "") -> str:
+    """The screen of a period."""
+    asked = request(agent=agent)
+    return html(expenses.render_costs(asked, Period(days, slots), (HOME,)).content)
 
 
 def test_sums_are_by_day_and_by_what_was_asked_for() -> None:
     """With what is unknown, what was lost, and a pace."""
-    page = html(expenses.render_costs(request(), [SLOT, OTHER], date(1970, 1, 1), date(1970, 1, 2)))
-    assert (
-        "$0.5000 and 1\u2009115 tokens in 2 days (UTC), and 1 calls without a known price" in page
-    )
-    assert "a month costs" not in page  # two days tell no pace
-    week = html(
-        expenses.render_costs(request(), [SLOT, OTHER], date(1970, 1, 1), date(1970, 1, 10))
-    )
+    shown = page(SLOT, OTHER)
+    assert "$0.5000 and 1\u202f115 tokens from 1970-01-01 to 1970-01-02 (UTC)" in shown
+    assert "1 call without a known price" in shown
+    assert "a month costs" not in shown  # two days tell no pace
+    week = page(SLOT, OTHER, days=Days(date(1970, 1, 1), date(1970, 1, 10)))
     assert "At this pace a month costs $1.50." in week
-    assert "1 calls were cut off" in page
-    assert "01 Jan home: 0.5" in page
-    assert "$0.00 + 1 unknown" in page
-    by = html(
-        expenses.render_costs(
-            request(by="purpose", **{"in": "tokens"}),
-            [SLOT, OTHER],
-            date(1970, 1, 1),
-            date(1970, 1, 2),
-        )
-    )
-    assert "02 Jan facts: 105" in by
+    assert "1 call cut off" in shown
+    assert "01 Jan: home $0.50" in shown
+    assert "$0.00 + 1 unknown" in shown
+    asked = request(by="purpose", **{"in": "tokens"})
+    by = html(expenses.render_costs(asked, Period(TWO_DAYS, [SLOT, OTHER])).content)
+    assert "02 Jan: facts 105" in by
+
+
+def test_costs_of_one_agent_have_its_limit_as_a_line() -> None:
+    """The line would mean nothing beside an agent without a limit."""
+    shown = page(SLOT, OTHER, agent="home")
+    assert "limit of $0.20 a day" in shown
+    assert "work" not in shown.partition("By agent")[2]
+    other = HOME.model_copy(update={"agent_id": "work", "budgets": ()})
+    found = Period(TWO_DAYS, [SLOT])
+    both = html(expenses.render_costs(request(), found, (HOME, other)).content)
+    assert "limit of" not in both
+
+
+def test_costs_are_compared_with_the_days_before() -> None:
+    """As a share, and for each agent."""
+    found = Period(TWO_DAYS, [SLOT], [replace(SLOT, usd=0.25)])
+    shown = html(expenses.render_costs(request(), found).content)
+    assert "100 % more than in the 2 days before ($0.2500)." in shown
+
+
+def test_budget_of_today_can_be_raised_by_those_who_may() -> None:
+    """Once, by a button."""
+    assert "$0.08 of $0.20 today" in page(SLOT)
+    assert "+ $0.10 today" in page(SLOT)
+    viewer = expenses.render_costs(request("viewer"), Period(TWO_DAYS, [SLOT]), (HOME,))
+    assert "+ $0.10 today" not in html(viewer.content)
 
 
 def test_time_without_calls_is_a_sentence() -> None:
-    """Not an empty plot."""
-    page = html(expenses.render_costs(request(), [], date(2026, 1, 1), date(2026, 1, 2)))
-    assert "No model calls in this period." in page
+    """Not an empty plot; nor are calls that cost nothing."""
+    assert "No model calls in this period." in page()
+    assert "1 call without costs, or without a known price." in page(OTHER)
+
+
+def test_wrong_date_is_told() -> None:
+    """With an example of a right one."""
+    wrong = Days(date(2026, 1, 1), date(2026, 1, 2), problem="“x” is no day")
+    assert "“x” is no day" in page(days=wrong)

@@ -33,7 +33,7 @@ def test_first_part_that_changed_is_what_broke_the_cache() -> None:
     )
     assert shown == (
         "“base” is changed: all after it was new to a cache. 800 tokens were not cached,"
-        " about $0.0080. The provider's cache had 200 of 1\u2009000 tokens (20 %)."
+        " about $0.0080. The provider's cache had 200 of 1\u202f000 tokens (20 %)."
     )
 
 
@@ -47,11 +47,12 @@ def test_parts_are_new_gone_changed_or_the_same() -> None:
 
 def test_lines_that_changed_are_marked_and_nothing_of_them_runs() -> None:
     """A line for each turn shows where it broke."""
-    page = html(
-        prompt_layers.render_prompt(request(), PromptComparison(NEW, OLD, None, [OLD, NEW]))
-    )
-    assert "<del>Be kind.\n</del>" in page
-    assert "<ins>Be exact.\n</ins>" in page
+    found = PromptComparison(NEW, OLD, None, [OLD, NEW], agent_id="home", newer="t3")
+    page = html(prompt_layers.render_prompt(request(), found).content)
+    assert "<del>- Be kind.</del>" in page
+    assert "<ins>+ Be exact.</ins>" in page
+    assert 'href="/agents/home">Edit' in page
+    assert 'href="/turns/t2/prompt?with=t1"' in page
     assert "<script>" not in page
     assert "Across turns" in page
     assert "read: always" in page
@@ -91,8 +92,21 @@ def test_history_that_grows_breaks_no_cache() -> None:
 
 def test_name_that_no_turn_has_is_answered_with_a_sentence() -> None:
     """It is beside the turn before."""
-    page = html(
-        prompt_layers.render_prompt(request(), PromptComparison(NEW, OLD, None, [], unknown="<b>"))
+    found = PromptComparison(NEW, OLD, None, [], unknown="<b>")
+    shown = prompt_layers.render_prompt(request(), found)
+    assert "No turn with a prompt has the id “&lt;b&gt;”" in html(shown.content)
+    assert "beside turn" in html(shown.lead)
+
+
+def test_tools_are_read_with_their_parameters_and_what_changed() -> None:
+    """A tool that is new or described anew says so."""
+    now = ToolSpec(
+        name="read",
+        description="Read a file",
+        parameters={"type": "object", "properties": {"path": {"type": "string"}}},
     )
-    assert "No turn with a prompt has the id “&lt;b&gt;”" in page
-    assert "beside turn" in page
+    before = now.model_copy(update={"description": "Read"})
+    found = PromptComparison(NEW, OLD, None, [], tools={"read": now}, other_tools={"read": before})
+    page = html(prompt_layers.render_prompt(request(), found).content)
+    assert "<ins>+ Read a file</ins>" in page
+    assert "<dt>path</dt>" in page

@@ -1,0 +1,61 @@
+"""Memory on the page."""
+
+from pathlib import Path
+
+from fakes.page import page_bench
+from fakes.screens import NOW, html, request
+
+from orchestrator.extensions.page.screens import memory_list
+from orchestrator.extensions.page.screens.memory_list import (
+    FACT_FORGET,
+    FACT_LIST,
+    ListedFact,
+    ListedFacts,
+    ListedField,
+)
+
+FACT = ListedFact(
+    id=5, fact="Likes tea \u202e<b>", category="preference", source="turn t1", created_at=NOW,
+    agent_id="home", scope="telegram:9",
+)  # fmt: skip
+FIELD = ListedField(agent_id="home", scope="", path="persona.name", value="Ann", source="turn t1")
+
+
+def test_facts_say_where_they_come_from() -> None:
+    """With a link to the turn, and what is invisible made visible."""
+    page = html(memory_list.render_memory(request(), ListedFacts(facts=(FACT,)), [FIELD]).content)
+    assert "Likes tea ⟦U+202E⟧&lt;b&gt;" in page
+    assert "/turns/t1" in page
+    assert "persona.name" in page
+    assert "/memory/5/forget" in page
+
+
+def test_older_facts_have_a_link() -> None:
+    """It keeps the filters."""
+    found = ListedFacts(facts=(FACT,), more=True)
+    page = html(memory_list.render_memory(request(agent="home"), found, []).content)
+    assert "agent=home&amp;before=5" in page
+
+
+async def test_forgetting_needs_the_word(tmp_path: Path) -> None:
+    """Typed by a person who means it."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        assert "Type the word" in (await person.get("/memory/5/forget")).text
+        wrong = await person.post("/memory/5/forget", {"typed": "yes"})
+        assert "nothing else" in wrong.text
+        assert FACT_FORGET not in [method for _, method, _ in bench.acts]
+        done = await person.post("/memory/5/forget", {"typed": "Forget", "once": "form-0002"})
+        assert done.headers["location"] == "/memory"
+        assert ("web:ann", FACT_FORGET, {"id": 5}) in bench.acts
+        assert "no such fact" in (await person.get("/memory/x/forget")).text
+
+
+async def test_filters_reach_the_search(tmp_path: Path) -> None:
+    """An agent, a chat, and words."""
+    async with page_bench(tmp_path) as bench:
+        person = await bench.login()
+        await person.get("/memory?agent=home&q=tea&before=7")
+        asked = [params for _, method, params in bench.acts if method == FACT_LIST]
+        assert isinstance(asked[0], dict)
+        assert asked[0] | {"agent": "home", "text": "tea", "before": 7} == asked[0]

@@ -1,0 +1,94 @@
+"""The people on the page."""
+
+from pathlib import Path
+
+from fakes.page import page_bench
+from fakes.screens import NOW, html, request
+from pydantic import JsonValue
+
+from orchestrator.control import protocol
+from orchestrator.extensions.page.daemon_side.page_protocol import (
+    DASHBOARD_INVITE,
+    PageAddress,
+    PageSession,
+)
+from orchestrator.extensions.page.screens import people_list
+from orchestrator.extensions.page.setup_answers import ListedPerson
+from thinker.protocol.peer import Params
+
+WAITING = ListedPerson(
+    channel="telegram", chat_id="9", name="Bob <b>", state="pending", code="K7QM2ABX",
+    first="Let me in", at=NOW / 1000 - 120,
+)  # fmt: skip
+PAIRED = ListedPerson(
+    channel="telegram", chat_id="7", name="Ann", state="paired", role="approve", agent_id="home"
+)
+BOUND = ListedPerson(channel="slack", chat_id="C1", state="bound", role="talk", agent_id="work")
+SESSION = PageSession(
+    id="abc", user="ann", role="chat", agents=("home",), made=1.0, last=NOW / 1000, label="Firefox"
+)
+
+
+def test_stranger_is_decided_by_what_was_written() -> None:
+    """Name, first message, code and age; with a role and an agent, or refused."""
+    page = html(people_list.render_people(request(), [WAITING], [], ["home", "work"]).content)
+    for word in ("Bob &lt;b&gt; asks to write", "Let me in", "K7QM2ABX", "2 min ago", "Refuse"):
+        assert word in page
+    assert 'name="agentId"' in page
+    assert "everything" in page
+
+
+def test_approvers_let_in_but_not_as_operators() -> None:
+    """They choose no agent and see no one else."""
+    page = html(people_list.render_people(request("approver"), [WAITING], [], ["home"]).content)
+    assert "Let in" in page
+    assert 'name="agentId"' not in page
+    assert 'value="operate"' not in page
+    assert "This page" not in page
+
+
+def test_chats_show_their_role_and_can_lose_it() -> None:
+    """One of agents.json is changed there."""
+    page = html(people_list.render_people(request(), [PAIRED, BOUND], [SESSION], ["home"]).content)
+    assert page.count("Revoke") == 1
+    assert "in agents.json" in page
+    assert "Firefox" in page
+    assert 'value="approve" selected' in page
+
+
+async def test_invitation_is_shown_once_as_a_link(tmp_path: Path) -> None:
+    """A wrong name comes back with the reason, and invites no one."""
+    invited: list[JsonValue] = []
+
+    async def invite(params: JsonValue) -> Params:
+        invited.append(params)
+        return PageAddress(url="http://orchestrator.localhost:8485/in#c0de")
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers[DASHBOARD_INVITE] = invite
+        person = await bench.login()
+        wrong = await person.post("/people", {"do": "invite", "user": "not a name", "role": "chat"})
+        assert "Use letters, digits" in wrong.text
+        assert invited == []
+        fields = {"do": "invite", "user": "bob", "role": "chat", "agents": "home, work"}
+        answer = await person.post("/people", {**fields, "once": "form-0002"})
+        assert "/in#c0de" in answer.text
+        assert isinstance(invited[0], dict)
+        assert invited[0]["agents"] == ["home", "work"]
+        assert "c0de" not in (await person.get("/people")).text
+
+
+async def test_approver_sees_who_waits(tmp_path: Path) -> None:
+    """From the pairings alone, which that role may read."""
+
+    async def list_pairings(_: JsonValue) -> Params:
+        report = protocol.PairingReport(
+            channel="telegram", chat_id="9", name="Bob", code="K7QM2ABX", state="pending",
+            created_at=NOW / 1000,
+        )  # fmt: skip
+        return protocol.PairingList(pairings=(report,))
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers[protocol.PAIR_LIST] = list_pairings
+        person = await bench.login("approver")
+        assert "Bob asks to write" in (await person.get("/people")).text
