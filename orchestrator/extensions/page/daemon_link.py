@@ -4,7 +4,9 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.page.daemon_side.page_protocol import ACT, PageAct
+from orchestrator.extensions.page.edit_calls import explain_refusal
 from thinker.protocol.peer import Params
 
 TIMEOUT = 10.0  # seconds, after which the outcome is unknown
@@ -35,10 +37,16 @@ class SessionLink:
         act, timeout = self._build_act(method, params), LONG_TIMEOUTS.get(method, TIMEOUT)
         return await self._peer.call(ACT, act, answer, timeout=timeout)
 
-    async def send_form(self, method: str, fields: JsonValue) -> JsonValue:
-        """Call a method with the fields of a form; raise the same errors as `ask_daemon`."""
+    async def send_form(self, method: str, fields: JsonValue) -> None:
+        """Call a method with the fields of a form; raise the same errors as `ask_daemon`.
+
+        Raises:
+            OrchestratorError: the method answered that it saved nothing.
+        """
         act, timeout = self._build_act(method, fields), LONG_TIMEOUTS.get(method, TIMEOUT)
-        return await self._peer.request(ACT, act, timeout=timeout)
+        refused = explain_refusal(await self._peer.request(ACT, act, timeout=timeout))
+        if refused:
+            raise OrchestratorError(refused)
 
     def _build_act(self, method: str, params: BaseModel | JsonValue) -> PageAct:
         if isinstance(params, BaseModel):
