@@ -25,7 +25,6 @@ from orchestrator.errors import QueryTimeoutError
 from orchestrator.extensions.page.body_reads import BodyReads, Form
 from orchestrator.extensions.page.daemon_link import SessionLink, SupervisorCalls
 from orchestrator.extensions.page.daemon_side.page_access import LONG_METHODS, READ_METHODS
-from orchestrator.extensions.page.edit_calls import explain_refusal
 from orchestrator.extensions.page.html.layout import render_page
 from orchestrator.extensions.page.live import LiveFeed, LiveWindow
 from orchestrator.extensions.page.login import Login, find_token, is_other_person, set_token_cookie
