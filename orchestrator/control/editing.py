@@ -80,8 +80,7 @@ class FileEdit(FileName):
 class UndoRequest(FileName):
     """A text that goes back to a version; without a number to the one before the last change.
 
-    Without a name, the newest change of any text is undone. It is refused if the newest version is
-    another one than ``after``, which was seen.
+    Without a name, the newest change of any text; with ``after``, only while that is the newest.
     """
 
     name: str = ""
