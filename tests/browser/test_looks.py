@@ -18,6 +18,7 @@ pytestmark = [
 GEOMETRY = (Path(__file__).parent.parent / "fakes" / "geometry.js").read_text("utf-8")
 SIZES: Sequence[ViewportSize] = ({"width": 1440, "height": 900}, {"width": 390, "height": 844})
 THEMES = ("light", "dark")
+UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
 COMPARE = (Path(__file__).parent.parent / "fakes" / "pictures.js").read_text("utf-8")
 PICTURES = Path(__file__).parent / "pictures"
 UPDATES = bool(os.environ.get("UPDATE_PICTURES"))  # take them anew, after a screen was changed
@@ -59,6 +60,8 @@ async def test_nothing_is_cut_hidden_or_squeezed_on_any_screen(tmp_path: Path) -
                 await page.locator("h1").wait_for()
                 place = f"{screen.removeprefix(lived.user.address)} {size['width']} {theme}"
                 faults += [f"{place}: {fault}" for fault in await page.evaluate(GEOMETRY)]
+                await page.evaluate(UNFOLD)
+                faults += [f"{place} open: {fault}" for fault in await page.evaluate(GEOMETRY)]
     assert faults == []
 
 

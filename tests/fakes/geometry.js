@@ -3,7 +3,7 @@
   const faults = [];
   const shown = (node) => {
     const box = node.getBoundingClientRect(), style = getComputedStyle(node);
-    return box.width > 1 && box.height > 1 && style.visibility !== "hidden" && style.opacity !== "0" && !node.closest("[hidden], .skip, caption");
+    return node.checkVisibility() && box.width > 1 && box.height > 1 && style.visibility !== "hidden" && style.opacity !== "0" && !node.closest(".skip, caption");
   };
   const name = (node) => `${node.tagName.toLowerCase()}${node.id ? "#" + node.id : ""}${node.className && typeof node.className === "string" ? "." + node.className.split(" ").join(".") : ""} "${(node.textContent || node.value || "").trim().slice(0, 40)}"`;
   const scrolls = (node) => { // what may be wider than the window: plots, code and pictures

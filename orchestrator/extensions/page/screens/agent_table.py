@@ -42,7 +42,6 @@ class AgentRow(NamedTuple):
 ORDERS: Mapping[str, Callable[[AgentRow], float]] = {
     "tokens": lambda row: row.used.tokens,
     "cost": lambda row: row.used.usd,
-    "memory": lambda row: 0 if row.process is None else row.process.memory_bytes,
 }
 
 
@@ -81,7 +80,6 @@ def render_agents(request: ScreenRequest, rows: Sequence[AgentRow]) -> h.Node:
                 _sorted_column(request, "Tokens, 24 h", "tokens"),
                 _sorted_column(request, "Cost, 24 h", "cost"),
                 "Budget",
-                _sorted_column(request, "Memory", "memory"),
                 ACTIONS,
             ),
             (_render_row(request, row) for row in shown),
@@ -110,7 +108,7 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
             h.a(href=build_link("agents", agent.parent or agent.agent_id), class_="by")[h.b[name]],
         ],
         show_hidden_characters(name_model(agent.provider, agent.model)),
-        figures.render_state(row.state),
+        [figures.render_state(row.state), _render_process(row.process)],
         [_render_doing(request, row.doing), _render_remarks(agent)],
         [
             h.span(class_="row")[
@@ -124,7 +122,6 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
         ],
         [figures.format_usd(row.used.usd), _render_unpriced(row.used)],
         [render_budget(use) for use in agent.budgets],
-        _render_process(row.process),
         _render_order(request, agent),
     )
 
@@ -180,7 +177,7 @@ def _render_process(process: ProcessFigures | None) -> h.Node:
     cpu = 100 * process.cpu_seconds / max(1.0, process.age_seconds)
     age = figures.format_span(1000 * process.age_seconds, rough=True)
     words = f"runs for {age}; {cpu:.1f} % of a processor on average"
-    return h.span(title=words)[figures.format_size(process.memory_bytes)]
+    return h.div(class_="soft", title=words)[figures.format_size(process.memory_bytes)]
 
 
 def _render_order(request: ScreenRequest, agent: AgentReport) -> h.Node:
