@@ -37,6 +37,7 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens.agent_table import render_budget
+from orchestrator.extensions.page.screens.remedies import shorten_reason
 from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
@@ -90,7 +91,13 @@ def render_agents(request: ScreenRequest, report: StatusReport) -> TitledContent
             "All agents",
             render_table(
                 "Agents",
-                ("Agent", "Model", "State", TableColumn("Budget", "grow"), ACTIONS),
+                (
+                    TableColumn("Agent", "id"),
+                    TableColumn("Model", "id"),
+                    TableColumn("State", "grow"),
+                    "Budget",
+                    ACTIONS,
+                ),
                 ((*_render_agent_row(request, one),) for one in report.agents),
                 render_blank("No agent works here yet.", add if edits else None, icon="agents"),
             ),
@@ -157,7 +164,7 @@ def _render_agent_row(request: ScreenRequest, agent: AgentReport) -> Sequence[h.
         show_hidden_characters(name_model(agent.provider, agent.model)),
         [
             figures.render_state(_choose_state(agent)),
-            h.div(class_="soft")[strip_terminal_codes(agent.paused or agent.reason)],
+            h.div(class_="soft")[shorten_reason(agent.paused or agent.reason, agent.agent_id)],
         ],
         [render_budget(use) for use in agent.budgets] or h.span(class_="soft")["no limit"],
         [_render_more_money(request, agent), _render_pause(request, agent)] if edits else None,

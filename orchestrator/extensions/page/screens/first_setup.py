@@ -120,7 +120,8 @@ async def _try_bot(request: ScreenRequest) -> TrialOutcome:
 
 def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
     """Render the three steps, each with its state; the next one is open."""
-    model, bot = _has_model(look.progress), _find_bot(look.progress) is not None
+    model = _has_model(look.progress)
+    bot = _find_bot(look.progress) is not None and not look.waiting
     done = sum((model, bot, look.progress.first_message))
     return TitledContent(
         "Set up",
@@ -130,7 +131,7 @@ def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
                 _render_model_step(request, look),
             ),
             _render_step(
-                SetupStep(2, "Telegram", "telegram", bot and not look.waiting),
+                SetupStep(2, "Telegram", "telegram", bot),
                 _render_bot_step(request, look),
             ),
             _render_step(

@@ -1,7 +1,7 @@
 """All texts that can be edited, by kind."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 import htpy as h
@@ -20,6 +20,7 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_link_button,
     render_panel,
 )
+from orchestrator.extensions.page.reads.text_titles import load_text_titles
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -35,7 +36,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @edit_calls.need_daemon
 async def _show_texts(request: ScreenRequest) -> ScreenResult:
-    return render_texts(request, await edit_calls.list_texts(request))
+    titles = await request.journal(load_text_titles)
+    return render_texts(request, await edit_calls.list_texts(request), titles)
 
 
 @edit_calls.need_daemon
@@ -51,10 +53,13 @@ async def _start_text(request: ScreenRequest) -> ScreenResult:
     return render_new_text(request, kind, name)
 
 
-def render_texts(request: ScreenRequest, found: EditableFiles) -> TitledContent:
-    """Render the texts whose names contain the words that are searched for."""
+def render_texts(
+    request: ScreenRequest, found: EditableFiles, titles: Mapping[str, str] = {}
+) -> TitledContent:
+    """Render the texts whose names or ``titles`` contain the words that are searched for."""
     words = request.query.get("q", "").lower().split()
-    wanted = [one for one in found.files if all(word in one.name.lower() for word in words)]
+    known = {one.name: f"{titles.get(one.name, '')} {one.name}".lower() for one in found.files}
+    wanted = [one for one in found.files if all(word in known[one.name] for word in words)]
     groups = list(_iter_groups(found, wanted))
     return TitledContent(
         "Texts",
@@ -63,7 +68,7 @@ def render_texts(request: ScreenRequest, found: EditableFiles) -> TitledContent:
                 h.label[h.span["Search"], h.input(name="q", value=" ".join(words), type="search")],
                 render_button("Show"),
             ],
-            [_render_group(request, *group) for group in groups],
+            [_render_group(request, group, titles) for group in groups],
             None
             if wanted
             else render_blank("No text has such a name.", _render_back(), icon="texts"),
@@ -108,8 +113,11 @@ def _iter_groups(
 
 
 def _render_group(
-    request: ScreenRequest, prefix: str, heading: str, texts: Sequence[EditableFile]
+    request: ScreenRequest,
+    group: tuple[str, str, Sequence[EditableFile]],
+    titles: Mapping[str, str],
 ) -> h.Element:
+    prefix, heading, texts = group
     kind = KINDS.get(prefix)
     new = None
     if request.has_right(Right.CHANGE):
@@ -122,17 +130,17 @@ def _render_group(
         render_table(
             heading,
             (TableColumn("Name", "grow"), "State", ACTIONS),
-            ((*_render_text_row(one),) for one in texts),
+            ((*_render_text_row(one, titles.get(one.name, "")),) for one in texts),
             "None yet.",
         ),
         actions=new,
     )
 
 
-def _render_text_row(one: EditableFile) -> Sequence[h.Node]:
+def _render_text_row(one: EditableFile, title: str) -> Sequence[h.Node]:
     name = show_hidden_characters(one.name)
     return (
-        h.a(href=build_text_link(one.name), data_row=True)[name],
+        h.a(href=build_text_link(one.name), data_row=True)[show_hidden_characters(title) or name],
         figures.render_state("failed", figures.format_plural(one.problems, "problem"))
         if one.problems
         else figures.render_state("ok", "in force"),
