@@ -170,11 +170,11 @@ async def test_death_of_a_worker_is_seen_without_a_reload(tmp_path: Path) -> Non
         await say(page, "first")
         await model.asked("first")
         await page.click("text=why this answer")
-        await expect(page.locator("svg")).to_be_visible()
+        await expect(page.locator(".waterfall")).to_be_visible()
         found = pid(await user.daemon.until(lambda report: pid(report) is not None))
         assert found is not None
         os.kill(found, signal.SIGKILL)
-        await expect(page.locator("svg")).to_contain_text("the worker died")
+        await expect(page.locator("main")).to_contain_text("the worker died")
         gate.set()
         await expect(page.locator(".facts").first).to_contain_text("answered")
 
@@ -279,7 +279,7 @@ async def test_anything_is_found_from_anywhere(tmp_path: Path) -> None:
         turn = str(await page.locator("[data-row]").first.get_attribute("href"))
         await page.fill(".find input", turn[-8:])
         await page.press(".find input", "Enter")
-        await expect(page.locator("svg")).to_be_visible()
+        await expect(page.locator(".waterfall")).to_be_visible()
         await page.goto(user.address + turn[1:] + "/prompt")
         await page.fill("input[name=with]", turn[-8:])
         await page.press("input[name=with]", "Enter")
