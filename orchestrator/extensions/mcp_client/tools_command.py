@@ -1,11 +1,10 @@
 """``orchestrator tools``: tools of MCP servers, and whether they changed since their approval."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.client import send_order
+from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.direct_journal import ask_or_read
 from orchestrator.cli.options import AsJson, Home, load_settings
@@ -45,7 +44,8 @@ def list_tools(*, as_json: AsJson = False, home: Home = None) -> None:
         as_json=as_json,
     )
     if not as_json:
-        for change in _load_changes(home):
+        changes = ask_or_read(load_settings(home), TOOL_PINS, ToolChanges, load_changes)
+        for change in changes.tools:
             _print_change(change)
 
 
@@ -61,18 +61,15 @@ def approve(
 
     A tool that changes again meanwhile is not approved.
     """
-    found = _load_changes(home)
+    settings = load_settings(home)
+    found = ask_daemon(settings, TOOL_PINS, None, ToolChanges).tools
     changes = [one for one in found if name in (one.name, one.name.partition("/")[0])]
     for change in changes:
         _print_change(change)
     orders = [protocol.ToolName(name=one.name, seen=one.seen) for one in changes]
     for order in orders or [protocol.ToolName(name=name)]:
-        send_order(load_settings(home), protocol.TOOL_APPROVE, order)
+        send_order(settings, protocol.TOOL_APPROVE, order)
     typer.echo("approved")
-
-
-def _load_changes(home: Path | None) -> tuple[ToolChange, ...]:
-    return ask_or_read(load_settings(home), TOOL_PINS, ToolChanges, load_changes).tools
 
 
 def _print_change(change: ToolChange) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.command_line import every_command, own_commands
-from fakes.control_server import ask, command, serving
+from fakes.control_server import Answer, ask, command, serving
 from fakes.journal import opened
 from fakes.postgresql import sqlite_only
 
@@ -20,9 +20,11 @@ UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
     ("send", "nope", "hello"): protocol.CHAT_WATCH,
     ("agents", "pause", "nope"): protocol.AGENT_PAUSE,
     ("agents", "resume", "nope"): protocol.AGENT_RESUME,
+    ("agents", "extend", "nope", "0.10"): "budget/extend",
     ("approvals", "grant", "NOPE"): protocol.APPROVAL_DECIDE,
     ("approvals", "deny", "NOPE"): protocol.APPROVAL_DECIDE,
     ("pair", "approve", "NOPE"): protocol.PAIR_APPROVE,
+    ("pair", "refuse", "NOPE"): "pair/refuse",
     ("pair", "revoke", "telegram:5"): protocol.PAIR_REVOKE,
     ("pair", "role", "telegram:5", "--as", "talk"): protocol.PAIR_ROLE,
     ("tools", "approve", "nope/nope"): protocol.TOOL_APPROVE,
@@ -96,7 +98,11 @@ async def test_unknown_name_is_64_with_a_daemon_and_3_without(
     """The daemon's own words are the reason."""
     assert (await ask(tmp_path, *words)).exit_code == ExitCode.NOT_RUNNING
     refusal = RpcError(protocol.UNKNOWN_NAME, "there is no such thing")
-    async with serving(tmp_path, {UNKNOWN_TO_THE_DAEMON[words]: refusal}):
+    answers: dict[str, Answer] = {
+        "tools/pins": {"tools": []},
+        UNKNOWN_TO_THE_DAEMON[words]: refusal,
+    }
+    async with serving(tmp_path, answers):
         refused = await ask(tmp_path, *words)
     assert (refused.exit_code, refused.stderr) == (ExitCode.USAGE, "there is no such thing\n")
 
