@@ -151,7 +151,12 @@ def _render_turn(
         else None,
         (render_question(request, found, chat.tools, here=True) for found in talk.questions),
         (_render_sent_line(talk, line) for line in talk.said),
-        _render_growing_answer(request, talk) if runs else None,
+        [
+            _render_growing_answer(request, talk),
+            h.div(class_="after")[_render_turn_link(request, talk, "what it does now")],
+        ]
+        if runs
+        else None,
         _render_problem(request, talk),
         None if runs or talk.turn_id is None else _render_footer(request, chat, talk, last=last),
     ]
@@ -289,15 +294,15 @@ def _render_footer(
         if any(line.text for line in talk.said)
         else None,
         _render_repeat_button(request, chat, talk) if last or talk.state in ENDED else None,
-        [
-            h.a(class_="plain", href=build_link("turns", talk.turn_id or ""))[
-                render_icon("turns"), "why this answer"
-            ],
-            h.small[_format_cost(talk, cost)],
-        ]
-        if request.has_right(Right.LOOK)
-        else None,
+        _render_turn_link(request, talk, "why this answer"),
+        h.small[_format_cost(talk, cost)] if request.has_right(Right.LOOK) else None,
     ]
+
+
+def _render_turn_link(request: ScreenRequest, talk: TurnTalk, words: str) -> h.Node:
+    if talk.turn_id is None or not request.has_right(Right.LOOK):
+        return None
+    return h.a(class_="plain", href=build_link("turns", talk.turn_id))[render_icon("turns"), words]
 
 
 def _format_cost(talk: TurnTalk, cost: AnswerCost | None) -> str:
