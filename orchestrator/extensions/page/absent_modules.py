@@ -1,9 +1,11 @@
 """Import libraries without modules that they load and this process never calls."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
+
+from thinker.http.optional_imports import block_imports
 
 
 class AbsentName(Exception):  # noqa: N818 - a stand-in that may also be caught or inherited from
@@ -19,12 +21,16 @@ class _AbsentModule(ModuleType):
 
 
 @contextmanager
-def leave_out_modules(*names: str) -> Iterator[None]:
-    """Give imports inside the block stand-ins for these modules, unless they are loaded already."""
+def leave_out_modules(*names: str, missing: Sequence[str] = ()) -> Iterator[None]:
+    """Give imports inside the block stand-ins for these modules, unless they are loaded already.
+
+    Those of ``missing`` are not found at all; see `block_imports`.
+    """
     absent = [name for name in names if name not in sys.modules]
     sys.modules.update((name, _AbsentModule(name)) for name in absent)
     try:
-        yield
+        with block_imports(*missing):
+            yield
     finally:
         for name in absent:
             del sys.modules[name]
