@@ -14,9 +14,10 @@ from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import h11
-import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import Server
 
 MAX_HEAD = 32 * 1024  # bytes of a request's line and headers
 HEAD_TIMEOUT = 10.0  # seconds for the head of a request to arrive
@@ -32,7 +33,7 @@ CONNECTION = "connection"  # in the state of a request: the socket that it arriv
 GRACE = 3  # seconds that open responses have left when the server stops
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """A server that leaves the process's signals to the daemon."""
 
     @contextmanager
@@ -139,7 +140,7 @@ async def serve_app(
         headers: those of every response.
     """
     server = _Server(
-        uvicorn.Config(
+        Config(
             app,
             http=_Protocol,
             ws="none",

@@ -1,5 +1,6 @@
 """A hostile hook in one agent's worker: what it reaches of the rest."""
 
+import inspect
 import json
 import os
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from fakes.agent_process import BOTH_MODES, Clock, MemoryHost, real_spec, supervised, turn
 
+from orchestrator.extensions.doctor import reach
 from orchestrator.processes.supervisor import Supervisor
 from thinker.jail import landlock
 from thinker.protocol.methods import StopReason
@@ -17,12 +19,16 @@ pytestmark = [
 ]
 HOOK = """
 import json
-from thinker.jail.reach import try_attempts
 
 def before_create_message(state, message):
     found = try_attempts({pids!r}, {paths!r})
     return message.model_copy(update={{"content": json.dumps(found)}})
 """
+
+
+def build_hook(pids: dict[str, int], paths: dict[str, str]) -> str:
+    """Return a hook with the code of the attempts, which a worker cannot import."""
+    return inspect.getsource(reach) + HOOK.format(pids=pids, paths=paths)
 
 
 async def probed(supervisor: Supervisor, agent_id: str) -> dict[str, bool]:
@@ -49,7 +55,7 @@ async def test_hook_reaches_neither_processes_nor_files_of_others(
             names = "agents.json journal.db agents/other agent-prompts/other.txt ."
             names += " skills agents/work hooks"
             paths = {name: str(tmp_path / name) for name in names.split()}
-            hook = HOOK.format(pids=pids, paths=paths)
+            hook = build_hook(pids, paths)
             (tmp_path / "hooks" / "probe.py").write_text(hook)
             spec = real_spec(tmp_path, allow_hooks=True, hooks=["probe"])
             supervisor.define_agent(spec, 30)
@@ -64,7 +70,7 @@ async def test_hook_with_a_network_opens_sockets_and_nothing_else(tmp_path: Path
     """Its worker is executed, since the prepared one has no sockets."""
     (tmp_path / "hooks").mkdir()
     (tmp_path / "agents.json").write_text("text")
-    hook = HOOK.format(pids={"parent": os.getpid()}, paths={"file": str(tmp_path / "agents.json")})
+    hook = build_hook({"parent": os.getpid()}, {"file": str(tmp_path / "agents.json")})
     (tmp_path / "hooks" / "probe.py").write_text(hook)
     async with supervised(Clock(), "zygote") as (supervisor, _):
         spec = real_spec(tmp_path, allow_hooks=True, hook_network=True, hooks=["probe"])

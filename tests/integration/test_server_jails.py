@@ -63,7 +63,7 @@ HOSTILE = """
 import json, os, sys
 from pathlib import Path
 from mcp.server import MCPServer
-from thinker.jail.reach import try_attempts
+from orchestrator.extensions.doctor.reach import try_attempts
 
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 from orchestrator.control.camel_model import CamelModel
+from orchestrator.extensions.doctor.reach import try_attempts
 from orchestrator.findings import JailKind, ProbeTargets
 from orchestrator.installed import find_installed
 from orchestrator.processes.journal_jail import confine_to_journal
 from thinker.jail import worker_jail
 from thinker.jail.hardening import harden_process
-from thinker.jail.reach import try_attempts
 from thinker.protocol.sandbox import SandboxLevel, SandboxReport, read_report
 
 NETWORK = frozenset({"TCP"})

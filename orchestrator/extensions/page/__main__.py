@@ -11,12 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import anyio
+from orchestrator.extensions.page.absent_modules import leave_out_modules
 
-from thinker.http.optional_imports import block_imports
+# Of uvicorn, its command line and its settings of logs (2 MB of memory), and TLS, which is not for
+# this process: without it and OpenSSL's hashes, for which Python has its own, OpenSSL stays out
+# (4 MB). The others are optional extras of structlog, uvicorn and starlette.
+LEFT_OUT = ("uvicorn.main", "click", "logging.config", "ssl")
+MISSING = ("_hashlib", "rich", "greenlet", "dotenv", "watchfiles")
 
-# Optional extras of structlog, uvicorn and starlette, which this process does not use.
-with block_imports("rich", "greenlet", "dotenv", "watchfiles"):
+with leave_out_modules(*LEFT_OUT, missing=MISSING):
+    import anyio
+    import anyio._backends._asyncio  # which anyio loads when it runs, and with it TLS
+
     from orchestrator.errors import JournalError
     from orchestrator.extensions.page.code_pages import CodePages, list_code_pages, release_memory
     from orchestrator.extensions.page.descriptor_channel import DescriptorChannel

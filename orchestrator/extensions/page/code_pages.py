@@ -13,9 +13,13 @@ from typing import NamedTuple
 from thinker.jail.kernel import LIBC
 
 MADV_DONTNEED = 4  # linux/mman.h
-MAPS = Path("/proc/self/maps")
-# A private mapping of a file's code: never written to, so that it can be read again.
-_CODE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-xp [0-9a-f]+ \S+ [1-9]", re.MULTILINE)
+MAPS = Path("/proc/self/smaps")
+# A private mapping of a file's code or constants. None of its pages was ever written to (anonymous,
+# as those that the linker prepares), so that all can be read again.
+_CODE = re.compile(
+    r"^([0-9a-f]+)-([0-9a-f]+) r-[x-]p [0-9a-f]+ \S+ [1-9].*\n(?:[A-Z].*\n)*?Anonymous: +0 kB",
+    re.MULTILINE,
+)
 
 LIBC.madvise.restype = ctypes.c_int
 LIBC.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -23,14 +27,14 @@ LIBC.malloc_trim.argtypes = [ctypes.c_size_t]
 
 
 class CodePages(NamedTuple):
-    """Addresses of code: of its first byte, and after its last."""
+    """Addresses of code or constants: of the first byte, and after the last."""
 
     first: int
     end: int
 
 
 def list_code_pages() -> list[CodePages]:
-    """Return where this process has the code of its libraries."""
+    """Return where this process has the code and the constants of its libraries."""
     found = _CODE.findall(MAPS.read_text("ascii", errors="replace"))
     return [CodePages(int(first, 16), int(end, 16)) for first, end in found]
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from io import BytesIO
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 from zoneinfo import ZoneInfo
@@ -242,8 +243,10 @@ class PageApp:
         headers: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
         badge = self._marks.count_waiting(screen_request)
-        text = str(render_page(screen_request, titled, screen.place, badge))
-        return HTMLResponse(text, status, headers=headers)
+        page = render_page(screen_request, titled, screen.place, badge)
+        content = BytesIO()  # without a list of all pieces, which takes megabytes
+        content.writelines(map(str.encode, page.iter_chunks()))
+        return HTMLResponse(content.getvalue(), status, headers=headers)
 
     def build_screen_request(
         self,

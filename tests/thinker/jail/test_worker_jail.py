@@ -15,13 +15,14 @@ needs_landlock = pytest.mark.skipif(
 )
 JAIL = """
 from pathlib import Path
-from thinker.jail import kernel, reach, seccomp, worker_jail
+from thinker.jail import seccomp, worker_jail
 home = Path({home!r})
 os.chdir(home)
 prepared = worker_jail.prepare_jail(network={network})
 jail = prepared.close_jail([home / 'skills', home / 'prompt'], home)
 """
 NONE = "seccomp.install_filter(seccomp.build_filter((), missing=[{missing!r}]))\n"
+FAIL = "def fail(): raise OSError(ctypes.get_errno(), 'refused')\n"
 IMPORT = "from thinker.jail import seccomp\n"
 
 
@@ -40,31 +41,46 @@ def jailed(home: Path, *, network: bool = False) -> str:
 
 
 @needs_landlock
-def test_jailed_worker_reaches_its_own_files_and_nothing_else(home: Path) -> None:
-    """Each attempt of `try_attempts` on its parent, the home and the machine is refused."""
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(home / "control.sock"))
-        server.listen()
-        paths = {
-            name: str(home / name)
-            for name in ("agents.json", "agents/other/instructions.md", "control.sock", ".")
-        }
-        code = (
-            f"found = reach.try_attempts({{'parent': {os.getpid()}}}, {paths!r})\n"
-            "assert len(found) > 20 and not any(done for _, done in found), found"
-        )
-        tries = {
-            "reached": code,
-            "level": "assert jail.report.level == 'full' and not jail.report.reason",
-            "skills": f"os.listdir('{home}/skills'); open('{home}/skills/file').read()",
-            "prompt": f"open('{home}/prompt').read()",
-            "import": "import sqlite3, wave, zoneinfo; zoneinfo.ZoneInfo('Europe/Berlin')",
-            "random": "open('/dev/urandom', 'rb').read(1)",
-            "thread": "thread = threading.Thread(target=int); thread.start(); thread.join()",
-            "pair": "ours, theirs = socket.socketpair(); socket.send_fds(ours, [b'x'], [0])",
-            "stale": "assert not jail.is_stale()",
-        }
-        assert set(outcomes(jailed(home), tries).values()) == {"done"}
+def test_jailed_worker_reaches_its_own_files(home: Path) -> None:
+    """And what a turn needs of the machine."""
+    tries = {
+        "level": "assert jail.report.level == 'full' and not jail.report.reason",
+        "skills": f"os.listdir('{home}/skills'); open('{home}/skills/file').read()",
+        "prompt": f"open('{home}/prompt').read()",
+        "import": "import sqlite3, wave, zoneinfo; zoneinfo.ZoneInfo('Europe/Berlin')",
+        "random": "open('/dev/urandom', 'rb').read(1)",
+        "thread": "thread = threading.Thread(target=int); thread.start(); thread.join()",
+        "pair": "ours, theirs = socket.socketpair(); socket.send_fds(ours, [b'x'], [0])",
+        "stale": "assert not jail.is_stale()",
+    }
+    assert set(outcomes(jailed(home), tries).values()) == {"done"}
+
+
+@needs_landlock
+def test_jailed_worker_reaches_nothing_else(home: Path) -> None:
+    """Neither its parent, nor the home, nor the machine."""
+    parent = os.getpid()
+    tries = {
+        "environment": f"open('/proc/{parent}/environ')",
+        "memory": f"open('/proc/{parent}/mem')",
+        "descriptors": f"os.readlink('/proc/{parent}/fd/0')",
+        "kill": f"os.kill({parent}, 0)",
+        "pidfd": f"os.pidfd_open({parent})",
+        "priority": f"os.setpriority(os.PRIO_PROCESS, {parent}, 19)",
+        "agents.json": f"open('{home}/agents.json')",
+        "written": f"open('{home}/agents.json', 'a')",
+        "other agent": f"open('{home}/agents/other/instructions.md')",
+        "home": f"os.listdir('{home}')",
+        "new file": f"os.open('{home}', os.O_TMPFILE | os.O_WRONLY, 0o600)",
+        "TCP": "socket.socket().connect(('127.0.0.1', 1))",
+        "unix": "socket.socket(socket.AF_UNIX)",
+        "netlink": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+        "fork": "os.fork() or os._exit(0)",
+        "exec": "os.execv('/nonexistent', ['x'])",
+        "namespace": "ctypes.CDLL(None, use_errno=True).unshare(0) and fail()",
+    }
+    found = outcomes(FAIL + jailed(home), tries)
+    assert set(found.values()) <= {"EACCES", "EPERM"}, found
 
 
 def test_jailed_worker_changes_nothing_of_a_file_that_landlock_ignores(home: Path) -> None:

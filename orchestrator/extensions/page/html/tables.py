@@ -1,6 +1,7 @@
 """Tables: the kind of each column decides its width, and narrow windows show rows as cards."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
 import htpy as h
@@ -33,14 +34,15 @@ def render_table(
 ) -> h.Node:
     """Render a table; ``empty`` replaces missing rows. A plain name is a column of words."""
     known = [TableColumn(column) if isinstance(column, str) else column for column in columns]
-    listed = [list(row) for row in rows]
-    if not listed:
+    listed = iter(rows)  # one at a time: the cells of a large table take megabytes
+    first = next(listed, None)
+    if first is None:
         return h.p(class_="empty")[empty] if isinstance(empty, str) and empty else empty
     return h.div(class_="scroll", tabindex="0", role="region", aria_label=caption)[
         h.table(class_="cards")[
             h.caption[caption],
             h.thead[h.tr[map(_render_head, known)]] if any(one.name for one in known) else None,
-            h.tbody[(h.tr[map(_render_cell, known, row)] for row in listed)],
+            h.tbody[(h.tr[map(_render_cell, known, row)] for row in chain([first], listed))],
         ]
     ]
 

@@ -1,5 +1,6 @@
 """The daemon under attack, and everything outside it: people, Telegram, the model, a server."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from orchestrator.child_signals import stop_child
 from orchestrator.control import protocol
 from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import StatusReport
+from orchestrator.extensions.doctor import reach
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.extensions.selftest.attacks import inside
 from orchestrator.extensions.selftest.attacks.hostile_server import MAILS, PAGES
@@ -48,7 +50,7 @@ POLL = 0.02  # seconds between two reads of the journal
 OWNER = 1  # the operator's private chat
 GROUP, CHANNEL = -1_001_000_000_001, -1_001_000_000_002  # bound, as the owner's chat is
 GUESTS = range(8000, 8000 + 20)  # private chats whose people may only talk
-HOOK = Path(inside.__file__).read_bytes()
+IMPORT = "from orchestrator.extensions.doctor.reach import try_attempts\n"
 # In the user's own home: what starts programs, documents, and keys.
 STARTING = (".local/lib", ".local/share/systemd", ".config/git", ".cargo", ".cache/uv", ".tmux")
 DOCUMENTS, KEYS = ("documents",), (".ssh", ".aws", ".config/gcloud")
@@ -69,6 +71,11 @@ _UNSENT = (
 
 
 SEVERAL = "several defences"
+
+
+def build_hook() -> str:
+    """Return `inside` as a hook, with the code of the attempts, which a worker cannot import."""
+    return inspect.getsource(reach) + inspect.getsource(inside).replace(IMPORT, "")
 
 
 @dataclass(frozen=True)
@@ -342,7 +349,7 @@ async def run_attacked_daemon(
         world.api_token = TokenFile(world.settings.paths.api_token).make_token()
         (world.home / "agents.json").write_text(json.dumps(world.build_agents_file()), "utf-8")
         write_private(world.settings.paths.keys, f"ANTHROPIC_API_KEY={KEY}\n".encode())
-        (world.home / "hooks" / "probe.py").write_bytes(HOOK)
+        (world.home / "hooks" / "probe.py").write_text(build_hook(), "utf-8")
         process = await start(world.build_environ(), world.home, folder / "log")
         try:
             world.process = process

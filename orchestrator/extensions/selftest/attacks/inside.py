@@ -1,7 +1,7 @@
-"""Code that runs inside a jail: all attempts of `thinker.jail.reach`, and a command.
+"""Code that runs inside a jail: all attempts of `doctor.reach`, and a command.
 
-A hostile MCP server calls `run_attempts`. The file is also a hook of a worker, so it needs nothing
-from this package, which a worker cannot read.
+A hostile MCP server calls `run_attempts`. The file is also a hook of a worker, which cannot read
+this package: `attack_world.build_hook` puts the attempts before it.
 """
 
 import fcntl
@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from orchestrator.extensions.doctor.reach import try_attempts
 from thinker.http.broker_link import REQUEST, open_broker_link
-from thinker.jail.reach import try_attempts
 from thinker.protocol.env import BROKER_VARIABLE
 
 COMMAND = "control socket: command"

@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from thinker.jail.reach import try_attempts
+from orchestrator.extensions.doctor.reach import try_attempts
 
 
 def test_process_without_a_jail_reaches_files_and_sockets_and_changes_none(tmp_path: Path) -> None:
