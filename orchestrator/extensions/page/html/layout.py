@@ -67,7 +67,11 @@ def render_page(
     title, content = titled.title, titled.content
     return _render_document(
         f"({badge}) {title}" if badge else title,
-        h.body(data_root="/", data_seen=request.seen or None, data_posted=bool(request.form))[
+        h.body(
+            data_root="/",
+            data_seen=request.seen or None,
+            data_posted=bool(request.form) and not titled.follows,
+        )[
             h.a(href="#main", class_="skip")["Skip to the content"],
             h.a(href="#text", class_="skip")["Skip to the message box"] if titled.writes else None,
             h.p(id="offline", role="status", hidden=True),

@@ -143,6 +143,7 @@ def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
             ),
         ],
         lead=f"{done} of 3 done",
+        follows=any(one is not None and one.works for one in (look.model, look.bot)),
     )
 
 
@@ -205,7 +206,7 @@ def _render_model_form(request: ScreenRequest, look: SetupLook) -> h.Element:
             "From the provider's site. Written to keys.env if it works, and never shown again."
             " Not needed for servers of your own, or where one is set.",
         ),
-        h.details[
+        h.details(open=bool(form.get("baseUrl")))[
             h.summary["Another address"],
             render_field(
                 "Address",
@@ -303,7 +304,7 @@ def _render_waiting(request: ScreenRequest, one: ListedPerson) -> h.Element:
 def _render_result(result: TrialOutcome) -> h.Element:
     time = f" ({result.seconds:.1f} s)" if result.seconds else ""
     text = strip_terminal_codes(result.text) + time
-    return h.div(data_kept=True)[render_note(text, kind="" if result.works else "bad")]
+    return h.div(data_kept=True)[render_note(text, kind="done" if result.works else "bad")]
 
 
 def _has_model(progress: SetupProgress) -> bool:

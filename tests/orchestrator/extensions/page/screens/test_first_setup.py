@@ -98,6 +98,7 @@ async def test_model_is_tried_with_what_was_written(tmp_path: Path) -> None:
         answer = await person.post("/setup", fields)
         assert "I am here. (1.2 s)" in answer.text
         assert 'value="right"' not in answer.text
+        assert "data-posted" not in answer.text  # so that a message shows up on it
         asked = [params for _, method, params in bench.acts if method == SETUP_MODEL]
         assert isinstance(asked[0], dict)
         assert asked[0]["provider"] == "ollama"
@@ -132,5 +133,6 @@ async def test_bot_that_would_replace_another_asks_first(tmp_path: Path) -> None
         assert "@BotFather gave you" in answer.text
         answer = await person.post("/setup", {"do": "bot", "token": "1:a", "once": "form-0002"})
         assert "in place of old_bot" in answer.text
+        assert "data-posted" in answer.text  # what was typed stays
         fields = {"do": "bot", "token": "1:a", "replace": "yes", "once": "form-0003"}
         assert "It is here now." in (await person.post("/setup", fields)).text
