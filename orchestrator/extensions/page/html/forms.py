@@ -48,6 +48,23 @@ def render_act_button(
     ]
 
 
+def render_asking_button(
+    request: ScreenRequest, method: str, fields: Mapping[str, str], label: str, question: str
+) -> h.Node:
+    """Render a button for what cannot be undone: it asks first, and a second one does it.
+
+    Afterwards the screen is opened anew, or the one at the field ``back``.
+    """
+    if request.daemon is None:
+        return None
+    sure = f"Yes, {label[0].lower()}{label[1:]}"
+    return h.details(class_="act")[
+        h.summary[label],
+        h.p[question],
+        render_act_button(request, method, fields, sure, kind="danger", leaves=True),
+    ]
+
+
 def render_button(
     label: h.Node, kind: ButtonKind = "quiet", *, icon: str = "", key: str | None = None
 ) -> h.Element:
@@ -60,10 +77,9 @@ def render_button(
 def render_secret_input(name: str, account: str, *, required: bool = True) -> h.Node:
     """Render a field for a secret, which is never filled in; ``account`` says whose it is.
 
-    Browsers want to know that; it is not sent.
+    Browsers want to know that; it is not sent. It comes second, for a label is that of the first.
     """
     return [
-        h.input(type="text", autocomplete="username", value=account, hidden=True, readonly=True),
         h.input(
             name=name,
             type="password",
@@ -71,6 +87,7 @@ def render_secret_input(name: str, account: str, *, required: bool = True) -> h.
             maxlength=str(MAX_SECRET),
             autocomplete="new-password",
         ),
+        h.input(type="text", autocomplete="username", value=account, hidden=True, readonly=True),
     ]
 
 
