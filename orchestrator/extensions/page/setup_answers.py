@@ -44,13 +44,17 @@ class KnownKeys(CamelModel):
 
 
 class ModelInUse(CamelModel):
-    """The model of the first agent; ``works`` is None before it was asked."""
+    """The model of the first agent; ``works`` is None before it was asked.
+
+    ``host`` is where it runs, if it is not at its provider's usual address.
+    """
 
     agent_id: str
     provider: str
     model: str
     works: bool | None = None
     problem: str = ""
+    host: str = ""
 
 
 class BotInUse(CamelModel):

@@ -160,6 +160,7 @@ def _render_model_step(request: ScreenRequest, look: SetupLook) -> h.Node:
         h.p[
             f"{show_hidden_characters(used.agent_id)} uses ",
             h.strong[show_hidden_characters(f"{used.provider} {used.model}".strip())],
+            f" at {show_hidden_characters(used.host)}" if used.host else None,
             ".",
         ]
         if used is not None and chosen
