@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 import htpy as h
 
 from orchestrator.extensions.page.html.icons import render_icon
+from orchestrator.extensions.page.html.vocabulary import render_field
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
 MAX_SECRET = 8000  # characters; keys that are signed documents have a few thousand
@@ -74,20 +75,23 @@ def render_button(
     ]
 
 
-def render_secret_input(name: str, account: str, *, required: bool = True) -> h.Node:
-    """Render a field for a secret, which is never filled in; ``account`` says whose it is.
+def render_secret_field(
+    label: str, name: str, account: str, help_text: h.Node = None, *, required: bool = True
+) -> h.Node:
+    """Render a labelled field for a secret, which is never filled in; ``account`` says whose it is.
 
-    Browsers want to know that; it is not sent. It comes second, for a label is that of the first.
+    Browsers want to know that, before the secret and outside its label; it is not sent.
     """
+    secret = h.input(
+        name=name,
+        type="password",
+        required=required,
+        maxlength=str(MAX_SECRET),
+        autocomplete="new-password",
+    )
     return [
-        h.input(
-            name=name,
-            type="password",
-            required=required,
-            maxlength=str(MAX_SECRET),
-            autocomplete="new-password",
-        ),
         h.input(type="text", autocomplete="username", value=account, hidden=True, readonly=True),
+        render_field(label, secret, help_text),
     ]
 
 

@@ -17,7 +17,7 @@ from orchestrator.extensions.page.html.forms import (
     MAX_SECRET,
     render_act_button,
     render_hidden_fields,
-    render_secret_input,
+    render_secret_field,
 )
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
@@ -201,11 +201,13 @@ def _render_model_form(request: ScreenRequest, look: SetupLook) -> h.Element:
             ],
             "Empty: the provider's usual one.",
         ),
-        render_field(
+        render_secret_field(
             "Key",
-            render_secret_input("key", "a model", required=False),
+            "key",
+            "a model",
             "From the provider's site. Written to keys.env if it works, and never shown again."
             " Not needed for servers of your own, or where one is set.",
+            required=False,
         ),
         h.details(open=bool(form.get("baseUrl")))[
             h.summary["Another address"],
@@ -257,9 +259,10 @@ def _render_bot_step(request: ScreenRequest, look: SetupLook) -> h.Node:
         if bot and not replaces and "bot" not in request.query
         else h.form(method="post", action="/setup", class_="form", autocomplete="off")[
             render_hidden_fields(request),
-            render_field(
+            render_secret_field(
                 "Token",
-                render_secret_input("token", "Telegram"),
+                "token",
+                "Telegram",
                 "In Telegram, write /newbot to @BotFather, and paste here what it gives you.",
             ),
             h.label(class_="check")[

@@ -12,7 +12,7 @@ from orchestrator.extensions.page.html.forms import (
     render_asking_button,
     render_button,
     render_hidden_fields,
-    render_secret_input,
+    render_secret_field,
 )
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
@@ -135,10 +135,7 @@ def _render_form(request: ScreenRequest, name: str, known: Sequence[str]) -> h.E
                 h.datalist(id="known-keys")[(h.option(value=one) for one in known)],
             ],
         ),
-        render_field(
-            "Value",
-            render_secret_input("value", name or "keys.env"),
-        ),
+        render_secret_field("Value", "value", name or "keys.env"),
         h.div(class_="row")[render_button("Write to keys.env", "do")],
     ]
 
