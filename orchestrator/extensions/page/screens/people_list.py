@@ -80,8 +80,8 @@ DONE = {
 REFUSED = "What it wrote is deleted, and it hears nothing. Refuse it?"
 REVOKED = "Nothing that it writes is answered any more. Revoke it?"
 EVERYTHING = (
-    "Who may do everything can stop agents, let others in, and allow any call. Is this person to"
-    " be trusted with that?"
+    "Who may do everything can stop agents, let others in, and allow any call: let only people do"
+    " so whom you trust with this machine."
 )
 SECOND = 1000  # milliseconds
 INVITED_HOURS = web_sessions.INVITATION_MS // (3600 * SECOND)
@@ -187,7 +187,9 @@ def render_people(
         "People",
         [
             render_note(done, kind="done") if done else None,
-            _render_trust_question(request) if request.form.get("do") in CHAT_ACTS else None,
+            _render_trust_question(request, people)
+            if request.form.get("do") in CHAT_ACTS
+            else None,
             _render_invitation(invited, request.form.get("user", "")) if invited else None,
             [_render_waiting(request, one, agents) for one in waiting],
             _render_chats(request, others) if request.has_right(Right.READ) else None,
@@ -203,12 +205,13 @@ def render_people(
     )
 
 
-def _render_trust_question(request: ScreenRequest) -> h.Element:
+def _render_trust_question(request: ScreenRequest, people: Sequence[ListedPerson]) -> h.Element:
     """Ask once more before a chat may do everything; the answer has the fields of the form."""
     names = ("do", "code", "agentId", "channel", "chatId", "role")
     fields = {name: request.form[name] for name in names if name in request.form}
+    name = next((one.name for one in people if _is_chat_of_form(one, fields)), "")
     return render_panel(
-        "Everything?",
+        f"May {strip_terminal_codes(name) or 'this chat'} do everything?",
         h.p[EVERYTHING],
         h.form(method="post", action="/people", class_="row")[
             render_hidden_fields(request, {**fields, "sure": "yes"}),
@@ -217,6 +220,12 @@ def _render_trust_question(request: ScreenRequest) -> h.Element:
         ],
         urgent=True,
     )
+
+
+def _is_chat_of_form(one: ListedPerson, fields: Mapping[str, str]) -> bool:
+    if "code" in fields:
+        return one.code == fields["code"]
+    return (one.channel, one.chat_id) == (fields.get("channel"), fields.get("chatId"))
 
 
 def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[str]) -> h.Element:
@@ -257,7 +266,7 @@ def _render_chats(request: ScreenRequest, people: Sequence[ListedPerson]) -> h.E
         "Chats",
         render_table(
             "Chats",
-            (TableColumn("Who", "grow"), "Where", "Answered by", "May", "State", ACTIONS),
+            ("Who", "Where", "Answered by", TableColumn("May", "grow"), "State", ACTIONS),
             ((*_render_chat_row(request, one),) for one in people),
             render_blank(
                 "No chat of a messenger was let in yet.",
