@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes.agents_file import parsed
 from fakes.journal import store_in
+from pydantic import JsonValue
 
 from orchestrator.extensions.reports.reports_part import (
     BUDGET_EXTEND,
@@ -55,7 +56,7 @@ async def test_chat_is_refused_once(tmp_path: Path) -> None:
         assert await store.read(lambda db: db.execute(actor).get) == "web:ann"
         with pytest.raises(RpcError, match="no chat has the code"):
             await handlers[PAIR_REFUSE]({"code": "aaaa"})
-        refused = {"channel": "telegram", "chatId": "7"}
+        refused: JsonValue = {"channel": "telegram", "chatId": "7"}
         await handlers[PAIR_RESTORE](refused)
         with pytest.raises(RpcError, match="was not refused or revoked"):
             await handlers[PAIR_RESTORE](refused)
