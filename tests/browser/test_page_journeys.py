@@ -126,13 +126,16 @@ async def test_keyboard_alone_reaches_everything(tmp_path: Path) -> None:
     async with page_user(tmp_path) as user:
         page = await user.logged_in()
         await page.keyboard.press("?")
-        await expect(page.locator("dialog")).to_contain_text("g c  Chats")
+        await expect(page.locator("dialog")).to_contain_text("g c Chats")
         await page.keyboard.press("Escape")
+        await expect(page.locator("dialog")).to_be_hidden()
         await page.keyboard.press("g")
         await page.keyboard.press("t")
         await expect(page.locator("h1")).to_have_text("Turns")
         await page.keyboard.press("Tab")
         await expect(page.locator(".skip")).to_be_focused()
+        await page.keyboard.press("w")
+        await expect(page.locator("#text")).to_be_visible()
 
 
 async def test_answer_grows_and_a_reload_in_its_middle_loses_nothing(tmp_path: Path) -> None:

@@ -163,6 +163,7 @@ def _render_login(problem: str) -> h.Element:
             h.code["orchestrator dashboard"],
             " in a terminal, and open the link that it prints.",
         ],
+        h.p["If you were invited, ask who invited you for a new link."],
         h.form(method="post", action="/in")[
             h.label[
                 h.span["Or paste its code, the part after #"],

@@ -52,6 +52,7 @@ from orchestrator.web.app import build_app
 from orchestrator.web.error_response import ApiProblem
 
 POLL_HEADER = "x-poll"  # of a window without a stream, which asks whether or not there are changes
+NO_PAGE = "The address is misspelt, or what stood there is gone. Choose a screen of the menu."
 CUT = "Reading the journal for this took too long, and was cut off."
 
 
@@ -104,6 +105,7 @@ class PageApp:
             Route("/events", self._require_login(self._open_event_stream)),
             Route("/media/{id}", self._require_login(self._send_media)),
             *(route for route, _ in self._screens),
+            Route("/{path:path}", self._require_login(self._show_missing), methods=["GET"]),
         ]
         return build_app(routes, render_problem)
 
@@ -225,11 +227,13 @@ class PageApp:
         except QueryTimeoutError:
             titled = TitledContent(screen.title, h.p(class_="problem")[CUT, " ", screen.when_cut])
             status = HTTPStatus.SERVICE_UNAVAILABLE  # so that a browser keeps what it shows
-            return self._render_screen(screen_request, screen, titled, status, {"retry-after": "1"})
+            return self._render_screen(
+                screen_request, screen.place, titled, status, {"retry-after": "1"}
+            )
         if isinstance(found, Response):
             return found
         titled = found if isinstance(found, TitledContent) else TitledContent(screen.title, found)
-        return self._render_screen(screen_request, screen, titled, headers=headers)
+        return self._render_screen(screen_request, screen.place, titled, headers=headers)
 
     async def _send_media(self, request: Request, session: WebSession) -> Response:
         return await serve_media(self.build_screen_request(request, session))
@@ -237,13 +241,13 @@ class PageApp:
     def _render_screen(
         self,
         screen_request: ScreenRequest,
-        screen: PageScreen,
+        place: str,
         titled: TitledContent,
         status: int = HTTPStatus.OK,
         headers: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
         badge = self._marks.count_waiting(screen_request)
-        page = render_page(screen_request, titled, screen.place, badge)
+        page = render_page(screen_request, titled, place, badge)
         content = BytesIO()  # without a list of all pieces, which takes megabytes
         content.writelines(map(str.encode, page.iter_chunks()))
         return HTMLResponse(content.getvalue(), status, headers=headers)
@@ -279,10 +283,14 @@ class PageApp:
             digest=session.digest,
         )
 
+    async def _show_missing(self, request: Request, session: WebSession) -> Response:
+        screen_request = self.build_screen_request(request, session)
+        content = [h.p[NO_PAGE], h.p[h.a(href=_find_first_path(screen_request))["Go on"]]]
+        titled = TitledContent("There is no such page", content)
+        return self._render_screen(screen_request, "", titled, HTTPStatus.NOT_FOUND)
+
     def _refuse_screen(self, screen_request: ScreenRequest, screen: PageScreen) -> Response:
-        first = next(
-            (s.path for s in SCREENS if s.right and screen_request.has_right(s.right)), "/manual"
-        )
+        first = _find_first_path(screen_request)
         if screen.path == "/":  # where a login leads
             return RedirectResponse(first, HTTPStatus.SEE_OTHER)
         role = screen_request.viewer.role
@@ -290,7 +298,7 @@ class PageApp:
         content = [h.p[text], h.p[h.a(href=first)["Go on"]]]
         return self._render_screen(
             screen_request,
-            screen,
+            screen.place,
             TitledContent("Not for this role", content),
             HTTPStatus.FORBIDDEN,
         )
@@ -362,6 +370,12 @@ class PageApp:
             if match is Match.FULL:
                 return screen, ScreenAddress(unquote(path), query, child["path_params"])
         return None
+
+
+def _find_first_path(request: ScreenRequest) -> str:
+    """Return the first screen that a role may see."""
+    allowed = (one.path for one in SCREENS if one.right and request.has_right(one.right))
+    return next(allowed, "/manual")
 
 
 def _build_viewer(session: WebSession) -> Viewer:

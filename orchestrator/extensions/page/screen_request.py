@@ -23,7 +23,7 @@ class TitledContent(NamedTuple):
 
     ``lead`` stands beside the title and ``actions`` at the right of it. The parts of a ``split``
     content scroll by themselves; otherwise all of it scrolls. ``writes`` says that it has a
-    composer.
+    composer, and ``follows`` that the answer to a form changes as the screen does without it.
     """
 
     title: str
@@ -32,6 +32,7 @@ class TitledContent(NamedTuple):
     actions: htpy.Node = None
     split: bool = False
     writes: bool = False
+    follows: bool = False
 
 
 # The content of a screen, or another answer: a redirect, a file.

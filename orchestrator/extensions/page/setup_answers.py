@@ -15,6 +15,7 @@ KEYS_SET = "keys/set"  # name, value
 KEYS_REMOVE = "keys/remove"  # name
 PEOPLE_LIST = "people/list"  # → ListedPeople
 PAIR_REFUSE = "pair/refuse"  # code
+PAIR_RESTORE = "pair/restore"  # channel, chatId
 BUDGET_EXTEND = "budget/extend"  # agentId, usd
 BACKUP_MAKE = "backup/make"  # → DoneSentence
 DAEMON_RESTART = "daemon/restart"  # → DoneSentence
@@ -43,13 +44,17 @@ class KnownKeys(CamelModel):
 
 
 class ModelInUse(CamelModel):
-    """The model of the first agent; ``works`` is None before it was asked."""
+    """The model of the first agent; ``works`` is None before it was asked.
+
+    ``host`` is where it runs, if it is not at its provider's usual address.
+    """
 
     agent_id: str
     provider: str
     model: str
     works: bool | None = None
     problem: str = ""
+    host: str = ""
 
 
 class BotInUse(CamelModel):
@@ -156,6 +161,14 @@ class ListedPerson(CamelModel):
     agent_id: str | None = None
     first: str | None = None
     at: float | None = None
+
+
+class ChatAdmission(CamelModel):
+    """A chat to let in by its code, as what, and for which agent; empty is the usual one."""
+
+    code: str
+    role: str
+    agent_id: str = ""
 
 
 class ListedPeople(CamelModel):

@@ -34,6 +34,19 @@ def refuse_chat(db: Database, code: str, by: str, now: int) -> bool:
     return True
 
 
+def readmit_chat(db: Database, chat: ChatName, by: str, now: int) -> bool:
+    """Let a refused or revoked chat write again, in the role to talk; False if no such chat is."""
+    db.execute(
+        "UPDATE pairing SET state = 'approved', role = 'talk', decided_at = ?"
+        " WHERE channel = ? AND chat_id = ? AND state = 'revoked'",
+        (now, chat.channel, chat.chat_id),
+    )
+    if not db.changes():
+        return False
+    audit.record_decision(db, by, "pairing restored", str(chat), now)
+    return True
+
+
 def extend_budget(
     db: Database, rules: SpendingRules, agent_id: str, usd: float, by: str
 ) -> str | None:

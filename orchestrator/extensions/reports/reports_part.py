@@ -10,11 +10,17 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extension import Part
 from orchestrator.extensions.reports import conversations
-from orchestrator.extensions.reports.operator_decisions import extend_budget, refuse_chat
+from orchestrator.extensions.reports.operator_decisions import (
+    extend_budget,
+    readmit_chat,
+    refuse_chat,
+)
+from thinker.protocol.names import ChatName
 from thinker.protocol.peer import FAILED, INVALID_PARAMS, Peer, RequestHandler, RpcError
 
 SESSION_END = "sessions/end"  # RowId → Ack
 PAIR_REFUSE = "pair/refuse"  # PairCode → Ack
+PAIR_RESTORE = "pair/restore"  # PairedChat → Ack
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
 
 
@@ -36,7 +42,7 @@ class ExtendedBudget(CamelModel):
 
 
 class ReportsPart(Part):
-    """Ends conversations, refuses chats, and extends budgets."""
+    """Ends conversations, refuses chats and lets them in again, and extends budgets."""
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         del peer
@@ -46,6 +52,7 @@ class ReportsPart(Part):
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
             PAIR_REFUSE: partial(self._refuse_pairing, by),
+            PAIR_RESTORE: partial(self._restore_pairing, by),
             BUDGET_EXTEND: partial(self._extend_budget, by),
         }
 
@@ -53,6 +60,14 @@ class ReportsPart(Part):
         code, daemon = protocol.PairCode.model_validate(params).code, self.daemon
         if not await daemon.store.transact(refuse_chat, code, by, daemon.machine.clock()):
             problem = f"no chat has the code {code!r}; see: orchestrator pair list"
+            raise RpcError(protocol.UNKNOWN_NAME, problem)
+        return protocol.Ack()
+
+    async def _restore_pairing(self, by: str, params: JsonValue) -> protocol.Ack:
+        asked, daemon = protocol.PairedChat.model_validate(params), self.daemon
+        chat = ChatName(asked.channel, asked.chat_id)
+        if not await daemon.store.transact(readmit_chat, chat, by, daemon.machine.clock()):
+            problem = f"{chat} was not refused or revoked; see: orchestrator pair list"
             raise RpcError(protocol.UNKNOWN_NAME, problem)
         return protocol.Ack()
 

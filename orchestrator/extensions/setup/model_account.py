@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.problems import suggest_name
@@ -29,6 +30,11 @@ SHOWN = (
     LOCAL,
     "demo",
 )
+
+
+def parse_host(url: str) -> str:
+    """Return the host and port of an address, without a login in it."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from orchestrator.extensions.setup.model_account import (
     SHOWN,
     ModelAccount,
     find_account,
+    parse_host,
 )
 from orchestrator.extensions.setup.proposal import (
     SetupChoices,
@@ -43,6 +44,7 @@ from orchestrator.extensions.setup.trials import (
     try_model,
     try_window,
 )
+from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL
 from thinker.protocol.local_addresses import is_local_address
 
 LOADING = 60.0  # seconds for a model of this machine, which may have to be loaded
@@ -195,7 +197,7 @@ class ModelSetup:
         self.tried[agent_id] = f"{account.provider.name}/{found.model}"
         return ModelOutcome(
             works=True,
-            text=_describe_success(agent_id, found),
+            text=_describe_success(agent_id, account, found),
             seconds=seconds,
             saved=True,
             models=found.models,
@@ -247,10 +249,18 @@ async def _try_wish(wish: _Wish) -> _Finding:
     return _Finding(answer, model, window, trial.models)
 
 
-def _describe_success(agent_id: str, found: _Finding) -> str:
+def _describe_success(agent_id: str, account: ModelAccount, found: _Finding) -> str:
     if not found.model:
         return f"{agent_id} uses rules without a model, to try everything else"
-    text = f"{found.trial.text}; {agent_id} uses it from its next step"
+    base = account.base_url
+    place = f" at {parse_host(base)}" if base else ""
+    text = f"{found.trial.text}{place}; {agent_id} uses it from its next step"
+    if base and found.window is None and not find_known_model(account.name, found.model, base):
+        assumed = ASSUMED_LOCAL if is_local_address(base) else ASSUMED
+        text += (
+            f". How much it reads at once is not known: {assumed:,} tokens are assumed, unless"
+            f" you set contextTokens of {agent_id}"
+        )
     if found.window is not None and found.window <= SMALL_WINDOW:
         text += (
             f". It reads only {found.window} tokens at once, so {agent_id} has few tools, no skills"

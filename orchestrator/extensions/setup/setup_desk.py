@@ -11,6 +11,7 @@ from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup import setup_requests as names
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.bot_setup import BotSetup
+from orchestrator.extensions.setup.model_account import parse_host
 from orchestrator.extensions.setup.model_setup import ModelSetup
 from orchestrator.extensions.setup.setup_requests import ModelState, SetupState
 from orchestrator.extensions.setup.stored_keys import StoredKeys
@@ -79,12 +80,14 @@ class SetupDesk:
         if works is None and agent.provider != DEMO:
             asked = await self.daemon.store.read(_has_called, agent.agent_id, named)
             works = True if asked or self.models.tried.get(agent.agent_id) == named else None
+        defined = self.daemon.get_agents_file().find_agent(agent.agent_id)
         return ModelState(
             agent_id=agent.agent_id,
             provider=agent.provider,
             model=agent.model,
             works=works,
             problem=problem,
+            host=parse_host(defined.base_url or "") if defined else "",
         )
 
 

@@ -109,13 +109,17 @@ class KeyList(CamelModel):
 
 
 class ModelState(CamelModel):
-    """The model of the first agent; ``works`` is None before it was ever asked."""
+    """The model of the first agent; ``works`` is None before it was ever asked.
+
+    ``host`` is where it runs, if it is not at its provider's usual address.
+    """
 
     agent_id: str
     provider: str
     model: str
     works: bool | None
     problem: str = ""
+    host: str = ""
 
 
 class BotState(CamelModel):

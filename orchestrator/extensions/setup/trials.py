@@ -15,7 +15,7 @@ from anyio import to_thread
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from orchestrator.cli.output import format_count
-from orchestrator.extensions.setup.model_account import ModelAccount
+from orchestrator.extensions.setup.model_account import ModelAccount, parse_host
 from orchestrator.extensions.setup.small_models import read_window
 from thinker.http.version import USER_AGENT
 from thinker.protocol import model_endpoints
@@ -115,7 +115,7 @@ async def try_model(account: ModelAccount, key: str, model: str, seconds: float 
     if answer.is_success:
         return Trial("works", f"{model} answers")
     return Trial(
-        "refused", f"{_parse_host(account.url)} refused {model}: {_describe_error(answer, key)}"
+        "refused", f"{parse_host(account.url)} refused {model}: {_describe_error(answer, key)}"
     )
 
 
@@ -130,7 +130,7 @@ async def try_window(account: ModelAccount, model: str) -> int | None:
 
 async def try_bot(token: str, api_url: str) -> Trial:
     """Fetch a token's owner from Telegram; the token is part of the URL, which is never shown."""
-    token, host = token.strip(), _parse_host(api_url)
+    token, host = token.strip(), parse_host(api_url)
     if not BOT_TOKEN.fullmatch(token):
         return Trial("refused", MALFORMED)
     try:
@@ -171,14 +171,14 @@ async def _fetch_models(
     answer = await client.get(httpx.URL(build_list_url(account.provider, base)), headers=headers)
     trial = _parse_models(answer, account, key)
     if account.provider.deployments and trial.models:  # what it could deploy, not what it has
-        return Trial("works", f"{_parse_host(base)} answers; it does not list deployments")
+        return Trial("works", f"{parse_host(base)} answers; it does not list deployments")
     return trial
 
 
 def _parse_models(answer: httpx.Response, account: ModelAccount, key: str) -> Trial:
     if answer.status_code in REFUSED:
         return _build_refusal(account, answer, key)
-    host = _parse_host(account.url)
+    host = parse_host(account.url)
     if answer.status_code in NOT_NOW:
         return Trial("works", f"{host} knows the key, but says: {_describe_error(answer, key)}")
     if not answer.is_success and answer.status_code not in NO_LIST:
@@ -195,7 +195,7 @@ def _parse_models(answer: httpx.Response, account: ModelAccount, key: str) -> Tr
 
 
 def _build_refusal(account: ModelAccount, answer: httpx.Response, key: str) -> Trial:
-    host = _parse_host(account.url)
+    host = parse_host(account.url)
     if not key:
         return Trial("refused", f"{host} wants a key: {_describe_error(answer, key)}")
     return Trial("refused", f"{host} refused the key: {_describe_error(answer, key)}")
@@ -223,11 +223,7 @@ def _describe_outage(account: ModelAccount, error: Exception) -> str:
         if account.provider.local
         else "check the network, a proxy, or the address"
     )
-    return f"{_parse_host(account.url)} cannot be reached ({why}); {advice}"
-
-
-def _parse_host(url: str) -> str:
-    return urlsplit(url).netloc
+    return f"{parse_host(account.url)} cannot be reached ({why}); {advice}"
 
 
 def build_list_url(provider: Provider, base_url: str) -> str:

@@ -58,6 +58,7 @@ REQUIRED_RIGHTS = {
     "keys/remove": Right.CHANGE,
     "people/list": Right.READ,
     "pair/refuse": Right.DECIDE,
+    "pair/restore": Right.CHANGE,
     "budget/extend": Right.CHANGE,
     "backup/make": Right.CHANGE,
     "daemon/restart": Right.CHANGE,

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 import htpy as h
 
 from orchestrator.extensions.page.html.icons import render_icon
+from orchestrator.extensions.page.html.vocabulary import render_field
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
 MAX_SECRET = 8000  # characters; keys that are signed documents have a few thousand
@@ -48,6 +49,23 @@ def render_act_button(
     ]
 
 
+def render_asking_button(
+    request: ScreenRequest, method: str, fields: Mapping[str, str], label: str, question: str
+) -> h.Node:
+    """Render a button for what cannot be undone: it asks first, and a second one does it.
+
+    Afterwards the screen is opened anew, or the one at the field ``back``.
+    """
+    if request.daemon is None:
+        return None
+    sure = f"Yes, {label[0].lower()}{label[1:]}"
+    return h.details(class_="act")[
+        h.summary[label],
+        h.p[question],
+        render_act_button(request, method, fields, sure, kind="danger", leaves=True),
+    ]
+
+
 def render_button(
     label: h.Node, kind: ButtonKind = "quiet", *, icon: str = "", key: str | None = None
 ) -> h.Element:
@@ -57,20 +75,23 @@ def render_button(
     ]
 
 
-def render_secret_input(name: str, account: str, *, required: bool = True) -> h.Node:
-    """Render a field for a secret, which is never filled in; ``account`` says whose it is.
+def render_secret_field(
+    label: str, name: str, account: str, help_text: h.Node = None, *, required: bool = True
+) -> h.Node:
+    """Render a labelled field for a secret, which is never filled in; ``account`` says whose it is.
 
-    Browsers want to know that; it is not sent.
+    Browsers want to know that, before the secret and outside its label; it is not sent.
     """
+    secret = h.input(
+        name=name,
+        type="password",
+        required=required,
+        maxlength=str(MAX_SECRET),
+        autocomplete="new-password",
+    )
     return [
         h.input(type="text", autocomplete="username", value=account, hidden=True, readonly=True),
-        h.input(
-            name=name,
-            type="password",
-            required=required,
-            maxlength=str(MAX_SECRET),
-            autocomplete="new-password",
-        ),
+        render_field(label, secret, help_text),
     ]
 
 

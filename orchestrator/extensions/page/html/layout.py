@@ -8,6 +8,7 @@ import htpy as h
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.icons import render_icon
+from orchestrator.extensions.page.html.letter_help import render_letter_help
 from orchestrator.extensions.page.page_wire import ScreenLink
 from orchestrator.extensions.page.screen_request import ScreenRequest, TitledContent
 from orchestrator.extensions.page.static_files import build_static_url
@@ -67,7 +68,11 @@ def render_page(
     title, content = titled.title, titled.content
     return _render_document(
         f"({badge}) {title}" if badge else title,
-        h.body(data_root="/", data_seen=request.seen or None, data_posted=bool(request.form))[
+        h.body(
+            data_root="/",
+            data_seen=request.seen or None,
+            data_posted=bool(request.form) and not titled.follows,
+        )[
             h.a(href="#main", class_="skip")["Skip to the content"],
             h.a(href="#text", class_="skip")["Skip to the message box"] if titled.writes else None,
             h.p(id="offline", role="status", hidden=True),
@@ -82,6 +87,7 @@ def render_page(
                 if titled.split
                 else h.div(class_="pane", data_pane=True, tabindex="-1")[content],
             ],
+            render_letter_help((one.key, one.name) for one in _list_places(request)),
         ],
     )
 
@@ -105,18 +111,23 @@ def render_bare_page(title: str, *content: h.Node) -> h.Element:
     return _render_document(title, h.body(class_="bare", data_root="/")[main])
 
 
+def _list_places(request: ScreenRequest) -> list[NavigationEntry]:
+    """Return the entries of the navigation for a role."""
+    every = [one for places in PLACES.values() for one in places]
+    return [one for one in every if one.right is None or request.has_right(one.right)]
+
+
 def _render_menu(request: ScreenRequest, place: str, badge: int) -> h.Element:
     groups = {
         heading: [one for one in places if one.right is None or request.has_right(one.right)]
         for heading, places in PLACES.items()
     }
-    every = [one for places in groups.values() for one in places]
     added = request.added if request.has_right(Right.READ) else ()
     return h.nav(class_="menu", aria_label="Screens")[
         h.ul(class_="tabs")[
             (
                 h.li[_render_place(one, place, badge, keyed=False)]
-                for one in every
+                for one in _list_places(request)
                 if one.name in ON_PHONES
             ),
             h.li[h.button(type="button", popovertarget="menu")[render_icon("menu"), "Menu"]],

@@ -9,7 +9,7 @@ import htpy as h
 from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 
-NoteKind: TypeAlias = Literal["", "warn", "bad"]
+NoteKind: TypeAlias = Literal["", "done", "warn", "bad"]
 
 
 def render_panel(
@@ -49,8 +49,10 @@ def render_values(values: Mapping[str, h.Node], first: Iterable[str] = ()) -> h.
 
 
 def render_note(*content: h.Node, kind: NoteKind = "") -> h.Element:
-    """Render a remark; a warning or a problem has a sign."""
-    return h.p(class_=f"note {kind}".strip())[render_icon("warning") if kind else None, content]
+    """Render a remark; a warning or a problem has a sign, and what was ``done`` is told."""
+    return h.p(class_=f"note {kind}".strip(), role="status" if kind == "done" else None)[
+        render_icon("warning") if kind in {"warn", "bad"} else None, content
+    ]
 
 
 def render_blank(sentence: h.Node, action: h.Node = None, icon: str = "inbox") -> h.Element:

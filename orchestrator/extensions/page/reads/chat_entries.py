@@ -20,7 +20,8 @@ class ListedChat(NamedTuple):
 
     ``opening`` is its first message, if it is one of the page. ``state`` and ``end`` are those of
     its newest turn, whose agent is ``agent_id``; ``answered`` says that an agent spoke last.
-    ``held`` says that nothing was answered because the chat is not let in.
+    ``held`` says that nothing was answered because the chat is not let in; what one wrote that was
+    ``refused`` is deleted.
     """
 
     key: str
@@ -33,6 +34,7 @@ class ListedChat(NamedTuple):
     end: str | None = None
     answered: bool = False
     held: bool = False
+    refused: bool = False
 
     def contains(self, words: str) -> bool:
         """Return whether its name or what is shown of it has these words."""
@@ -100,7 +102,7 @@ def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[
     keys = [item.key for item in summaries]
     turns = _load_newest_turns(db, keys)
     answers = _load_answers(db, [turn.turn_id for turn in turns.values()])
-    held = _load_held_chats(db)
+    held, refused = _load_held_chats(db), _load_refused_chats(db)
     for item in summaries:
         turn = turns.get(item.key, _NewestTurn())
         text, at = answers.get(turn.turn_id, ("", -1))
@@ -118,6 +120,7 @@ def _describe_chats(db: Database, summaries: Sequence[ChatSummary]) -> Iterator[
             end=turn.end,
             answered=at >= item.at,
             held=bool(waits),
+            refused=not item.text and _find_place(item.key) in refused,
         )
 
 
@@ -149,6 +152,17 @@ def _load_held_chats(db: Database) -> dict[str, str]:
         " JOIN inbox ON inbox.id = inbox_id ORDER BY inbox_id"
     )
     return {str(key): str(text) for key, text in rows}
+
+
+def _load_refused_chats(db: Database) -> set[tuple[str, str]]:
+    """Return the channels and ids of the chats that were refused or revoked."""
+    rows = db.execute("SELECT channel, chat_id FROM pairing WHERE state = 'revoked'")
+    return {(str(channel), str(chat)) for channel, chat in rows}
+
+
+def _find_place(key: str) -> tuple[str, str]:
+    channel, _, chat_id = chat_history.split_chat_key(key)
+    return channel, chat_id
 
 
 def _dump(values: Sequence[object]) -> str:

@@ -33,6 +33,7 @@ from orchestrator.journal.inspect.chat_history import CallLine, InboundLine, Sen
 from orchestrator.journal.turns.inbox import COMMAND, TASK
 from orchestrator.journal.turns.turns import STOPPED
 
+DELETED = "The chat was not let in, so what it wrote was deleted."
 # What a waiting message does to the answer being written.
 WAITS: dict[str | None, str] = {
     None: "waits in line",
@@ -172,8 +173,12 @@ def _render_said_line(request: ScreenRequest, chat: ChatTalk, line: InboundLine)
     held = chat.held.get(line.id)
     error = held is None and line.error and line.turn_id is None
     text = line.text if held is None else held
+    gone = bool(error) and not text and not line.files
     return [
-        h.div(class_="said")[strip_terminal_codes(text)] if text or not line.files else None,
+        h.p(class_="soft")[DELETED] if gone else None,
+        h.div(class_="said")[strip_terminal_codes(text)]
+        if text or not (line.files or gone)
+        else None,
         render_files(line.files),
         h.small(data_once=line.message_id)[
             "by schedule " if line.kind == TASK else f"{who} " if who else None,
@@ -181,7 +186,9 @@ def _render_said_line(request: ScreenRequest, chat: ChatTalk, line: InboundLine)
             f" · {state}" if state and held is None and not error else None,
             " · waits until you let this chat in" if held is not None else None,
         ],
-        h.p(class_="problem")[strip_terminal_codes(line.error or "")] if error else None,
+        h.p(class_="problem")[strip_terminal_codes(line.error or "")]
+        if error and not gone
+        else None,
     ]
 
 

@@ -204,17 +204,23 @@ def _render_entry(request: ScreenRequest, item: ListedChat, chat: _ShownChat | N
             h.b[format_chat_title(item.key, item.sender, item.opening)],
             h.small[render_clock(item.at, request.zone)],
             h.span(class_="soft")[
-                shorten_text(item.text, 80) or (h.i["a file"] if not item.held else "")
+                shorten_text(item.text, 80) or (h.i[_describe_lack(item)] if not item.held else "")
             ],
             h.small[
                 figures.render_state("waiting", "not let in")
                 if item.held
+                else figures.render_state("denied", "refused")
+                if item.refused
                 else figures.render_state(*state)
                 if state
                 else _format_source(item)
             ],
         ]
     ]
+
+
+def _describe_lack(item: ListedChat) -> str:
+    return "what it wrote was deleted" if item.refused else "a file"
 
 
 def _format_source(item: ListedChat) -> str:

@@ -17,7 +17,7 @@ from orchestrator.extensions.page.html.forms import (
     MAX_SECRET,
     render_act_button,
     render_hidden_fields,
-    render_secret_input,
+    render_secret_field,
 )
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
@@ -143,6 +143,7 @@ def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:
             ),
         ],
         lead=f"{done} of 3 done",
+        follows=any(one is not None and one.works for one in (look.model, look.bot)),
     )
 
 
@@ -159,6 +160,7 @@ def _render_model_step(request: ScreenRequest, look: SetupLook) -> h.Node:
         h.p[
             f"{show_hidden_characters(used.agent_id)} uses ",
             h.strong[show_hidden_characters(f"{used.provider} {used.model}".strip())],
+            f" at {show_hidden_characters(used.host)}" if used.host else None,
             ".",
         ]
         if used is not None and chosen
@@ -199,13 +201,15 @@ def _render_model_form(request: ScreenRequest, look: SetupLook) -> h.Element:
             ],
             "Empty: the provider's usual one.",
         ),
-        render_field(
+        render_secret_field(
             "Key",
-            render_secret_input("key", "a model", required=False),
+            "key",
+            "a model",
             "From the provider's site. Written to keys.env if it works, and never shown again."
             " Not needed for servers of your own, or where one is set.",
+            required=False,
         ),
-        h.details[
+        h.details(open=bool(form.get("baseUrl")))[
             h.summary["Another address"],
             render_field(
                 "Address",
@@ -255,9 +259,10 @@ def _render_bot_step(request: ScreenRequest, look: SetupLook) -> h.Node:
         if bot and not replaces and "bot" not in request.query
         else h.form(method="post", action="/setup", class_="form", autocomplete="off")[
             render_hidden_fields(request),
-            render_field(
+            render_secret_field(
                 "Token",
-                render_secret_input("token", "Telegram"),
+                "token",
+                "Telegram",
                 "In Telegram, write /newbot to @BotFather, and paste here what it gives you.",
             ),
             h.label(class_="check")[
@@ -303,7 +308,7 @@ def _render_waiting(request: ScreenRequest, one: ListedPerson) -> h.Element:
 def _render_result(result: TrialOutcome) -> h.Element:
     time = f" ({result.seconds:.1f} s)" if result.seconds else ""
     text = strip_terminal_codes(result.text) + time
-    return h.div(data_kept=True)[render_note(text, kind="" if result.works else "bad")]
+    return h.div(data_kept=True)[render_note(text, kind="done" if result.works else "bad")]
 
 
 def _has_model(progress: SetupProgress) -> bool:

@@ -8,14 +8,20 @@ from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import (
-    render_act_button,
+    build_link,
+    render_asking_button,
     render_button,
     render_hidden_fields,
-    render_secret_input,
+    render_secret_field,
 )
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
-from orchestrator.extensions.page.html.vocabulary import render_blank, render_field, render_panel
+from orchestrator.extensions.page.html.vocabulary import (
+    render_blank,
+    render_field,
+    render_note,
+    render_panel,
+)
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -31,6 +37,10 @@ from orchestrator.extensions.page.setup_answers import (
 )
 
 KEPT_IN = "keys.env"
+DONE = {
+    "set": "The key was written to keys.env; what needs it uses it from now on.",
+    "removed": "The key was removed from keys.env.",
+}
 HEADS = ("Key", "State", TableColumn("Used by", "grow"), ACTIONS)
 
 
@@ -43,9 +53,11 @@ async def _show_keys(request: ScreenRequest) -> ScreenResult:
 def render_keys(request: ScreenRequest, keys: Sequence[KeyUse]) -> TitledContent:
     """Render the keys, those that something needs first."""
     ordered = sorted(keys, key=lambda one: (not one.users, one.name))
+    done = DONE.get(request.query.get("done", ""))
     return TitledContent(
         "Keys",
         [
+            render_note(done, kind="done") if done else None,
             render_panel(
                 "What is set",
                 render_table(
@@ -79,7 +91,13 @@ def _render_key_row(request: ScreenRequest, one: KeyUse) -> Sequence[h.Node]:
                 h.summary["Replace" if one.set else "Set"],
                 _render_form(request, one.name, ()),
             ],
-            render_act_button(request, KEYS_REMOVE, {"name": one.name}, "Remove", kind="danger")
+            render_asking_button(
+                request,
+                KEYS_REMOVE,
+                {"name": one.name, "back": build_link("keys", done="removed")},
+                "Remove",
+                _ask_to_remove(one),
+            )
             if own
             else None,
         ]
@@ -88,9 +106,16 @@ def _render_key_row(request: ScreenRequest, one: KeyUse) -> Sequence[h.Node]:
     )
 
 
+def _ask_to_remove(one: KeyUse) -> str:
+    *others, last = map(show_hidden_characters, one.users or ("nothing",))
+    named = f"{', '.join(others)} and {last}" if others else last
+    told = f"Used by {named}, which cannot work without it." if one.users else "Nothing uses it."
+    return f"{told} Remove it?"
+
+
 def _render_form(request: ScreenRequest, name: str, known: Sequence[str]) -> h.Element:
     """Render the form for a value; without a ``name`` it asks for one, and offers known ones."""
-    fields = {"name": name} if name else {}
+    fields = {"back": build_link("keys", done="set"), **({"name": name} if name else {})}
     return h.form(method="post", action=f"/act/{KEYS_SET}", class_="form", autocomplete="off")[
         render_hidden_fields(request, fields),
         None
@@ -110,10 +135,7 @@ def _render_form(request: ScreenRequest, name: str, known: Sequence[str]) -> h.E
                 h.datalist(id="known-keys")[(h.option(value=one) for one in known)],
             ],
         ),
-        render_field(
-            "Value",
-            render_secret_input("value", name or "keys.env"),
-        ),
+        render_secret_field("Value", "value", name or "keys.env"),
         h.div(class_="row")[render_button("Write to keys.env", "do")],
     ]
 

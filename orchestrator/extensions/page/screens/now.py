@@ -140,13 +140,7 @@ def _render_first_steps(request: ScreenRequest, report: StatusReport) -> h.Node:
         return None
     telegram = any(channel.name == "telegram" for channel in report.channels)
     may = request.has_right(Right.CHANGE)
-    steps = (
-        (
-            bool(report.recent_turns),
-            "Talk to the agent",
-            "The demo agent needs no key. It follows rules, and says so.",
-            render_link_button("Open a chat", "/chats/new"),
-        ),
+    steps = (  # in the order of the screen that sets up
         (
             False,
             "Choose a model",
@@ -158,6 +152,12 @@ def _render_first_steps(request: ScreenRequest, report: StatusReport) -> h.Node:
             "Connect Telegram",
             "Ask @BotFather for a bot, and enter its token.",
             render_link_button("Connect Telegram", "/setup#telegram") if may else None,
+        ),
+        (
+            bool(report.recent_turns),
+            "Talk to the agent",
+            "The demo agent needs no key. It follows rules, and says so.",
+            render_link_button("Open a chat", "/chats/new"),
         ),
     )
     return h.div(class_="grid steps")[

@@ -1,11 +1,14 @@
 """The people: chats that may write or ask to, and who may use the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
 import htpy as h
+from starlette.responses import RedirectResponse
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import StatusReport
+from orchestrator.control.protocol import AdmittedChat, StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.daemon_side.page_protocol import (
@@ -18,8 +21,11 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     PageSessions,
 )
 from orchestrator.extensions.page.html import figures
+from orchestrator.extensions.page.html.browser_names import name_browser
 from orchestrator.extensions.page.html.forms import (
+    build_link,
     render_act_button,
+    render_asking_button,
     render_button,
     render_hidden_fields,
 )
@@ -35,8 +41,10 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_choice,
     render_field,
     render_link_button,
+    render_note,
     render_panel,
 )
+from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -45,11 +53,15 @@ from orchestrator.extensions.page.screen_request import (
 )
 from orchestrator.extensions.page.setup_answers import (
     PAIR_REFUSE,
+    PAIR_RESTORE,
     PEOPLE_LIST,
+    ChatAdmission,
     ListedPeople,
     ListedPerson,
 )
+from orchestrator.web.error_response import ApiProblem
 
+CHAT_ACTS = ("in", "role")
 CHAT_ROLES = (("talk", "talk"), ("approve", "talk and approve calls"), ("operate", "everything"))
 PAGE_ROLES = (
     ("chat", "chat: write to agents"),
@@ -57,13 +69,30 @@ PAGE_ROLES = (
     ("approver", "approver: decide what waits"),
     ("operator", "operator: everything"),
 )
+DONE = {
+    "in": "The chat was let in.",
+    "refused": "The chat was refused, and what it wrote was deleted.",
+    "role": "What the chat may do was changed.",
+    "revoked": "The chat was revoked: nothing that it writes is answered.",
+    "restored": "The chat is let in again, to talk.",
+    "out": "The login was ended.",
+}
+REFUSED = "What it wrote is deleted, and it hears nothing. Refuse it?"
+REVOKED = "Nothing that it writes is answered any more. Revoke it?"
+EVERYTHING = (
+    "Who may do everything can stop agents, let others in, and allow any call: let only people do"
+    " so whom you trust with this machine."
+)
 SECOND = 1000  # milliseconds
+INVITED_HOURS = web_sessions.INVITATION_MS // (3600 * SECOND)
 
 
 @edit_calls.need_daemon
 async def _show_people(request: ScreenRequest) -> ScreenResult:
     daemon = edit_calls.require_daemon(request)
     invited, problem = None, ""
+    if request.form.get("do") in CHAT_ACTS and not _asks_for_everything(request):
+        return await _decide_about_chat(request)
     if request.form.get("do") == "invite":
         user = request.form.get("user", "").strip()
         invited, problem = await _invite_guest(request, user)
@@ -77,6 +106,34 @@ async def _show_people(request: ScreenRequest) -> ScreenResult:
     agents = (await daemon.ask_daemon(protocol.STATUS, None, StatusReport)).agents
     names = [agent.agent_id for agent in agents if not agent.parent]
     return render_people(request, people, sessions, names, invited=invited, problem=problem)
+
+
+def _asks_for_everything(request: ScreenRequest) -> bool:
+    """Return whether a form lets a chat do everything, and was not asked about it yet."""
+    return request.form.get("role") == "operate" and "sure" not in request.form
+
+
+async def _decide_about_chat(request: ScreenRequest) -> ScreenResult:
+    """Let a chat in or change its role, as a form says, and lead back to the list."""
+    daemon, form = edit_calls.require_daemon(request), request.form
+    role = form.get("role", "talk")
+    if form["do"] == "role":
+        chat = {"channel": form.get("channel"), "chat_id": form.get("chatId"), "role": role}
+        try:
+            changed = AdmittedChat.model_validate(chat)
+        except ValueError as error:
+            raise ApiProblem(HTTPStatus.BAD_REQUEST, "There is no such role or chat.") from error
+        await daemon.ask_daemon(protocol.PAIR_ROLE, changed, protocol.Ack)
+    else:
+        wanted = ChatAdmission(
+            code=form.get("code", ""), role=role, agent_id=form.get("agentId", "")
+        )
+        await daemon.ask_daemon(protocol.PAIR_APPROVE, wanted, AdmittedChat)
+    return RedirectResponse(_build_way_back(form["do"]), HTTPStatus.SEE_OTHER)
+
+
+def _build_way_back(done: str) -> str:
+    return build_link("people", done=done)
 
 
 async def _list_waiting(request: ScreenRequest) -> Sequence[ListedPerson]:
@@ -125,10 +182,15 @@ def render_people(
     """Render all people; ``invited`` is the link of a new invitation, shown this once."""
     waiting = [one for one in people if one.state == "pending"]
     others = [one for one in people if one.state != "pending"]
+    done = DONE.get(request.query.get("done", "")) if not request.form else None
     return TitledContent(
         "People",
         [
-            _render_invitation(invited) if invited else None,
+            render_note(done, kind="done") if done else None,
+            _render_trust_question(request, people)
+            if request.form.get("do") in CHAT_ACTS
+            else None,
+            _render_invitation(invited, request.form.get("user", "")) if invited else None,
             [_render_waiting(request, one, agents) for one in waiting],
             _render_chats(request, others) if request.has_right(Right.READ) else None,
             _render_logins(request, sessions, agents, problem)
@@ -139,7 +201,31 @@ def render_people(
             else None,
         ],
         lead="Who may write to your agents, and who may use this page.",
+        follows=invited is not None,
     )
+
+
+def _render_trust_question(request: ScreenRequest, people: Sequence[ListedPerson]) -> h.Element:
+    """Ask once more before a chat may do everything; the answer has the fields of the form."""
+    names = ("do", "code", "agentId", "channel", "chatId", "role")
+    fields = {name: request.form[name] for name in names if name in request.form}
+    name = next((one.name for one in people if _is_chat_of_form(one, fields)), "")
+    return render_panel(
+        f"May {strip_terminal_codes(name) or 'this chat'} do everything?",
+        h.p[EVERYTHING],
+        h.form(method="post", action="/people", class_="row")[
+            render_hidden_fields(request, {**fields, "sure": "yes"}),
+            render_button("Yes, everything", "danger"),
+            render_link_button("No", "/people"),
+        ],
+        urgent=True,
+    )
+
+
+def _is_chat_of_form(one: ListedPerson, fields: Mapping[str, str]) -> bool:
+    if "code" in fields:
+        return one.code == fields["code"]
+    return (one.channel, one.chat_id) == (fields.get("channel"), fields.get("chatId"))
 
 
 def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[str]) -> h.Element:
@@ -156,15 +242,21 @@ def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[
             [", code ", h.code[code]],
         ],
         h.blockquote(class_="said")[strip_terminal_codes(one.first)] if one.first else None,
-        h.form(method="post", action=f"/act/{protocol.PAIR_APPROVE}", class_="act filters")[
-            render_hidden_fields(request, {"code": code}),
+        h.form(method="post", action="/people", class_="filters")[
+            render_hidden_fields(request, {"do": "in", "code": code}),
             h.label[h.span["May"], render_choice("role", roles, "talk")],
             h.label[h.span["Answered by"], render_choice("agentId", choices, "")]
             if changes
             else None,
             render_button("Let in", "do"),
         ],
-        render_act_button(request, PAIR_REFUSE, {"code": code}, "Refuse", kind="danger"),
+        render_asking_button(
+            request,
+            PAIR_REFUSE,
+            {"code": code, "back": _build_way_back("refused")},
+            "Refuse",
+            REFUSED,
+        ),
         urgent=True,
     )
 
@@ -174,7 +266,7 @@ def _render_chats(request: ScreenRequest, people: Sequence[ListedPerson]) -> h.E
         "Chats",
         render_table(
             "Chats",
-            (TableColumn("Who", "grow"), "Where", "Answered by", "May", "State", ACTIONS),
+            ("Who", "Where", "Answered by", TableColumn("May", "grow"), "State", ACTIONS),
             ((*_render_chat_row(request, one),) for one in people),
             render_blank(
                 "No chat of a messenger was let in yet.",
@@ -189,23 +281,35 @@ def _render_chat_row(request: ScreenRequest, one: ListedPerson) -> Sequence[h.No
     chat = {"channel": one.channel, "chatId": one.chat_id}
     words = {"paired": "let in", "bound": "in agents.json", "refused": "refused"}
     signs = {"paired": "ok", "bound": "ok", "refused": "denied", "revoked": "denied"}
-    changes = request.has_right(Right.CHANGE) and one.state == "paired"
+    changes = request.has_right(Right.CHANGE)
     return (
         strip_terminal_codes(one.name) or show_hidden_characters(one.chat_id),
         f"{show_hidden_characters(one.channel)}:{show_hidden_characters(one.chat_id)}",
         show_hidden_characters(one.agent_id or "the usual agent"),
-        h.form(method="post", action=f"/act/{protocol.PAIR_ROLE}", class_="act")[
-            render_hidden_fields(request, chat),
+        h.form(method="post", action="/people", class_="row")[
+            render_hidden_fields(request, {"do": "role", **chat}),
             render_choice("role", CHAT_ROLES, one.role or "talk", "What they may do"),
             render_button("Change"),
         ]
-        if changes
-        else dict(CHAT_ROLES).get(one.role or "talk", one.role),
+        if changes and one.state == "paired"
+        else dict(CHAT_ROLES).get(one.role or "talk", one.role)
+        if one.state in words and one.state != "refused"
+        else "nothing",
         figures.render_state(signs[one.state], words.get(one.state, one.state)),
-        render_act_button(request, protocol.PAIR_REVOKE, chat, "Revoke", kind="danger")
-        if changes
-        else None,
+        _render_chat_action(request, one, chat) if changes else None,
     )
+
+
+def _render_chat_action(
+    request: ScreenRequest, one: ListedPerson, chat: Mapping[str, str]
+) -> h.Node:
+    if one.state == "paired":
+        fields = {**chat, "back": _build_way_back("revoked")}
+        return render_asking_button(request, protocol.PAIR_REVOKE, fields, "Revoke", REVOKED)
+    if one.state in {"refused", "revoked"}:
+        fields = {**chat, "back": _build_way_back("restored")}
+        return render_act_button(request, PAIR_RESTORE, fields, "Let in again", leaves=True)
+    return None
 
 
 def _render_logins(
@@ -222,10 +326,15 @@ def _render_logins(
                     show_hidden_characters(one.user),
                     one.role,
                     "all" if one.agents is None else ", ".join(one.agents),
-                    shorten_text(one.label, 80),
+                    _render_browser(one, request.digest),
                     figures.format_age(int(one.last * SECOND), request.now),
                     render_act_button(
-                        request, DASHBOARD_REVOKE, {"name": one.id}, "Log out", kind="danger"
+                        request,
+                        DASHBOARD_REVOKE,
+                        {"name": one.id, "back": _build_way_back("out")},
+                        "Log out",
+                        kind="danger",
+                        leaves=True,
                     )
                     if changes
                     else None,
@@ -237,6 +346,15 @@ def _render_logins(
         _render_invite_form(request, agents, problem) if changes else None,
         id="page",
     )
+
+
+def _render_browser(one: PageSession, digest: str) -> h.Node:
+    """Render what a browser is called; what it says of itself is shown by a pointer."""
+    own = bool(digest) and digest.startswith(one.id)
+    return [
+        h.span(title=shorten_text(one.label, 300))[name_browser(shorten_text(one.label, 300))],
+        h.strong[" (this browser)"] if own else None,
+    ]
 
 
 def _render_invite_form(request: ScreenRequest, agents: Sequence[str], problem: str) -> h.Element:
@@ -268,10 +386,13 @@ def _render_invite_form(request: ScreenRequest, agents: Sequence[str], problem: 
     ]
 
 
-def _render_invitation(invited: PageAddress) -> h.Element:
+def _render_invitation(invited: PageAddress, user: str) -> h.Element:
+    host = urlsplit(invited.url).hostname or ""
+    local = host.endswith("localhost")
+    where = "only in a browser on this machine" if local else f"wherever {host} can be reached"
     return h.div(class_="note", data_kept=True)[
-        h.strong["Send this link. "],
-        "It is shown this once, and works once.",
+        h.strong[f"Send this link to {show_hidden_characters(user) or 'the person'}. "],
+        f"It is shown this once, works once within {INVITED_HOURS} hours, and {where}.",
         h.div(class_="codeblock")[
             h.pre[invited.url],
             h.button(type="button", class_="plain", data_copy=".codeblock")[

@@ -134,6 +134,7 @@ def render_settings(
             _render_machine(request) if edits else None,
         ],
         actions=[
+            render_link_button("Set up", "/setup"),
             render_link_button("Edit agents.json", build_text_link(AGENTS_FILE), icon="edit"),
             render_link_button("Keys", "/keys", icon="keys"),
         ],

@@ -8,16 +8,28 @@
     root.dataset.theme = themes[(themes.indexOf(root.dataset.theme) + 1) % themes.length];
     localStorage.setItem("theme", root.dataset.theme);
   }
+  const areOff = () => localStorage.getItem("keys") === "off";
   function prepare() { // without this script the button would do nothing, so it is hidden
-    const button = document.getElementById("theme");
-    if (button) { button.hidden = false; button.onclick = changeTheme; }
+    const button = document.getElementById("theme"), letters = document.getElementById("letters");
+    if (!button) return;
+    button.hidden = false;
+    button.onclick = changeTheme;
+    letters.textContent = `Switch letters ${areOff() ? "on" : "off"}`;
+    letters.onclick = () => { localStorage.setItem("keys", areOff() ? "on" : "off"); prepare(); };
+    const asks = document.querySelectorAll("[data-ask]"); // the only question needs no choosing
+    if (asks.length === 1 && document.activeElement === document.body && location.pathname.endsWith("/inbox"))
+      asks[0].focus({ preventScroll: true });
   }
   document.addEventListener("page:shown", prepare);
   prepare();
 
-  const areOff = () => localStorage.getItem("keys") === "off";
   const find = () => document.querySelector(".find input")?.focus();
-  const write = () => document.getElementById("text")?.focus();
+  const help = () => document.getElementById("keys")?.togglePopover();
+  function write() {
+    const box = document.getElementById("text");
+    if (box) box.focus();
+    else if (document.querySelector('[data-go="c"]')) location.assign(`${document.body.dataset.root}chats/new`);
+  }
 
   function move(step) {
     const rows = [...document.querySelectorAll("[data-row]")];
@@ -50,28 +62,4 @@
     else return;
     event.preventDefault();
   });
-
-  function help() {
-    const dialog = document.querySelector("dialog.keys") ?? makeHelp();
-    dialog.showModal();
-  }
-
-  function makeHelp() {
-    const dialog = document.createElement("dialog"), list = document.createElement("p");
-    const places = [...document.querySelectorAll("[data-go]")].map((a) => `g ${a.dataset.go}  ${a.textContent.trim()}`);
-    list.textContent = [...places, "/  find anything", "w  write a message", "j k  next, previous",
-      "a d  allow, deny", ".  theme", "?  this help", "Esc  close"].join("\n");
-    const off = document.createElement("button"), close = document.createElement("button");
-    const name = () => { off.textContent = areOff() ? "Switch letters on" : "Switch letters off"; };
-    off.onclick = () => { localStorage.setItem("keys", areOff() ? "on" : "off"); name(); };
-    name();
-    close.textContent = "Close";
-    close.onclick = () => dialog.close();
-    dialog.append(list, close, " ", off);
-    dialog.className = "keys";
-    dialog.dataset.kept = "";
-    dialog.setAttribute("aria-label", "Keys");
-    document.body.append(dialog);
-    return dialog;
-  }
 })();

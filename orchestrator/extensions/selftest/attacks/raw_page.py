@@ -68,6 +68,7 @@ _SAID = {
     "keys/set": {"name": "ATTACKED_API_KEY", "value": "1"},
     "keys/remove": {"name": "ATTACKED_API_KEY"},
     "pair/refuse": {"code": "1"},
+    "pair/restore": {"channel": "telegram", "chatId": "1"},
     "budget/extend": {"agentId": "native", "usd": "1"},
     "memory/edit": {"id": "1", "text": "attacked"},
     "profile/set": {"agent": "native", "chat": "", "path": "name", "text": "attacked"},

@@ -434,3 +434,13 @@ async def test_operator_invites_from_the_page(tmp_path: Path) -> None:
         assert ("web:ann", "web:invite:chat", "bob") in kept
         guests = await bench.store.read(lambda db: db.execute("SELECT agents FROM web_invite").get)
         assert guests == '["home","work"]'
+
+
+async def test_unknown_address_has_the_navigation(tmp_path: Path) -> None:
+    """For those who are logged in; the others log in first."""
+    async with page_bench(tmp_path) as bench:
+        answer = await (await bench.login("viewer")).get("/no/such/place")
+        assert (answer.status_code, "There is no such page" in answer.text) == (404, True)
+        assert "<nav" in answer.text
+        stranger = await bench.browser().get("/no/such/place")
+        assert (stranger.status_code, "ask who invited you" in stranger.text) == (401, True)

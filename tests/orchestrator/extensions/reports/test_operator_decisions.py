@@ -13,6 +13,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.reports.operator_decisions import (
     MAX_EXTENSION,
     extend_budget,
+    readmit_chat,
     refuse_chat,
 )
 from orchestrator.journal.access import pairing
@@ -23,6 +24,7 @@ from orchestrator.journal.turns import pauses, usage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.spending.spending_rules import SpendingRules
 from thinker.protocol.messages import Usage
+from thinker.protocol.names import ChatName
 
 HOUR = 3_600_000
 EVENING = 1_770_000_000_000 // (24 * HOUR) * 24 * HOUR + 22 * HOUR  # in UTC
@@ -127,3 +129,14 @@ def test_refused_chat_is_silent_for_a_day_and_may_ask_again(db: Database) -> Non
     assert pairing.request_pairing(db, chat("8"), "Bob", "CCCC", REFUSED_FOR + 2) is None
     assert pairing.request_pairing(db, chat("7"), "Ann", "DDDD", REFUSED_FOR + 2) == "DDDD"
     assert audit.find_broken_entry(db) is None
+
+
+def test_refused_chat_can_be_let_in_again(db: Database) -> None:
+    """It may talk, whatever it could do before; one that was let in is no case for it."""
+    pairing.request_pairing(db, chat("7"), "Ann", "AAAA", 0)
+    assert refuse_chat(db, "AAAA", "web:ann", 1)
+    name = ChatName("telegram", "7")
+    assert readmit_chat(db, name, "web:ann", 2)
+    assert pairing.load_roles(db) == {("telegram", "7"): "talk"}
+    assert not readmit_chat(db, name, "web:ann", 3)
+    assert not readmit_chat(db, ChatName("telegram", "8"), "web:ann", 3)

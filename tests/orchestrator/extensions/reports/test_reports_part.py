@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from fakes.agents_file import parsed
 from fakes.journal import store_in
+from pydantic import JsonValue
 
 from orchestrator.extensions.reports.reports_part import (
     BUDGET_EXTEND,
     PAIR_REFUSE,
+    PAIR_RESTORE,
     ExtendedBudget,
     ReportsPart,
 )
@@ -54,6 +56,10 @@ async def test_chat_is_refused_once(tmp_path: Path) -> None:
         assert await store.read(lambda db: db.execute(actor).get) == "web:ann"
         with pytest.raises(RpcError, match="no chat has the code"):
             await handlers[PAIR_REFUSE]({"code": "aaaa"})
+        refused: JsonValue = {"channel": "telegram", "chatId": "7"}
+        await handlers[PAIR_RESTORE](refused)
+        with pytest.raises(RpcError, match="was not refused or revoked"):
+            await handlers[PAIR_RESTORE](refused)
 
 
 async def test_extended_budget_resumes_the_agent(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ async def test_model_that_answers_is_in_use_with_its_key(tmp_path: Path) -> None
         setup = await open_setup(world)
         done = await try_model(setup, api, key=KEY)
         assert (done.works, done.saved, done.models) == (True, True, ("big",))
-        assert "assistant uses it" in done.text
+        assert f"big answers at {api.url.removeprefix('http://')}; assistant uses it" in done.text
+        assert "4,096 tokens are assumed" in done.text
         agent = first_agent(world)
         assert (agent["llmProvider"], agent["model"]) == ("openai", "big")
         assert (tmp_path / "agents.schema.json").is_file()

@@ -7,10 +7,12 @@ from fakes.ended_turn import began, called, replied
 from fakes.journal import booted, job, receive, update
 
 from orchestrator.extensions.page.reads import chat_entries
+from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.chat_history import PAGE
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.outbox import Address
 
 OWN = "web/local/ann/1/"
 
@@ -56,6 +58,18 @@ def test_chat_that_is_not_let_in_shows_what_it_wrote(tmp_path: Path) -> None:
         assert (entry.held, entry.text) == (True, "let me in")
         assert chat_entries.list_held_texts(db, "telegram", "9") == ["let me in"]
         assert list(chat_entries.load_held_texts(db, [1, 2]).values()) == ["let me in"]
+
+
+def test_refused_chat_says_that_its_words_are_gone(tmp_path: Path) -> None:
+    """They are no file, and wait for no one."""
+    with booted(tmp_path) as db:
+        message = update(1, "let me in", "9")
+        with job(db):
+            inbox.ingest(db, [Arrival(message, "not paired yet", held=True)], None, 0)
+            pairing.request_pairing(db, Address("telegram", message.bot_id, "9"), "Eve", "AAAA", 0)
+            pairing.revoke_pairing(db, "telegram", "9", 1)
+        (entry,) = chat_entries.list_chat_entries(db)
+        assert (entry.refused, entry.held, entry.text) == (True, False, "")
 
 
 def test_words_are_found_beyond_the_newest_chats(tmp_path: Path) -> None:

@@ -157,3 +157,12 @@ def test_call_that_waits_says_for_whom() -> None:
     assert shown.count("<dl") == 1
     assert "Allow once" in shown
     assert draw(waiting, role="chat").count("waits for a decision") == 2
+
+
+def test_words_of_a_chat_that_was_not_let_in_are_said_to_be_deleted() -> None:
+    """In place of an empty message that waits."""
+    line = replace(ASKED, text="", state="cancelled", turn_id=None, error="not paired yet")
+    shown = draw(TurnTalk(None, asked=[line]), key="telegram/1/9/")
+    assert "was not let in, so what it wrote was deleted" in shown
+    assert "not paired yet" not in shown
+    assert 'class="said"' not in shown

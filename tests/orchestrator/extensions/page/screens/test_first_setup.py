@@ -54,7 +54,9 @@ def test_models_of_this_machine_come_first() -> None:
 
 def test_each_step_says_whether_it_is_done() -> None:
     """By the state of the daemon, whichever way it came about."""
-    works = ModelInUse(agent_id="home", provider="groq", model="qwen/qwen3-32b", works=True)
+    works = ModelInUse(
+        agent_id="home", provider="groq", model="qwen/qwen3-32b", works=True, host="10.0.0.9:80"
+    )
     bots = BotsInUse(accounts=(BotInUse(account="", token_set=True, bot_name="my_bot"),))
     look = SetupLook(
         SetupProgress(model=works, telegram=bots, first_message=True), ModelOffers(), ()
@@ -64,6 +66,7 @@ def test_each_step_says_whether_it_is_done() -> None:
     assert titled.lead == "3 of 3 done"
     assert "https://t.me/my_bot" in page
     assert "Use another model" in page
+    assert "at 10.0.0.9:80" in page
     assert 'name="token"' not in page
 
 
@@ -94,14 +97,24 @@ async def test_model_is_tried_with_what_was_written(tmp_path: Path) -> None:
             SETUP_MODEL: try_model, SETUP_STATE: find_state, SETUP_OFFERS: list_offers,
         }  # fmt: skip
         person = await bench.login()
-        fields = {"do": "model", "provider": f"ollama {LOCAL.address}", "key": "right"}
+        again = {"do": "model", "provider": "groq", "key": "bad", "baseUrl": "https://x.test/v1"}
+        refused = (await person.post("/setup", again)).text
+        assert "<details open" in refused  # the address that was typed stays in sight
+        assert "https://x.test/v1" in refused
+        fields = {
+            "once": "form-0002",
+            "do": "model",
+            "provider": f"ollama {LOCAL.address}",
+            "key": "right",
+        }
         answer = await person.post("/setup", fields)
         assert "I am here. (1.2 s)" in answer.text
         assert 'value="right"' not in answer.text
+        assert "data-posted" not in answer.text  # so that a message shows up on it
         asked = [params for _, method, params in bench.acts if method == SETUP_MODEL]
-        assert isinstance(asked[0], dict)
-        assert asked[0]["provider"] == "ollama"
-        assert asked[0]["baseUrl"] == LOCAL.address
+        assert isinstance(asked[1], dict)
+        assert asked[1]["provider"] == "ollama"
+        assert asked[1]["baseUrl"] == LOCAL.address
 
 
 async def test_bot_that_would_replace_another_asks_first(tmp_path: Path) -> None:
@@ -132,5 +145,6 @@ async def test_bot_that_would_replace_another_asks_first(tmp_path: Path) -> None
         assert "@BotFather gave you" in answer.text
         answer = await person.post("/setup", {"do": "bot", "token": "1:a", "once": "form-0002"})
         assert "in place of old_bot" in answer.text
+        assert "data-posted" in answer.text  # what was typed stays
         fields = {"do": "bot", "token": "1:a", "replace": "yes", "once": "form-0003"}
         assert "It is here now." in (await person.post("/setup", fields)).text

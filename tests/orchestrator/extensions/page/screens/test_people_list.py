@@ -50,7 +50,7 @@ def test_approvers_let_in_but_not_as_operators() -> None:
 def test_chats_show_their_role_and_can_lose_it() -> None:
     """One of agents.json is changed there."""
     page = html(people_list.render_people(request(), [PAIRED, BOUND], [SESSION], ["home"]).content)
-    assert page.count("Revoke") == 1
+    assert page.count("<summary>Revoke") == 1
     assert "in agents.json" in page
     assert "Firefox" in page
     assert 'value="approve" selected' in page
@@ -73,6 +73,8 @@ async def test_invitation_is_shown_once_as_a_link(tmp_path: Path) -> None:
         fields = {"do": "invite", "user": "bob", "role": "chat", "agents": "home, work"}
         answer = await person.post("/people", {**fields, "once": "form-0002"})
         assert "/in#c0de" in answer.text
+        assert "Send this link to bob" in answer.text
+        assert "within 24 hours, and only in a browser on this machine" in answer.text
         assert isinstance(invited[0], dict)
         assert invited[0]["agents"] == ["home", "work"]
         assert "c0de" not in (await person.get("/people")).text
@@ -92,3 +94,37 @@ async def test_approver_sees_who_waits(tmp_path: Path) -> None:
         bench.answers[protocol.PAIR_LIST] = list_pairings
         person = await bench.login("approver")
         assert "Bob asks to write" in (await person.get("/people")).text
+
+
+async def test_chat_may_do_everything_only_after_a_question(tmp_path: Path) -> None:
+    """Other roles are given at once, and the list says that it was done."""
+
+    async def change_role(params: JsonValue) -> Params:
+        given.append(params)
+        return protocol.Ack()
+
+    given: list[JsonValue] = []
+    chat = {"channel": "telegram", "chatId": "7"}
+    async with page_bench(tmp_path) as bench:
+        bench.answers[protocol.PAIR_ROLE] = change_role
+        person = await bench.login()
+        fields = {"do": "role", **chat, "role": "operate"}
+        assert "Yes, everything" in (await person.post("/people", fields)).text
+        assert given == []
+        sure = {**fields, "sure": "yes", "once": "form-0002"}
+        assert (await person.post("/people", sure)).status_code == 303
+        answer = await person.post("/people", {**fields, "role": "talk", "once": "form-0003"})
+        assert answer.headers["location"] == "/people?done=role"
+        assert given == [{**chat, "role": "operate"}, {**chat, "role": "talk"}]
+        assert "was changed" in (await person.get("/people?done=role")).text
+        wrong = {"do": "role", "role": "king", "once": "form-0004"}
+        assert (await person.post("/people", wrong)).status_code == 400
+
+
+def test_refused_chat_can_be_let_in_again() -> None:
+    """And refusing or revoking asks first."""
+    refused = ListedPerson(channel="telegram", chat_id="8", name="Eve", state="refused")
+    page = html(people_list.render_people(request(), [refused, PAIRED, WAITING], [], []).content)
+    assert page.count("Let in again") == 1
+    assert "Yes, revoke" in page
+    assert "Yes, refuse" in page
