@@ -29,14 +29,15 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.reads import waiting
-from orchestrator.extensions.page.reads.waiting import AuditEntry
+from orchestrator.extensions.page.reads import decision_log
+from orchestrator.extensions.page.reads.decision_log import AuditEntry
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.decision_words import describe_decision
 from orchestrator.extensions.page.screens.remedies import (
     list_troubles,
     render_trouble,
@@ -65,7 +66,7 @@ class AuditLog(NamedTuple):
 
 async def _show_system(request: ScreenRequest) -> ScreenResult:
     log = AuditLog(
-        await request.journal(waiting.list_recent_decisions, ENTRIES),
+        await request.journal(decision_log.list_recent_decisions, ENTRIES),
         await request.journal(audit.find_broken_entry),
     )
     shown_log = _render_audit_log(request, log) if request.has_right(Right.CHANGE) else None
@@ -246,13 +247,15 @@ def _render_audit_log(request: ScreenRequest, log: AuditLog) -> h.Node:
         "Audit log",
         render_table(
             "Audit log",
-            (TableColumn("When", "time"), "Who", "What", TableColumn("Of what", "grow")),
+            (TableColumn("When", "time"), "Who", TableColumn("What", "grow"), "Entry"),
             (
                 (
                     figures.render_recent_moment(one.at, request.zone, request.now),
                     show_hidden_characters(one.actor),
-                    show_hidden_characters(one.act),
-                    shorten_text(one.subject, 120),
+                    describe_decision(one),
+                    h.small(class_="soft clip")[
+                        f"{show_hidden_characters(one.act)} {shorten_text(one.subject, 120)}"
+                    ],
                 )
                 for one in log.entries
             ),
