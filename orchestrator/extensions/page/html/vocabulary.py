@@ -50,7 +50,7 @@ def render_values(values: Mapping[str, h.Node], first: Iterable[str] = ()) -> h.
 
 def render_note(*content: h.Node, kind: NoteKind = "") -> h.Element:
     """Render a remark; a warning or a problem has a sign."""
-    return h.p(class_=f"note {kind}".strip())[render_icon("warning") if kind else None, content]
+    return h.div(class_=f"note {kind}".strip())[render_icon("warning") if kind else None, content]
 
 
 def render_blank(sentence: h.Node, action: h.Node = None, icon: str = "inbox") -> h.Element:

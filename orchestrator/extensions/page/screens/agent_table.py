@@ -58,7 +58,7 @@ def build_agent_rows(
         own = [turn for turn in doing if turn.agent_id == agent.agent_id]
         process = None if agent.pid is None else measured.get(agent.pid)
         used = spent.get(agent.agent_id, NOTHING)
-        rows.append(AgentRow(agent, _choose_state(agent, own), used, own, process))
+        rows.append(AgentRow(agent, choose_state(agent, own), used, own, process))
     return rows
 
 
@@ -94,7 +94,7 @@ def render_budget(use: BudgetUse) -> h.Node:
         used, limit = figures.format_tokens(use.tokens), figures.format_tokens(use.token_limit or 0)
         limit = f"{limit} tokens"
     else:
-        used, limit = f"${use.usd:.2f}", f"${use.usd_limit:.2f}"
+        used, limit = map(figures.format_round_usd, (use.usd, use.usd_limit))
     words = f"{used} of {limit} {PERIODS.get(use.window, use.window)}"
     return h.div(class_="budget")[svg.render_share_bar(use.share, words, width=48), h.span[words]]
 
@@ -189,13 +189,15 @@ def _render_order(request: ScreenRequest, agent: AgentReport) -> h.Node:
     return render_act_button(request, method, {"agentId": agent.agent_id}, label)
 
 
-def _choose_state(agent: AgentReport, doing: Sequence[TurnInProgress]) -> str:
+def choose_state(agent: AgentReport, doing: Sequence[TurnInProgress]) -> str:
+    """Return what people call an agent's state; ``doing`` are the open turns of all agents."""
+    states = [turn.state for turn in doing if turn.agent_id == agent.agent_id]
     if agent.paused:
         return "paused"
     if agent.state == "stopped":
         return "idle"
-    if agent.state == "running" and all(turn.state != "running" for turn in doing):
-        return "waiting" if doing else "idle"
+    if agent.state == "running" and "running" not in states:
+        return "waiting" if states else "idle"
     return agent.state
 
 

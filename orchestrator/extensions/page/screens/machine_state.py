@@ -39,6 +39,7 @@ from orchestrator.extensions.page.screen_request import (
 )
 from orchestrator.extensions.page.screens.decision_words import describe_decision
 from orchestrator.extensions.page.screens.remedies import (
+    list_hints,
     list_troubles,
     render_trouble,
     render_troubles,
@@ -215,10 +216,12 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
 def _list_findings(request: ScreenRequest, found: Sequence[Finding]) -> Iterator[h.Node]:
     """Yield what the doctor found wrong, problems first."""
     for verdict, kind in NOTES.items():
-        for one in found:
-            if one.verdict == verdict:
-                about = "" if one.subject == "daemon" else f"{one.subject}: "
-                yield render_trouble(request, f"{about}{one.text}", kind)
+        about = [
+            one.text if one.subject == "daemon" else f"{one.subject}: {one.text}"
+            for one in found
+            if one.verdict == verdict
+        ]
+        yield from list_hints(request, about, kind)
 
 
 def _render_good_checks(found: Sequence[Finding]) -> h.Node:

@@ -87,18 +87,29 @@ async def _show_settings(request: ScreenRequest) -> ScreenResult:
         done = f"{answer.path} {answer.text}".strip()
     file = await edit_calls.read_text(request, AGENTS_FILE)
     history = await edit_calls.load_history(request)
+    value: JsonValue = None
+    line = 0
     try:
-        value: JsonValue = json.loads(file.text)
+        value = json.loads(file.text)
+    except json.JSONDecodeError as error:
+        line = error.lineno
     except (RecursionError, ValueError):
-        value = None
+        pass
     changes = [one for one in history.versions if one.number > 1]  # the first is as it was found
-    return render_settings(request, value, changes[:SHOWN_CHANGES], done)
+    return render_settings(request, value, changes[:SHOWN_CHANGES], done, line)
 
 
 def render_settings(
-    request: ScreenRequest, value: JsonValue, changes: Sequence[FileVersion], done: str = ""
+    request: ScreenRequest,
+    value: JsonValue,
+    changes: Sequence[FileVersion],
+    done: str = "",
+    line: int = 0,
 ) -> TitledContent:
-    """Render the overview; without a ``value`` the file is no JSON. ``done`` was just done."""
+    """Render the overview; without a ``value`` the file is no JSON. ``done`` was just done.
+
+    ``line`` is where it stops being JSON, 0 where that is unknown.
+    """
     edits = request.has_right(Right.CHANGE)
     newest = changes[0] if changes and was_just_saved(request) else None
     return TitledContent(
@@ -107,7 +118,9 @@ def render_settings(
             render_saved_note(request, newest, "/settings") if newest else None,
             h.div(data_kept=True)[render_note(strip_terminal_codes(done))] if done else None,
             render_note(
-                "agents.json is no JSON. Edit it as a text; its problems are shown there.",
+                f"agents.json is no JSON{f' from line {line} on' if line else ''}, so the version"
+                " before it still runs. ",
+                h.a(href=build_link("texts", AGENTS_FILE, line=line or None))["Correct it ▸"],
                 kind="bad",
             )
             if value is None
