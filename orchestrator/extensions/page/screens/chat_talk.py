@@ -83,7 +83,8 @@ def render_talk(request: ScreenRequest, chat: ChatTalk) -> h.Element:
 
 def _iter_lines(request: ScreenRequest, chat: ChatTalk) -> Iterator[h.Node]:
     day, shown = "", list(list_visible_turns(chat.turns))
-    for item in shown:
+    while shown:
+        item = shown.pop(0)
         at = item.at if isinstance(item, _Mark) else _find_beginning(item)
         if (today := format_day(at, request.now, request.zone)) != day:
             day = today
@@ -91,7 +92,8 @@ def _iter_lines(request: ScreenRequest, chat: ChatTalk) -> Iterator[h.Node]:
         if isinstance(item, _Mark):
             yield h.li(class_="mark")[item.text]
         else:
-            yield from _render_turn(request, chat, item, last=item is shown[-1])
+            notices = take_earlier_notices(item, shown)
+            yield from _render_turn(request, chat, item, notices, last=not shown)
 
 
 def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
@@ -118,6 +120,21 @@ def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
             yield talk
 
 
+def take_earlier_notices(talk: TurnTalk, rest: list[TurnTalk | _Mark]) -> list[TurnTalk]:
+    """Take from the ``rest`` the notices that were sent before the answer of a turn."""
+    answered = talk.said[0].at if talk.said else talk.ended
+    notices: list[TurnTalk] = []
+    while talk.asked and rest:
+        item = rest[0]
+        if isinstance(item, _Mark) or not _is_notice(item):
+            break
+        if answered is not None and item.said[0].at >= answered:
+            break
+        notices.append(item)
+        rest.pop(0)
+    return notices
+
+
 def _find_command(talk: TurnTalk) -> str:
     """Return the chat command that a message is, if it is one."""
     found = talk.asked[0] if len(talk.asked) == 1 and talk.turn_id is None else None
@@ -135,12 +152,19 @@ def _find_beginning(talk: TurnTalk) -> int:
 
 
 def _render_turn(
-    request: ScreenRequest, chat: ChatTalk, talk: TurnTalk, *, last: bool
+    request: ScreenRequest,
+    chat: ChatTalk,
+    talk: TurnTalk,
+    notices: Sequence[TurnTalk] = (),
+    *,
+    last: bool,
 ) -> Iterator[h.Node]:
     if talk.asked:
         yield h.li(id=f"said-{talk.asked[0].id}", class_="person")[
             (_render_said_line(request, chat, line) for line in talk.asked)
         ]
+    for notice in notices:
+        yield from _render_turn(request, chat, notice, last=False)
     if talk.turn_id is None and not talk.said:
         return
     runs = talk.state in ("running", "waiting")

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import htpy as h
 from pydantic import JsonValue
 
-from orchestrator.control import protocol
 from orchestrator.control.editing import FILE_UNDO, FileVersion
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
@@ -19,7 +18,6 @@ from orchestrator.extensions.page.html.edit_report import render_saved_note, was
 from orchestrator.extensions.page.html.forms import (
     build_link,
     render_act_button,
-    render_hidden_fields,
 )
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
@@ -38,9 +36,9 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.machine_state import render_orders
 from orchestrator.extensions.page.screens.settings_form import (
     build_form_link,
-    render_named_button,
 )
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.screens.text_history import render_changes
@@ -84,7 +82,9 @@ async def _show_settings(request: ScreenRequest) -> ScreenResult:
     method = METHODS.get(request.form.get("do", ""))
     if method is not None:
         answer = await edit_calls.ask_extension(request, method, None, DoneSentence)
-        done = f"{answer.path} {answer.text}".strip()
+        done = answer.text
+        if answer.path:
+            done = f"The backup is on the daemon's machine at {answer.path}: {done}"
     file = await edit_calls.read_text(request, AGENTS_FILE)
     history = await edit_calls.load_history(request)
     value: JsonValue = None
@@ -116,7 +116,11 @@ def render_settings(
         "Settings",
         [
             render_saved_note(request, newest, "/settings") if newest else None,
-            h.div(data_kept=True)[render_note(strip_terminal_codes(done))] if done else None,
+            h.div(data_kept=request.form.get("do") != "restart" or None)[
+                render_note(strip_terminal_codes(done))
+            ]
+            if done
+            else None,
             render_note(
                 f"agents.json is no JSON{f' from line {line} on' if line else ''}, so the version"
                 " before it still runs. ",
@@ -238,16 +242,9 @@ def _render_machine(request: ScreenRequest) -> h.Element:
         "The daemon",
         h.p(class_="soft")[
             "A backup holds all but the keys. Edited files are read by themselves; after a restart"
-            " everything goes on where it was."
+            " everything goes on where it was. System says since when it runs."
         ],
-        h.div(class_="row")[
-            h.form(method="post", action="/settings", class_="row")[
-                render_hidden_fields(request),
-                render_named_button("backup", "Back up now"),
-                render_named_button("restart", "Restart", "danger"),
-            ],
-            render_act_button(request, protocol.RELOAD, {}, "Read agents.json again"),
-        ],
+        h.div(class_="row")[render_orders(request)],
     )
 
 

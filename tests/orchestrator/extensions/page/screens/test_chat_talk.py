@@ -157,3 +157,13 @@ def test_call_that_waits_says_for_whom() -> None:
     assert shown.count("<dl") == 1
     assert "Allow once" in shown
     assert draw(waiting, role="chat").count("waits for a decision") == 2
+
+
+def test_notice_stands_before_the_answer_that_came_after_it() -> None:
+    """In the order of time; one that came later stays below."""
+    answered = replace(TALK, said=[replace(SAID, at=NOW + 900)])
+    early = TurnTalk(None, said=[replace(SAID, text="needs approval", notice=True, at=NOW + 100)])
+    late = TurnTalk(None, said=[replace(SAID, text="a later notice", notice=True, at=NOW + 950)])
+    shown = draw(answered, early, late, role="viewer")
+    places = [shown.index(text) for text in ("hello", "needs approval", "the answer", "a later")]
+    assert places == sorted(places)
