@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import htpy as h
@@ -59,7 +60,8 @@ DEFUSED = (
 class ChatTalk(NamedTuple):
     """The turns of a part of a chat, and what belongs to them.
 
-    ``held`` are the texts of messages that wait until the chat is let in, by their rows.
+    ``held`` are the texts of messages that wait until the chat is let in, by their rows;
+    ``waits`` are the milliseconds that a turn waited for people.
     """
 
     key: str
@@ -67,6 +69,7 @@ class ChatTalk(NamedTuple):
     tools: OfferedTools
     costs: Mapping[str, AnswerCost]
     held: Mapping[int, str]
+    waits: Mapping[str, int] = MappingProxyType({})
 
 
 class _Mark(NamedTuple):
@@ -317,17 +320,20 @@ def _render_footer(
             h.a(class_="plain", href=build_link("turns", talk.turn_id or ""))[
                 render_icon("turns"), "why this answer"
             ],
-            h.small[_format_cost(talk, cost)],
+            h.small[_format_cost(talk, cost, chat.waits.get(talk.turn_id or "", 0))],
         ]
         if request.has_right(Right.LOOK)
         else None,
     ]
 
 
-def _format_cost(talk: TurnTalk, cost: AnswerCost | None) -> str:
+def _format_cost(talk: TurnTalk, cost: AnswerCost | None, waited: int) -> str:
     """Return the model, time, tokens and price of an answer."""
     asked = _find_beginning(talk)
-    took = figures.format_span(talk.ended - asked, rough=True) if talk.ended else ""
+    took = ""
+    if talk.ended:
+        took = figures.format_span(max(0, talk.ended - asked - waited), rough=True)
+        took += f" + {figures.format_span(waited, rough=True)} waiting" if waited else ""
     if cost is None:
         return took
     price = "price unknown" if cost.usd is None else figures.format_usd(cost.usd)

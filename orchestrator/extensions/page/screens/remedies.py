@@ -120,16 +120,16 @@ def list_hints(
         else:
             lacking.setdefault(found[1], []).append(found[2])
     for agent_id, lacks in lacking.items():
-        yield _render_lacks(agent_id, lacks)
+        yield render_lacks(agent_id, lacks)
 
 
-def _render_lacks(agent_id: str, lacks: Sequence[str]) -> h.Node:
+def render_lacks(agent_id: str, lacks: Sequence[str], when: str = "lately") -> h.Node:
     """Render what turns of an agent did without: one sentence, what to do, and the details."""
     narrow = any(_WINDOW.search(one) for one in lacks)
     reads = "; its model reads less at once than the agent needs" if narrow else ""
     label = "Choose another model, or set how much it reads" if narrow else "See the agent"
     return render_note(
-        f"{show_hidden_characters(agent_id)} lately answered with less{reads}. ",
+        f"{show_hidden_characters(agent_id)} answered with less {when}{reads}. ",
         h.a(href=build_link("agents", agent_id))[f"{label} ▸"],
         h.details[
             h.summary["What was left out"],

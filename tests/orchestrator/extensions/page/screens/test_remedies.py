@@ -79,6 +79,6 @@ def test_what_an_agent_lacks_is_one_note_with_the_details_folded() -> None:
     ]
     notes = [html(note) for note in remedies.list_hints(request(), ["a full disk", *hints])]
     assert len(notes) == 2
-    assert "home lately answered with less; its model reads less at once" in notes[1]
+    assert "home answered with less lately; its model reads less at once" in notes[1]
     assert 'href="/agents/home"' in notes[1]
     assert notes[1].index("<details>") < notes[1].index("pay, send")
