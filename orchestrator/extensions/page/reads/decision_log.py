@@ -6,7 +6,6 @@ from typing import NamedTuple
 import orjson
 
 from orchestrator.control import editing, protocol
-from orchestrator.extensions.page.daemon_side.page_protocol import CALL_SETTLE
 from orchestrator.journal.db.database import Database
 
 MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
@@ -23,7 +22,7 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     "pair/refuse": ("pairing refused",),
     "budget/extend": ("may spend ",),
     protocol.TOOL_APPROVE: ("approved a tool",),
-    CALL_SETTLE: ("call happened", "call did not happen"),
+    "calls/settle": ("call happened", "call did not happen"),
     protocol.DLQ_RETRY: ("dead letter put back",),
     protocol.DLQ_DROP: ("dead letter dropped",),
     protocol.AGENT_PAUSE: ("paused: ",),

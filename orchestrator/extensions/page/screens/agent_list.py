@@ -19,6 +19,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import render_saved_note, was_just_saved
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
 from orchestrator.extensions.page.html.outside_text import (
+    shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
@@ -43,6 +44,8 @@ from orchestrator.extensions.page.screens.remedies import explain_reason, shorte
 from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
+from orchestrator.journal.access import pairing
+from orchestrator.journal.access.pairing import Pairing
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 
@@ -80,7 +83,9 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     if agent is None and _find_place(value, name) is None:
         gone = RedirectResponse("/settings?undone=1", HTTPStatus.SEE_OTHER)
         return gone if saved else _render_unknown(name)
-    content = render_agent(request, agent, name, value, texts, own, doing)
+    content = render_agent(
+        request, agent, name, value, texts, own, doing, await request.journal(pairing.list_pairings)
+    )
     if saved:
         changes = (await edit_calls.load_history(request, AGENTS_FILE)).versions
         if changes:
@@ -124,6 +129,7 @@ def render_agent(
     texts: EditableFiles | None = None,
     scheduled: Sequence[Task] = (),
     doing: Sequence[TurnInProgress] = (),
+    pairings: Sequence[Pairing] = (),
 ) -> TitledContent:
     """Render one agent; without a ``value``, only what its state is. None does not run yet."""
     place, edits = _find_place(value, name), request.has_right(Right.CHANGE)
@@ -137,7 +143,7 @@ def render_agent(
             if own is None
             else render_panel(
                 "Where it answers",
-                _render_bindings(value, name, edits=edits),
+                _render_bindings(value, name, pairings, edits=edits),
                 actions=render_link_button(
                     "Add a chat",
                     build_form_link("bindings", new=1, **{"field.agentId": name}),
@@ -234,22 +240,27 @@ def _render_settings(own: JsonValue) -> h.Node:
     ]
 
 
-def _render_bindings(value: JsonValue, name: str, *, edits: bool) -> h.Node:
+def _render_bindings(
+    value: JsonValue, name: str, pairings: Sequence[Pairing], *, edits: bool
+) -> h.Node:
     bindings = agents_schema.find_value(value, ("bindings",))
     found = [
         (number, one)
         for number, one in enumerate(bindings if isinstance(bindings, list) else [])
         if agents_schema.find_value(one, ("agentId",)) == name
     ]
+    known = {f"{one.channel}:{one.chat_id}": shorten_text(one.name, 40) for one in pairings}
     fallback = agents_schema.find_value(value, ("fallbackAgentId",)) == name
     if not found and not fallback:
         return h.p(class_="empty")["No chat leads to it; only senders that name it reach it."]
     return h.ul(class_="chips")[
         (
             h.li[
-                h.a(href=build_form_link("bindings", number) if edits else None, class_="chip")[
-                    show_hidden_characters(_name_chat(one))
-                ]
+                h.a(
+                    href=build_form_link("bindings", number) if edits else None,
+                    class_="chip",
+                    title=show_hidden_characters(_name_chat(one)),
+                )[known.get(_name_chat(one)) or show_hidden_characters(_name_chat(one))]
             ]
             for number, one in found
         ),

@@ -59,6 +59,11 @@ _REMEDIES = tuple(
         (r"handed over", "/chats", "Chats", Right.READ),
         (r"^task |\btask '", "/tasks", "Tasks", Right.LOOK),
         (r"agents\.json", "/settings", "Settings", Right.READ),
+        (r"orchestrator (?:approvals|pair approve|dlq)\b", "/inbox", "Inbox", Right.DECIDE),
+        (r"orchestrator (?:pair|dashboard|sessions)\b", "/people", "People", Right.READ),
+        (r"orchestrator (?:agent|resume|pause)", "/agents", "Agents", Right.LOOK),
+        (r"orchestrator memory\b", "/memory", "Memory", Right.READ),
+        (r"orchestrator logs\b", "/logs", "Logs", Right.READ),
         (r"disk|backup|journal|sandbox|jail", "/system", "System", Right.LOOK),
     )
 )

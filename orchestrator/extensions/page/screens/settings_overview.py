@@ -72,7 +72,7 @@ class PartRow(NamedTuple):
     action: h.Node
 
 
-NAMELESS = TableColumn("")  # what stands in it says itself what it is
+NAMELESS = TableColumn("", "id")  # what stands in it says itself what it is
 CHANNELS = ("telegram", "web", "api", "mcp", "hook", "console")
 
 

@@ -21,6 +21,8 @@ WITHHELD = "the MCP server of x changed its description, so it is not offered"
         ),
         (f"{WITHHELD}; check it, then run: orchestrator tools approve wiki/x", WITHHELD, "/inbox"),
         ("MCP server 'wiki': 3 tools are left out", "3 tools are left out", "/tools"),
+        ("message 7 was given up; see: orchestrator dlq list", "message 7 was given up", "/inbox"),
+        ("a chat may operate; run: orchestrator pair revoke x", "a chat may operate", "/people"),
     ],
 )
 def test_trouble_leads_to_what_solves_it(text: str, shown: str, path: str) -> None:
