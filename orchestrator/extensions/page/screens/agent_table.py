@@ -135,7 +135,7 @@ def _render_remarks(agent: AgentReport) -> h.Node:
     lacks = "; ".join(map(strip_terminal_codes, agent.lacking))
     return [
         h.span(class_="soft clip", title=reason)[reason] if reason else None,
-        h.small(class_="warn", title=lacks)["▲ with less "] if lacks else None,
+        h.small(class_="warn", title=lacks)[" ▲ with less "] if lacks else None,
         h.small[_describe_restarts(agent.restarts)] if agent.restarts else None,
     ]
 

@@ -56,7 +56,7 @@ HELD = {  # collections of agents.json, with what is said where they are empty
 }
 TITLES = {
     "agents": "Agents",
-    "bindings": "Who answers where",
+    "bindings": "Who answers",
     "mcpServers": "Tool servers",
     "providers": "Providers",
     "models": "Models",

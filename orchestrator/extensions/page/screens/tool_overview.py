@@ -199,7 +199,7 @@ def _render_servers(servers: Iterable[ToolServerReport]) -> h.Node:
             "Server",
             "State",
             TableColumn("Tools", "number"),
-            TableColumn("Its process may reach", "grow"),
+            "Its process may reach",
             TableColumn("Problem", "grow"),
         ),
         (

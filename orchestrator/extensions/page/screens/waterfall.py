@@ -132,12 +132,12 @@ def _render_exchange(found: TurnTimeline) -> h.Node:
         if step.kind == "model" and step.result
     )
     answer = next((text for text in texts if text.strip()), "")
-    if len(found.turn.asked) <= MAX_TITLE and not answer:
+    if len(found.asked) <= MAX_TITLE and not answer:
         return None
     return render_panel(
         "Question and answer",
         render_values(
-            {"Asked": _render_long_text(found.turn.asked), "Answer": _render_long_text(answer)}
+            {"Asked": _render_long_text(found.asked), "Answer": _render_long_text(answer)}
         ),
     )
 
