@@ -10,7 +10,7 @@ from fakes.time_limit import time_limit
 from pydantic import JsonValue
 
 from orchestrator.control import protocol
-from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, MAX_TEXT, EditReport, FileEdit
+from orchestrator.control.editing import FILE_CHECK, FILE_SAVE, MAX_TEXT, FileEdit
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.errors import QueryTimeoutError
 from orchestrator.extensions.page.daemon_side import page_protocol
@@ -26,7 +26,6 @@ from orchestrator.extensions.page.reads.web_sessions import MAX_AGE_MS, MAX_IDLE
 from orchestrator.extensions.page.screen_request import PageScreen, ScreenRequest, ScreenResult
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.journal.db import audit
-from thinker.protocol.peer import FAILED, RpcError
 
 FORMS = {
     WEB_SEND: {"chat": "ann/x", "text": "hello"},
@@ -116,28 +115,6 @@ async def test_each_role_may_do_what_its_rights_say(tmp_path: Path, role: str) -
         )
         assert kept == {method for method in ACTS if can_call_method(role, method)}
         assert await bench.store.read(audit.find_broken_entry) is None
-
-
-async def test_failed_act_is_audited_as_not_done(tmp_path: Path) -> None:
-    """One that raises, and one whose answer says so, such as an edit with a conflict."""
-    async with page_bench(tmp_path) as bench:
-
-        async def refuse(params: object) -> protocol.Ack:
-            del params
-            raise RpcError(FAILED, "no")
-
-        async def conflict(params: object) -> EditReport:
-            del params
-            return EditReport(name="agents.json", text="", base="1", conflict=True)
-
-        bench.answers |= {protocol.RELOAD: refuse, FILE_SAVE: conflict}
-        person = await bench.login()
-        await person.act(protocol.RELOAD, {})
-        await person.act(FILE_SAVE, {"name": "agents.json", "base": "0", "text": "{"})
-        kept = await bench.store.read(
-            lambda db: [str(act) for (act,) in db.execute("SELECT act FROM audit ORDER BY id")]
-        )
-        assert kept == ["reload", "reload not done", "files/save", "files/save not done"]
 
 
 async def test_form_without_the_value_of_its_session_does_nothing(tmp_path: Path) -> None:
