@@ -114,13 +114,13 @@ def find_exceeded_limit(limits: Window, spent: Amount, call: Amount) -> str | No
     """
     if limits.tokens is not None and spent.tokens + call.tokens > limits.tokens:
         return (
-            f"the budget tokensPer{limits.name} is used up: {spent.tokens:,} of {limits.tokens:,},"
-            f" and the next call may take {call.tokens:,}"
+            f"the next call may take {call.tokens:,} tokens, and {limits.tokens - spent.tokens:,}"
+            f" of {limits.tokens:,} are left of the budget tokensPer{limits.name}"
         )
     if limits.usd is not None and spent.usd + call.usd > limits.usd:
         return (
-            f"the budget usdPer{limits.name} is used up: {spent.usd:.4f} of {limits.usd:.4f},"
-            f" and the next call may cost {call.usd:.4f}"
+            f"the next call may cost ${call.usd:.4f}, and ${limits.usd - spent.usd:.4f}"
+            f" of ${limits.usd:.4f} are left of the budget usdPer{limits.name}"
         )
     return None
 

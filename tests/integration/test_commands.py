@@ -145,7 +145,7 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
         async with running_daemon(tmp_path, config, bot) as daemon:
             bot.send_user_message(123, "remember tea")
             told = await bot.reply_in(123)
-            assert told.startswith("I am paused: the budget tokensPerDay is used up")
+            assert told.startswith("I am paused: the next call may take ")
             bot.send_user_message(123, "and milk")
             await daemon.until(lambda report: report.inbox["new"] == 1)
             await daemon.kill()

@@ -6,6 +6,7 @@ note, so that the model knows that it does not see everything.
 Where: is a request made shorter when the model takes no more?
 """
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -117,7 +118,7 @@ def _reduce_fixed_part(request: ModelRequest, size: int, done: list[Degradation]
     if len(kept) < len(request.tools):
         left = [tool.name for tool in request.tools if tool not in kept]
         what = f"{len(left)} of {len(request.tools)} left out, which do not fit: {', '.join(left)}"
-        done.append(Degradation(kind="tools", what=what[:300]))
+        done.append(Degradation(kind="tools", what=textwrap.shorten(what, 300, placeholder=" …")))
         tools = tuple(tool for tool in request.tools if tool in kept)
         request = replace(request, tools=tools)
     for text in request.spare:

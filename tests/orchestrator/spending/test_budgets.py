@@ -52,7 +52,7 @@ def test_call_that_just_fits_is_made_and_one_token_more_is_not() -> None:
     limits = Window("Day", 0, 100, None)
     assert budgets.find_exceeded_limit(limits, Amount(60), Amount(40)) is None
     assert budgets.find_exceeded_limit(limits, Amount(60), Amount(41)) == (
-        "the budget tokensPerDay is used up: 60 of 100, and the next call may take 41"
+        "the next call may take 41 tokens, and 40 of 100 are left of the budget tokensPerDay"
     )
 
 

@@ -244,7 +244,7 @@ def test_call_that_would_pass_the_budget_is_not_made(bench: Bench) -> None:
     pause = bench.answers(turn, 5_000, "read")
     assert pause is not None
     assert pause.kind == "budget"
-    assert "tokensPerDay is used up: 9,000 of 10,000" in pause.reason
+    assert "1,000 of 10,000 are left of the budget tokensPerDay" in pause.reason
     assert usage.sum_spending(bench.db, "work", 0).tokens == 9_000
 
 
@@ -330,7 +330,7 @@ def test_dollars_are_limited_by_the_prices_of_the_file(bench: Bench) -> None:
     turn = open_turn(bench.db)
     pause = bench.answers(turn, 8_000, "read")
     assert pause is not None
-    assert "usdPerHour is used up: 0.0080 of 0.0100" in pause.reason
+    assert "$0.0020 of $0.0100 are left of the budget usdPerHour" in pause.reason
 
 
 def test_dollars_are_limited_by_known_prices_where_the_file_has_none(bench: Bench) -> None:
@@ -340,7 +340,9 @@ def test_dollars_are_limited_by_known_prices_where_the_file_has_none(bench: Benc
     turn = open_turn(bench.db)
     pause = bench.answers(turn, 8_000, "read", model="anthropic/claude-haiku-4-5")
     assert pause is not None
-    assert pause.reason.endswith("0.0080 of 0.0100, and the next call may cost 0.0400")
+    assert pause.reason.startswith(
+        "the next call may cost $0.0400, and $0.0020 of $0.0100 are left"
+    )
 
 
 async def test_budget_with_room_again_ends_its_pause(bench: Bench) -> None:

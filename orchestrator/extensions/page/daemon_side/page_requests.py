@@ -9,7 +9,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from orchestrator.control import protocol
-from orchestrator.errors import JournalError
+from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.extensions.page.daemon_side.login_desk import PageLogins
 from orchestrator.extensions.page.daemon_side.page_access import (
     READ_METHODS,
@@ -26,6 +26,7 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
 )
 from orchestrator.extensions.page.daemon_side.shared_status import SharedStatus
 from orchestrator.extensions.page.daemon_side.web_channel import can_write_chat
+from orchestrator.extensions.page.reads.decision_log import NOT_DONE
 from orchestrator.extensions.page.reads.web_sessions import WebSession
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.store import Store
@@ -98,14 +99,27 @@ class PageDesk(LoopBound):
             return self._answers[key]
         self._running.add(key)
         try:
-            await self._record_audit(session, asked)
-            answer = self._answers[key] = await handler(asked.params)
+            await self._record_audit(session, asked, asked.method)
+            answer = self._answers[key] = await self._perform_audited(session, asked, handler)
         finally:
             self._looks.forget_answers()
             self._running.discard(key)
             self._finished.wake()
         while len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)
+        return answer
+
+    async def _perform_audited(
+        self, session: WebSession, asked: PageAct, handler: RequestHandler
+    ) -> Params:
+        """Call the handler; an act that fails has a second entry in the audit log."""
+        try:
+            answer = await handler(asked.params)
+        except (RpcError, OrchestratorError, ValueError):
+            await self._record_audit(session, asked, f"{asked.method}{NOT_DONE}")
+            raise
+        if any(_read_field(answer, name) is False for name in ("saved", "works")):
+            await self._record_audit(session, asked, f"{asked.method}{NOT_DONE}")
         return answer
 
     async def _accept_page_message(
@@ -134,15 +148,17 @@ class PageDesk(LoopBound):
             raise RpcError(NOT_PERMITTED, NOT_ALLOWED.format(role=session.role))
         return session
 
-    async def _record_audit(self, session: WebSession, asked: PageAct) -> None:
+    async def _record_audit(self, session: WebSession, asked: PageAct, act: str) -> None:
         subject = orjson.dumps(select_audited_fields(asked.params)).decode()[:MAX_SUBJECT]
         actor = f"web:{session.user}"
         try:
-            await self.store.transact(
-                audit.record_decision, actor, asked.method, subject, self.clock()
-            )
+            await self.store.transact(audit.record_decision, actor, act, subject, self.clock())
         except JournalError as error:
             raise RpcError(FAILED, f"not done: {error}") from error
+
+
+def _read_field(answer: Params, name: str) -> object:
+    return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
 
 
 def _describe_wrong_fields(error: ValidationError) -> str:

@@ -9,6 +9,7 @@ import htpy as h
 MANY = 10_000  # tokens from which thousands are shown
 MILLION = 1_000_000  # tokens
 KILO = 1000  # bytes
+CENT = 0.01  # dollars
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces where no line breaks: a narrow one, a common one
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000  # milliseconds
 # Why a turn ended, in words.
@@ -169,6 +170,11 @@ def format_usd(amount: float | None) -> str:
     if amount is None:
         return "unknown"
     return f"${amount:.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
+
+
+def format_round_usd(amount: float) -> str:
+    """Format an amount of dollars in cents; one of less than a cent with more digits."""
+    return f"${amount:.4f}" if 0 < amount < CENT else f"${amount:.2f}"
 
 
 def format_size(number: int) -> str:

@@ -50,7 +50,7 @@ def render_values(values: Mapping[str, h.Node], first: Iterable[str] = ()) -> h.
 
 def render_note(*content: h.Node, kind: NoteKind = "") -> h.Element:
     """Render a remark; a warning or a problem has a sign, and what was ``done`` is told."""
-    return h.p(class_=f"note {kind}".strip(), role="status" if kind == "done" else None)[
+    return h.div(class_=f"note {kind}".strip(), role="status" if kind == "done" else None)[
         render_icon("warning") if kind in {"warn", "bad"} else None, content
     ]
 

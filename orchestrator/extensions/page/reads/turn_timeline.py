@@ -94,6 +94,7 @@ class TurnTimeline(NamedTuple):
     older: str | None
     newer: str | None
     degraded: list[Degradation]
+    asked: str = ""  # the whole question
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,13 @@ def find_turn_timeline(db: Database, turn_id: str, now: int) -> TurnTimeline | N
         older=_find_neighbour_turn(db, stored.session_id, turn.began, "<", "DESC"),
         newer=_find_neighbour_turn(db, stored.session_id, turn.began, ">", "ASC"),
         degraded=[one for _, one in degradations.list_degradations_of_turn(db, turn_id)],
+        asked=_load_question(db, turn_id),
     )
+
+
+def _load_question(db: Database, turn_id: str) -> str:
+    sql = f"SELECT substr(text, 1, {MAX_TEXT}) FROM inbox WHERE turn_id = ? ORDER BY id LIMIT 1"
+    return str(db.execute(sql, (turn_id,)).get or "")
 
 
 def find_turn_of_message(db: Database, message: int) -> str | None:

@@ -1,9 +1,5 @@
 """Count what waits for a person: questions, chats, changed tools, dead letters, pauses, tasks."""
 
-from typing import NamedTuple
-
-import orjson
-
 from orchestrator.extensions.page.reads import call_verdicts
 from orchestrator.journal.access.tool_pins import LATER
 from orchestrator.journal.db.database import Database
@@ -20,18 +16,6 @@ _COUNT = f"""SELECT
 + (SELECT count(*) FROM step INDEXED BY step_unknown
     WHERE {call_verdicts.OPEN.replace("?", f"?1 - {call_verdicts.VERDICT_MS}")})"""
 
-MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
-MAX_ENTRIES = 1000  # newest entries of the audit log
-
-
-class AuditEntry(NamedTuple):
-    """A decision; ``at`` in milliseconds."""
-
-    at: int
-    actor: str
-    act: str
-    subject: str
-
 
 def count_waiting_items(db: Database, now: int) -> int:
     """Count the things that wait for a person."""
@@ -45,14 +29,3 @@ def list_unconfirmed_messages(db: Database, limit: int) -> list[tuple[str, str]]
         (limit,),
     )
     return [(format_chat_name(str(key)), str(text)) for key, text in rows]
-
-
-def list_recent_decisions(db: Database, limit: int) -> list[AuditEntry]:
-    """Return people's newest decisions in the audit log."""
-    rows = db.execute(
-        "SELECT at, actor, act, object FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?)"
-        " AS newest WHERE actor NOT IN (SELECT value FROM json_each(?))"
-        " AND substr(act, 1, 4) NOT IN('web:','web/') ORDER BY id DESC LIMIT ?",
-        (MAX_ENTRIES, orjson.dumps(MACHINES).decode(), limit),
-    )
-    return [AuditEntry(int(at), str(actor), str(act), str(of)) for at, actor, act, of in rows]

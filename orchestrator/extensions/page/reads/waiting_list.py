@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from orchestrator.extensions.page.reads import call_verdicts, chat_entries, waiting
+from orchestrator.extensions.page.reads import (
+    call_verdicts,
+    chat_entries,
+    decision_log,
+    waiting,
+)
 from orchestrator.extensions.page.reads.answer_costs import OfferedTools, find_called_tools
 from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
-from orchestrator.extensions.page.reads.waiting import AuditEntry
+from orchestrator.extensions.page.reads.decision_log import AuditEntry
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.access.pairing import Pairing
 from orchestrator.journal.access.tool_pins import Pin
@@ -65,7 +70,7 @@ def load_waiting_list(db: Database, now: int) -> WaitingList:
         ],
         waiting.list_unconfirmed_messages(db, MAX_ITEMS),
         call_verdicts.list_unconfirmed_calls(db, now, MAX_ITEMS),
-        waiting.list_recent_decisions(db, MAX_DECISIONS),
+        decision_log.list_recent_decisions(db, MAX_DECISIONS),
         find_called_tools(db, questions),
         {
             (item.channel, item.chat_id): chat_entries.list_held_texts(

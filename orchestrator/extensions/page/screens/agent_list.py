@@ -19,6 +19,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import render_saved_note, was_just_saved
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
 from orchestrator.extensions.page.html.outside_text import (
+    shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
@@ -30,27 +31,36 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_note,
     render_panel,
 )
+from orchestrator.extensions.page.reads import activity
+from orchestrator.extensions.page.reads.activity import TurnInProgress
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.agent_table import render_budget
-from orchestrator.extensions.page.screens.remedies import shorten_reason
+from orchestrator.extensions.page.screens.agent_table import choose_state, render_budget
+from orchestrator.extensions.page.screens.remedies import explain_reason, shorten_reason
 from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
+from orchestrator.journal.access import pairing
+from orchestrator.journal.access.pairing import Pairing
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.schedule.tasks import Task
 
+# Whose facts an agent knows, by the mode of its memory.
+MEMORY = {
+    "agent": "one for all chats: what is said in one can be told in another",
+    "person": "one for each chat: no other chat learns of it",
+}
 MORE_USD = "0.10"  # by which the button raises today's budget
 
 
 @edit_calls.need_daemon
 async def _show_agents(request: ScreenRequest) -> ScreenResult:
     report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)
-    return render_agents(request, report)
+    return render_agents(request, report, await request.journal(activity.list_open_turns))
 
 
 @edit_calls.need_daemon
@@ -58,8 +68,9 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     name = request.path["agent"]
     report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)
     agent = next((one for one in report.agents if one.agent_id == name), None)
+    doing = await request.journal(activity.list_open_turns)
     if not request.has_right(Right.READ):
-        return render_agent(request, agent, name) if agent else _render_unknown(name)
+        return render_agent(request, agent, name, doing=doing) if agent else _render_unknown(name)
     file = await edit_calls.read_text(request, AGENTS_FILE)
     try:
         value: JsonValue = json.loads(file.text)
@@ -72,7 +83,9 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     if agent is None and _find_place(value, name) is None:
         gone = RedirectResponse("/settings?undone=1", HTTPStatus.SEE_OTHER)
         return gone if saved else _render_unknown(name)
-    content = render_agent(request, agent, name, value, texts, own)
+    content = render_agent(
+        request, agent, name, value, texts, own, doing, await request.journal(pairing.list_pairings)
+    )
     if saved:
         changes = (await edit_calls.load_history(request, AGENTS_FILE)).versions
         if changes:
@@ -81,7 +94,9 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     return content
 
 
-def render_agents(request: ScreenRequest, report: StatusReport) -> TitledContent:
+def render_agents(
+    request: ScreenRequest, report: StatusReport, doing: Sequence[TurnInProgress] = ()
+) -> TitledContent:
     """Render all agents."""
     edits = request.has_right(Right.CHANGE)
     add = render_link_button("Add an agent", build_form_link("agents", new=1), "do", "add")
@@ -98,7 +113,7 @@ def render_agents(request: ScreenRequest, report: StatusReport) -> TitledContent
                     "Budget",
                     ACTIONS,
                 ),
-                ((*_render_agent_row(request, one),) for one in report.agents),
+                ((*_render_agent_row(request, one, doing),) for one in report.agents),
                 render_blank("No agent works here yet.", add if edits else None, icon="agents"),
             ),
         ),
@@ -113,6 +128,8 @@ def render_agent(
     value: JsonValue = None,
     texts: EditableFiles | None = None,
     scheduled: Sequence[Task] = (),
+    doing: Sequence[TurnInProgress] = (),
+    pairings: Sequence[Pairing] = (),
 ) -> TitledContent:
     """Render one agent; without a ``value``, only what its state is. None does not run yet."""
     place, edits = _find_place(value, name), request.has_right(Right.CHANGE)
@@ -120,13 +137,13 @@ def render_agent(
     return TitledContent(
         show_hidden_characters(name),
         [
-            _render_state(agent),
+            _render_state(agent, doing),
             None if own is None else render_panel("What it is", _render_settings(own)),
             None
             if own is None
             else render_panel(
                 "Where it answers",
-                _render_bindings(value, name, edits=edits),
+                _render_bindings(value, name, pairings, edits=edits),
                 actions=render_link_button(
                     "Add a chat",
                     build_form_link("bindings", new=1, **{"field.agentId": name}),
@@ -152,7 +169,9 @@ def render_agent(
     )
 
 
-def _render_agent_row(request: ScreenRequest, agent: AgentReport) -> Sequence[h.Node]:
+def _render_agent_row(
+    request: ScreenRequest, agent: AgentReport, doing: Sequence[TurnInProgress]
+) -> Sequence[h.Node]:
     edits = request.has_right(Right.CHANGE) and not agent.parent
     return (
         [
@@ -163,7 +182,7 @@ def _render_agent_row(request: ScreenRequest, agent: AgentReport) -> Sequence[h.
         ],
         show_hidden_characters(name_model(agent.provider, agent.model)),
         [
-            figures.render_state(_choose_state(agent)),
+            figures.render_state(choose_state(agent, doing)),
             h.div(class_="soft")[shorten_reason(agent.paused or agent.reason, agent.agent_id)],
         ],
         [render_budget(use) for use in agent.budgets] or h.span(class_="soft")["no limit"],
@@ -185,27 +204,19 @@ def _render_pause(request: ScreenRequest, agent: AgentReport) -> h.Node:
     return render_act_button(request, order, {"agentId": agent.agent_id}, label)
 
 
-def _choose_state(agent: AgentReport) -> str:
-    if agent.paused:
-        return "paused"
-    return "idle" if agent.state == "stopped" else agent.state
-
-
-def _render_state(agent: AgentReport | None) -> h.Node:
+def _render_state(agent: AgentReport | None, doing: Sequence[TurnInProgress]) -> h.Node:
     if agent is None:
         return render_note("It does not take messages: it is switched off, or was just added.")
     return [
-        render_note(strip_terminal_codes(agent.paused or agent.reason), kind="warn")
+        render_note(explain_reason(agent.paused or agent.reason), kind="warn")
         if agent.paused or agent.reason
         else None,
         render_facts(
             {
-                "state": figures.render_state(_choose_state(agent)),
+                "state": figures.render_state(choose_state(agent, doing)),
                 "model": show_hidden_characters(name_model(agent.provider, agent.model)),
                 "reads at once": agent.window or None,
-                "memory": {"agent": "one for all chats", "person": "one for each chat"}.get(
-                    agent.memory
-                ),
+                "memory": MEMORY.get(agent.memory),
                 "budget": [render_budget(use) for use in agent.budgets] or "no limit",
             }
         ),
@@ -229,22 +240,27 @@ def _render_settings(own: JsonValue) -> h.Node:
     ]
 
 
-def _render_bindings(value: JsonValue, name: str, *, edits: bool) -> h.Node:
+def _render_bindings(
+    value: JsonValue, name: str, pairings: Sequence[Pairing], *, edits: bool
+) -> h.Node:
     bindings = agents_schema.find_value(value, ("bindings",))
     found = [
         (number, one)
         for number, one in enumerate(bindings if isinstance(bindings, list) else [])
         if agents_schema.find_value(one, ("agentId",)) == name
     ]
+    known = {f"{one.channel}:{one.chat_id}": shorten_text(one.name, 40) for one in pairings}
     fallback = agents_schema.find_value(value, ("fallbackAgentId",)) == name
     if not found and not fallback:
         return h.p(class_="empty")["No chat leads to it; only senders that name it reach it."]
     return h.ul(class_="chips")[
         (
             h.li[
-                h.a(href=build_form_link("bindings", number) if edits else None, class_="chip")[
-                    show_hidden_characters(_name_chat(one))
-                ]
+                h.a(
+                    href=build_form_link("bindings", number) if edits else None,
+                    class_="chip",
+                    title=show_hidden_characters(_name_chat(one)),
+                )[known.get(_name_chat(one)) or show_hidden_characters(_name_chat(one))]
             ]
             for number, one in found
         ),
@@ -253,10 +269,13 @@ def _render_bindings(value: JsonValue, name: str, *, edits: bool) -> h.Node:
 
 
 def _render_texts(name: str, own: JsonValue, texts: EditableFiles) -> h.Node:
+    found = [*_iter_text_names(name, own, texts)]
+    if not found:
+        return h.p(class_="empty")["No texts of its own."]
     return h.ul(class_="chips")[
         (
             h.li[h.a(href=build_text_link(text), class_="chip")[show_hidden_characters(text)]]
-            for text in _iter_text_names(name, own, texts)
+            for text in found
         )
     ]
 

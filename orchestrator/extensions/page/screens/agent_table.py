@@ -12,15 +12,16 @@ from orchestrator.extensions.page.daemon_side.page_protocol import ProcessFigure
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
 from orchestrator.extensions.page.html.outside_text import (
-    shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.html.vocabulary import render_choice, render_link_button
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
+from orchestrator.extensions.page.reads.turn_people import NO_PEOPLE, TurnPeople
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.extensions.page.screens.remedies import shorten_reason
+from orchestrator.extensions.page.screens.turn_table import name_chat, render_cost
 from thinker.protocol.names import format_chat_name
 
 PERIODS = {"Hour": "this hour", "Day": "today", "Month": "this month"}
@@ -58,11 +59,13 @@ def build_agent_rows(
         own = [turn for turn in doing if turn.agent_id == agent.agent_id]
         process = None if agent.pid is None else measured.get(agent.pid)
         used = spent.get(agent.agent_id, NOTHING)
-        rows.append(AgentRow(agent, _choose_state(agent, own), used, own, process))
+        rows.append(AgentRow(agent, choose_state(agent, own), used, own, process))
     return rows
 
 
-def render_agents(request: ScreenRequest, rows: Sequence[AgentRow]) -> h.Node:
+def render_agents(
+    request: ScreenRequest, rows: Sequence[AgentRow], people: TurnPeople = NO_PEOPLE
+) -> h.Node:
     """Render the agents, with filters if there are many."""
     by = request.query.get("by", "")
     shown = [row for row in rows if _matches(request, row)]
@@ -82,7 +85,7 @@ def render_agents(request: ScreenRequest, rows: Sequence[AgentRow]) -> h.Node:
                 "Budget",
                 ACTIONS,
             ),
-            (_render_row(request, row) for row in shown),
+            (_render_row(request, row, people) for row in shown),
             "No agent is like this." if rows else "No agents yet.",
         ),
     ]
@@ -94,12 +97,12 @@ def render_budget(use: BudgetUse) -> h.Node:
         used, limit = figures.format_tokens(use.tokens), figures.format_tokens(use.token_limit or 0)
         limit = f"{limit} tokens"
     else:
-        used, limit = f"${use.usd:.2f}", f"${use.usd_limit:.2f}"
+        used, limit = map(figures.format_round_usd, (use.usd, use.usd_limit))
     words = f"{used} of {limit} {PERIODS.get(use.window, use.window)}"
     return h.div(class_="budget")[svg.render_share_bar(use.share, words, width=48), h.span[words]]
 
 
-def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
+def _render_row(request: ScreenRequest, row: AgentRow, people: TurnPeople) -> Sequence[h.Node]:
     agent = row.report
     name = show_hidden_characters(agent.agent_id)
     return (
@@ -109,7 +112,7 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
         ],
         show_hidden_characters(name_model(agent.provider, agent.model)),
         [figures.render_state(row.state), _render_process(row.process)],
-        [_render_doing(request, row.doing), _render_remarks(agent)],
+        [_render_doing(request, row.doing, people), _render_remarks(agent)],
         [
             h.span(class_="row")[
                 svg.render_sparkline(
@@ -120,7 +123,7 @@ def _render_row(request: ScreenRequest, row: AgentRow) -> Sequence[h.Node]:
                 figures.format_tokens(row.used.tokens),
             ]
         ],
-        [figures.format_usd(row.used.usd), _render_unpriced(row.used)],
+        [figures.format_usd(row.used.usd), _render_unpriced(request, row.used)],
         [render_budget(use) for use in agent.budgets],
         _render_order(request, agent),
     )
@@ -132,22 +135,24 @@ def _render_remarks(agent: AgentReport) -> h.Node:
     lacks = "; ".join(map(strip_terminal_codes, agent.lacking))
     return [
         h.span(class_="soft clip", title=reason)[reason] if reason else None,
-        h.small(class_="warn", title=lacks)["▲ with less "] if lacks else None,
+        h.small(class_="warn", title=lacks)[" ▲ with less "] if lacks else None,
         h.small[_describe_restarts(agent.restarts)] if agent.restarts else None,
     ]
 
 
-def _render_unpriced(used: RecentSpending) -> h.Node:
+def _render_unpriced(request: ScreenRequest, used: RecentSpending) -> h.Node:
     if not used.unpriced:
         return None
     calls = figures.format_plural(used.unpriced, "call")
-    return h.small(title=f"{calls} without a known price")[" + unknown"]
+    return h.small(title=f"{calls} without a known price")[" + ", render_cost(request, None)]
 
 
-def _render_doing(request: ScreenRequest, doing: Sequence[TurnInProgress]) -> h.Node:
+def _render_doing(
+    request: ScreenRequest, doing: Sequence[TurnInProgress], people: TurnPeople
+) -> h.Node:
     if not doing:
         return None
-    newest, *others = (_render_turn(request, turn) for turn in doing)
+    newest, *others = (_render_turn(request, turn, people) for turn in doing)
     if not others:
         return newest
     return h.details[
@@ -159,13 +164,13 @@ def _list_item(content: h.Node) -> h.Element:
     return h.li[content]
 
 
-def _render_turn(request: ScreenRequest, turn: TurnInProgress) -> h.Node:
+def _render_turn(request: ScreenRequest, turn: TurnInProgress, people: TurnPeople) -> h.Node:
     what = f"calls {show_hidden_characters(turn.call)}" if turn.call else "asks the model"
     if turn.state != "running":
         what = f"waits: {turn.state}"
     return h.span[
-        h.a(href=build_link("turns", turn.turn_id))[
-            shorten_text(format_chat_name(turn.chat_key), 40)
+        h.a(href=build_link("turns", turn.turn_id), title=format_chat_name(turn.chat_key))[
+            name_chat(request, turn.chat_key, people)
         ],
         f" {what} · {figures.format_span(max(0, request.now - turn.since), rough=True)}",
     ]
@@ -189,13 +194,15 @@ def _render_order(request: ScreenRequest, agent: AgentReport) -> h.Node:
     return render_act_button(request, method, {"agentId": agent.agent_id}, label)
 
 
-def _choose_state(agent: AgentReport, doing: Sequence[TurnInProgress]) -> str:
+def choose_state(agent: AgentReport, doing: Sequence[TurnInProgress]) -> str:
+    """Return what people call an agent's state; ``doing`` are the open turns of all agents."""
+    states = [turn.state for turn in doing if turn.agent_id == agent.agent_id]
     if agent.paused:
         return "paused"
     if agent.state == "stopped":
         return "idle"
-    if agent.state == "running" and all(turn.state != "running" for turn in doing):
-        return "waiting" if doing else "idle"
+    if agent.state == "running" and "running" not in states:
+        return "waiting" if states else "idle"
     return agent.state
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import htpy as h
@@ -60,7 +61,8 @@ DEFUSED = (
 class ChatTalk(NamedTuple):
     """The turns of a part of a chat, and what belongs to them.
 
-    ``held`` are the texts of messages that wait until the chat is let in, by their rows.
+    ``held`` are the texts of messages that wait until the chat is let in, by their rows;
+    ``waits`` are the milliseconds that a turn waited for people.
     """
 
     key: str
@@ -68,6 +70,7 @@ class ChatTalk(NamedTuple):
     tools: OfferedTools
     costs: Mapping[str, AnswerCost]
     held: Mapping[int, str]
+    waits: Mapping[str, int] = MappingProxyType({})
 
 
 class _Mark(NamedTuple):
@@ -84,7 +87,8 @@ def render_talk(request: ScreenRequest, chat: ChatTalk) -> h.Element:
 
 def _iter_lines(request: ScreenRequest, chat: ChatTalk) -> Iterator[h.Node]:
     day, shown = "", list(list_visible_turns(chat.turns))
-    for item in shown:
+    while shown:
+        item = shown.pop(0)
         at = item.at if isinstance(item, _Mark) else _find_beginning(item)
         if (today := format_day(at, request.now, request.zone)) != day:
             day = today
@@ -92,7 +96,8 @@ def _iter_lines(request: ScreenRequest, chat: ChatTalk) -> Iterator[h.Node]:
         if isinstance(item, _Mark):
             yield h.li(class_="mark")[item.text]
         else:
-            yield from _render_turn(request, chat, item, last=item is shown[-1])
+            notices = take_earlier_notices(item, shown)
+            yield from _render_turn(request, chat, item, notices, last=not shown)
 
 
 def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
@@ -119,6 +124,21 @@ def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
             yield talk
 
 
+def take_earlier_notices(talk: TurnTalk, rest: list[TurnTalk | _Mark]) -> list[TurnTalk]:
+    """Take from the ``rest`` the notices that were sent before the answer of a turn."""
+    answered = talk.said[0].at if talk.said else talk.ended
+    notices: list[TurnTalk] = []
+    while talk.asked and rest:
+        item = rest[0]
+        if isinstance(item, _Mark) or not _is_notice(item):
+            break
+        if answered is not None and item.said[0].at >= answered:
+            break
+        notices.append(item)
+        rest.pop(0)
+    return notices
+
+
 def _find_command(talk: TurnTalk) -> str:
     """Return the chat command that a message is, if it is one."""
     found = talk.asked[0] if len(talk.asked) == 1 and talk.turn_id is None else None
@@ -136,12 +156,19 @@ def _find_beginning(talk: TurnTalk) -> int:
 
 
 def _render_turn(
-    request: ScreenRequest, chat: ChatTalk, talk: TurnTalk, *, last: bool
+    request: ScreenRequest,
+    chat: ChatTalk,
+    talk: TurnTalk,
+    notices: Sequence[TurnTalk] = (),
+    *,
+    last: bool,
 ) -> Iterator[h.Node]:
     if talk.asked:
         yield h.li(id=f"said-{talk.asked[0].id}", class_="person")[
             (_render_said_line(request, chat, line) for line in talk.asked)
         ]
+    for notice in notices:
+        yield from _render_turn(request, chat, notice, last=False)
     if talk.turn_id is None and not talk.said:
         return
     runs = talk.state in ("running", "waiting")
@@ -302,7 +329,9 @@ def _render_footer(
         else None,
         _render_repeat_button(request, chat, talk) if last or talk.state in ENDED else None,
         _render_turn_link(request, talk, "why this answer"),
-        h.small[_format_cost(talk, cost)] if request.has_right(Right.LOOK) else None,
+        h.small[_format_cost(talk, cost, chat.waits.get(talk.turn_id or "", 0))]
+        if request.has_right(Right.LOOK)
+        else None,
     ]
 
 
@@ -312,10 +341,13 @@ def _render_turn_link(request: ScreenRequest, talk: TurnTalk, words: str) -> h.N
     return h.a(class_="plain", href=build_link("turns", talk.turn_id))[render_icon("turns"), words]
 
 
-def _format_cost(talk: TurnTalk, cost: AnswerCost | None) -> str:
+def _format_cost(talk: TurnTalk, cost: AnswerCost | None, waited: int) -> str:
     """Return the model, time, tokens and price of an answer."""
     asked = _find_beginning(talk)
-    took = figures.format_span(talk.ended - asked, rough=True) if talk.ended else ""
+    took = ""
+    if talk.ended:
+        took = figures.format_span(max(0, talk.ended - asked - waited), rough=True)
+        took += f" + {figures.format_span(waited, rough=True)} waiting" if waited else ""
     if cost is None:
         return took
     price = "price unknown" if cost.usd is None else figures.format_usd(cost.usd)

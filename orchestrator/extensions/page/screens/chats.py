@@ -19,7 +19,13 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_link_button,
     render_note,
 )
-from orchestrator.extensions.page.reads import answer_costs, chat_entries, chat_places, stamps
+from orchestrator.extensions.page.reads import (
+    answer_costs,
+    chat_entries,
+    chat_places,
+    stamps,
+    turn_people,
+)
 from orchestrator.extensions.page.reads.chat_entries import ListedChat
 from orchestrator.extensions.page.screen_request import (
     OWN,
@@ -120,6 +126,7 @@ def load_chat(
         answer_costs.find_called_tools(db, questions),
         answer_costs.load_answer_costs(db, turn_ids),
         chat_entries.load_held_texts(db, [line.id for line in asked]),
+        turn_people.load_people_waits(db, turn_ids),
     )
     opening = chat_entries.find_opening(db, key) if key.startswith(OWN) else ""
     sender = next((line.sender for line in reversed(asked) if line.sender), "")

@@ -5,19 +5,17 @@ from urllib.parse import quote
 
 import htpy as h
 
-from orchestrator.control import protocol
 from orchestrator.control.roles import Right
-from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.layout import render_split
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.reads.waiting import AuditEntry
+from orchestrator.extensions.page.reads.decision_log import AuditEntry
 from orchestrator.extensions.page.reads.waiting_list import (
     WaitingList,
     load_question,
@@ -33,31 +31,8 @@ from orchestrator.extensions.page.screens import waiting_cards
 from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.changed_tools import ChangedTool, load_changed_tools
 from orchestrator.extensions.page.screens.composer import list_writable_agents
-from orchestrator.extensions.page.screens.waiting_cards import (
-    BUDGET_EXTEND,
-    PAIR_REFUSE,
-    KnownTexts,
-    WaitingCard,
-)
-
-# Actions of the page's forms; other entries of the audit log are in words.
-ACTS = {
-    protocol.APPROVAL_DECIDE: "answered a question",
-    protocol.PAIR_APPROVE: "let a chat in",
-    protocol.PAIR_REVOKE: "shut a chat out",
-    PAIR_REFUSE: "refused a chat",
-    BUDGET_EXTEND: "extended a budget for the day",
-    protocol.TOOL_APPROVE: "approved a tool",
-    page_protocol.CALL_SETTLE: "said whether a call happened",
-    protocol.DLQ_RETRY: "tried a message again",
-    protocol.DLQ_DROP: "dropped a message",
-    protocol.AGENT_PAUSE: "paused an agent",
-    protocol.AGENT_RESUME: "resumed an agent",
-    protocol.RELOAD: "read the configuration again",
-    protocol.TASK_RUN: "ran a task",
-    protocol.TASK_ENABLE: "switched a task on",
-    protocol.TASK_DISABLE: "switched a task off",
-}
+from orchestrator.extensions.page.screens.decision_words import describe_decision
+from orchestrator.extensions.page.screens.waiting_cards import KnownTexts, WaitingCard
 
 
 async def _show_inbox(request: ScreenRequest) -> ScreenResult:
@@ -132,19 +107,17 @@ def _render_decision_history(request: ScreenRequest, decided: Sequence[AuditEntr
         "What was decided, and by whom",
         render_table(
             "Decisions",
-            (TableColumn("When", "time"), "Who", "What", TableColumn("Of what", "grow")),
+            (TableColumn("When", "time"), "Who", TableColumn("What", "grow")),
             (
                 (
-                    figures.render_moment(at, request.zone),
-                    show_hidden_characters(actor.removeprefix("web:")),
-                    ACTS.get(act_, show_hidden_characters(act_)),
-                    shorten_text(subject, 80),
+                    figures.render_recent_moment(one.at, request.zone, request.now),
+                    show_hidden_characters(one.actor.removeprefix("web:")),
+                    describe_decision(one),
                 )
-                for at, actor, act_, subject in decided
+                for one in decided
             ),
             "No decisions yet.",
         ),
-        h.p(class_="soft")["In a terminal: ", h.code["orchestrator approvals list"]],
     )
 
 

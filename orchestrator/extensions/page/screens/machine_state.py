@@ -16,7 +16,10 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     ProcessTable,
 )
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.forms import render_act_button
+from orchestrator.extensions.page.html.forms import (
+    render_act_button,
+    render_hidden_fields,
+)
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
     show_hidden_characters,
@@ -29,19 +32,22 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.reads import waiting
-from orchestrator.extensions.page.reads.waiting import AuditEntry
+from orchestrator.extensions.page.reads import decision_log
+from orchestrator.extensions.page.reads.decision_log import AuditEntry
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.decision_words import describe_decision
 from orchestrator.extensions.page.screens.remedies import (
+    list_hints,
     list_troubles,
     render_trouble,
     render_troubles,
 )
+from orchestrator.extensions.page.screens.settings_form import render_named_button
 from orchestrator.extensions.page.screens.tool_overview import describe_jail
 from orchestrator.journal.db import audit
 
@@ -53,7 +59,6 @@ OPEN_JAILS = {
     SUPERVISOR: "it owns the home, and is kept from nothing there",
     "zygote": "it has no keys; it starts the agents, which then lock themselves in",
 }
-BACKUP_MAKE, RESTART = "backup/make", "daemon/restart"  # methods of other extensions
 
 
 class AuditLog(NamedTuple):
@@ -65,7 +70,7 @@ class AuditLog(NamedTuple):
 
 async def _show_system(request: ScreenRequest) -> ScreenResult:
     log = AuditLog(
-        await request.journal(waiting.list_recent_decisions, ENTRIES),
+        await request.journal(decision_log.list_recent_decisions, ENTRIES),
         await request.journal(audit.find_broken_entry),
     )
     shown_log = _render_audit_log(request, log) if request.has_right(Right.CHANGE) else None
@@ -91,7 +96,14 @@ async def _show_system(request: ScreenRequest) -> ScreenResult:
     ]
     ready = ("running", "ready") if health.ready else ("failed", "not ready")
     lead: h.Node = [figures.render_state(*ready), f" · version {report.version}"]
-    return TitledContent("System", content, lead=lead, actions=_render_orders(request))
+    return TitledContent(
+        "System",
+        content,
+        lead=lead,
+        actions=[render_orders(request), render_link_button("Logins", "/people")]
+        if request.has_right(Right.CHANGE)
+        else None,
+    )
 
 
 def render_system(
@@ -108,7 +120,7 @@ def render_system(
                     "Journal": figures.format_size(report.journal_bytes),
                     "Times of this page": request.zone.key,
                     "Memory": _sum_memory(processes),
-                    "Runs for": _find_age(report, processes),
+                    "Runs since": _render_age(request, report, processes),
                 }
             ),
         ),
@@ -117,14 +129,21 @@ def render_system(
     ]
 
 
-def _render_orders(request: ScreenRequest) -> h.Node:
-    if not request.has_right(Right.CHANGE):
-        return None
+def render_orders(request: ScreenRequest) -> h.Node:
+    """Render what one may do with the daemon; Settings answers, and a restart asks first."""
     return [
-        render_act_button(request, BACKUP_MAKE, {}, "Back up now"),
+        h.form(method="post", action="/settings", class_="row")[
+            render_hidden_fields(request), render_named_button("backup", "Back up now")
+        ],
         render_act_button(request, protocol.RELOAD, {}, "Read agents.json again"),
-        render_act_button(request, RESTART, {}, "Restart", kind="danger"),
-        render_link_button("Logins", "/people"),
+        h.details[
+            h.summary(class_="button danger")["Restart …"],
+            h.form(method="post", action="/settings", class_="row")[
+                render_hidden_fields(request),
+                h.span(class_="soft")["The page is away for some seconds."],
+                render_named_button("restart", "Restart now", "danger"),
+            ],
+        ],
     ]
 
 
@@ -133,10 +152,16 @@ def _sum_memory(processes: Sequence[ProcessFigures]) -> str | None:
     return f"{figures.format_size(whole)} of {len(processes)} processes" if processes else None
 
 
-def _find_age(report: StatusReport, processes: Sequence[ProcessFigures]) -> str | None:
-    pid = next((one.pid for one in report.processes if one.name == SUPERVISOR), None)
-    found = next((one for one in processes if one.pid == pid), None)
-    return None if found is None else figures.format_span(1000 * found.age_seconds)
+def _render_age(
+    request: ScreenRequest, report: StatusReport, processes: Sequence[ProcessFigures]
+) -> h.Node:
+    """Render since when the daemon runs: a restart keeps the process, but starts a new zygote."""
+    pids = {one.pid for one in report.processes if one.name in OPEN_JAILS}
+    ages = [1000 * one.age_seconds for one in processes if one.pid in pids]
+    if not ages:
+        return None
+    began = figures.render_recent_moment(round(request.now - min(ages)), request.zone, request.now)
+    return [began, f" ({figures.format_span(min(ages), rough=True)})"]
 
 
 def _render_processes(report: StatusReport, processes: Sequence[ProcessFigures]) -> h.Node:
@@ -214,10 +239,12 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
 def _list_findings(request: ScreenRequest, found: Sequence[Finding]) -> Iterator[h.Node]:
     """Yield what the doctor found wrong, problems first."""
     for verdict, kind in NOTES.items():
-        for one in found:
-            if one.verdict == verdict:
-                about = "" if one.subject == "daemon" else f"{one.subject}: "
-                yield render_trouble(request, f"{about}{one.text}", kind)
+        about = [
+            one.text if one.subject == "daemon" else f"{one.subject}: {one.text}"
+            for one in found
+            if one.verdict == verdict
+        ]
+        yield from list_hints(request, about, kind)
 
 
 def _render_good_checks(found: Sequence[Finding]) -> h.Node:
@@ -246,13 +273,15 @@ def _render_audit_log(request: ScreenRequest, log: AuditLog) -> h.Node:
         "Audit log",
         render_table(
             "Audit log",
-            (TableColumn("When", "time"), "Who", "What", TableColumn("Of what", "grow")),
+            (TableColumn("When", "time"), "Who", TableColumn("What", "grow"), "Entry"),
             (
                 (
                     figures.render_recent_moment(one.at, request.zone, request.now),
                     show_hidden_characters(one.actor),
-                    show_hidden_characters(one.act),
-                    shorten_text(one.subject, 120),
+                    describe_decision(one),
+                    h.small(class_="soft clip")[
+                        f"{show_hidden_characters(one.act)} {shorten_text(one.subject, 120)}"
+                    ],
                 )
                 for one in log.entries
             ),

@@ -18,20 +18,23 @@ from orchestrator.extensions.page.html.forms import (
     build_link,
     render_act_button,
     render_button,
-    render_filters,
     render_hidden_fields,
 )
 from orchestrator.extensions.page.html.outside_text import (
+    is_plain_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
 from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
+    render_choice,
     render_cut_note,
     render_link_button,
     render_panel,
 )
+from orchestrator.extensions.page.reads import fact_origins
+from orchestrator.extensions.page.reads.fact_origins import EDITORS, MemoryPlaces
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -45,6 +48,7 @@ PROFILE_LIST, PROFILE_SET = "profile/list", "profile/set"
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 NEWEST = 2**63 - 1  # above the numbers of all facts
 LIMIT = 100  # facts on a screen
+NOWHERE = MemoryPlaces()
 TYPED = "forget"  # what one types to forget a fact for good
 
 
@@ -69,6 +73,7 @@ class ListedFact(CamelModel):
     agent_id: str
     scope: str
     confidence: float = 1.0
+    origin: str = ""  # the source before a person edited it
 
 
 class ListedFacts(CamelModel):
@@ -105,34 +110,58 @@ async def _show_memory(request: ScreenRequest) -> ScreenResult:
     )
     facts = await edit_calls.ask_extension(request, FACT_LIST, query, ListedFacts)
     profile = await edit_calls.ask_extension(request, PROFILE_LIST, query, ListedFields)
-    return render_memory(request, facts, profile.fields)
+    places = await request.journal(fact_origins.list_memory_places)
+    return render_memory(request, await _add_origins(request, facts), profile.fields, places)
+
+
+async def _add_origins(request: ScreenRequest, found: ListedFacts) -> ListedFacts:
+    edited = [one.id for one in found.facts if one.source in EDITORS]
+    origins = await request.journal(fact_origins.find_origins, edited) if edited else {}
+    facts = [one.model_copy(update={"origin": origins.get(one.id, "")}) for one in found.facts]
+    return found.model_copy(update={"facts": tuple(facts)})
 
 
 @edit_calls.need_daemon
 async def _forget_fact(request: ScreenRequest) -> ScreenResult:
     number = _parse_fact_id(request.path["fact"])
-    if number is None:
+    fact = None if number is None else await _find_fact(request, number)
+    if number is None or fact is None:
         return render_blank("There is no such fact.", render_link_button("Memory", "/memory"))
     if request.form.get("typed", "").strip().lower() == TYPED:
         row = RowId(id=number)
         await edit_calls.ask_extension(request, FACT_FORGET, row, Ack)
         return RedirectResponse("/memory", HTTPStatus.SEE_OTHER)
-    return render_forgetting(request, wrong="typed" in request.form)
+    return render_forgetting(request, fact, wrong="typed" in request.form)
+
+
+async def _find_fact(request: ScreenRequest, number: int) -> ListedFact | None:
+    query = MemoryQuery(before=number + 1, limit=1)
+    found = await edit_calls.ask_extension(request, FACT_LIST, query, ListedFacts)
+    facts = (await _add_origins(request, found)).facts
+    return next((one for one in facts if one.id == number), None)
 
 
 def render_memory(
-    request: ScreenRequest, found: ListedFacts, profile: Sequence[ListedField]
+    request: ScreenRequest,
+    found: ListedFacts,
+    profile: Sequence[ListedField],
+    places: MemoryPlaces = NOWHERE,
 ) -> TitledContent:
     """Render the facts that the filters find, newest first, and the profile."""
     return TitledContent(
         "Memory",
         [
-            render_filters(request, [("q", "Search"), ("agent", "Agent"), ("chat", "Chat")]),
+            _render_search(request, places),
             render_panel(
                 "Facts",
                 h.ul(class_="items")[(_render_fact(request, one) for one in found.facts)]
                 if found.facts
-                else render_blank("Nothing is remembered that fits.", icon="memory"),
+                else render_blank(
+                    "Nothing is remembered that fits."
+                    if any(request.query.get(name) for name in ("q", "agent", "chat", "before"))
+                    else "Nothing is remembered yet.",
+                    icon="memory",
+                ),
                 h.p[
                     h.a(
                         href=build_link(
@@ -164,12 +193,33 @@ def render_memory(
     )
 
 
-def render_forgetting(request: ScreenRequest, *, wrong: bool = False) -> TitledContent:
+def _render_search(request: ScreenRequest, places: MemoryPlaces) -> h.Element:
+    return h.form(method="get", class_="filters", role="search")[
+        h.label[h.span["Search"], h.input(name="q", value=request.query.get("q", ""))],
+        _render_place(request, "agent", "Agent", places.agents),
+        _render_place(request, "chat", "Chat", places.chats),
+        render_button("Show"),
+    ]
+
+
+def _render_place(request: ScreenRequest, name: str, label: str, known: Sequence[str]) -> h.Element:
+    chosen = request.query.get(name, "")
+    plain = [one for one in dict.fromkeys((*known, chosen)) if one and is_plain_text(one)]
+    return h.label[
+        h.span[label], render_choice(name, [("", "any"), *((one, one) for one in plain)], chosen)
+    ]
+
+
+def render_forgetting(
+    request: ScreenRequest, fact: ListedFact, *, wrong: bool = False
+) -> TitledContent:
     """Render the question whether a fact shall go for good."""
     return TitledContent(
         "Forget for good",
         render_panel(
             "This cannot be undone",
+            h.blockquote(class_="held")[strip_terminal_codes(fact.fact)],
+            h.p(class_="soft")[_iter_fact_notes(request, fact)],
             h.p[
                 "The fact is deleted with all its versions, and is not learned again. To take back"
                 " the last change instead, use Undo."
@@ -206,7 +256,9 @@ def _render_fact(request: ScreenRequest, one: ListedFact) -> h.Element:
                     render_button("Save", "do"),
                 ],
             ],
-            render_act_button(request, FACT_UNDO, {"id": str(one.id)}, "Undo"),
+            render_act_button(request, FACT_UNDO, {"id": str(one.id)}, "Undo the edit")
+            if one.origin
+            else None,
             render_link_button("Forget …", build_link("memory", str(one.id), "forget"), "danger"),
         ]
         if request.has_right(Right.CHANGE)
@@ -218,12 +270,14 @@ def _iter_fact_notes(request: ScreenRequest, one: ListedFact) -> Iterator[h.Node
     yield f"{show_hidden_characters(one.category)} · {show_hidden_characters(one.agent_id)}, "
     yield f"{show_hidden_characters(one.scope) or 'all chats'} · "
     yield figures.render_moment(one.created_at, request.zone)
-    kind, _, turn = one.source.partition(" ")
+    kind, _, turn = (one.origin or one.source).partition(" ")
     yield " · "
     if kind in ("turn", "extraction") and turn:
         yield h.a(href=build_link("turns", turn.split()[0]))["where it was said"]
     else:
-        yield f"from {show_hidden_characters(one.source)}"
+        yield f"from {show_hidden_characters(one.origin or one.source)}"
+    if one.origin:
+        yield f", edited by {show_hidden_characters(one.source)}"
 
 
 def _render_field_row(request: ScreenRequest, one: ListedField) -> Sequence[h.Node]:

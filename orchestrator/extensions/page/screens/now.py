@@ -27,6 +27,12 @@ from orchestrator.extensions.page.html.vocabulary import (
 from orchestrator.extensions.page.reads import activity, stamps, waiting
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.reads.turn_filters import compute_day_start
+from orchestrator.extensions.page.reads.turn_people import (
+    NO_PEOPLE,
+    TurnPeople,
+    find_senders,
+    load_turn_people,
+)
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -55,6 +61,7 @@ class RecentActivity(NamedTuple):
     doing: Sequence[TurnInProgress] = ()
     today: Mapping[str, int] = {}  # messages by state
     turns: Sequence[FoundTurn] = ()
+    people: TurnPeople = NO_PEOPLE
 
 
 def _load_recent_activity(db: Database, now: int, midnight: int) -> RecentActivity:
@@ -62,13 +69,17 @@ def _load_recent_activity(db: Database, now: int, midnight: int) -> RecentActivi
         str(turn)
         for (turn,) in db.execute("SELECT id FROM turn ORDER BY id DESC LIMIT ?", (MAX_TURNS,))
     ]
+    turns, doing = turn_search.list_turns_by_id(db, newest), activity.list_open_turns(db)
+    people = load_turn_people(db, turns)
+    senders = find_senders(db, (turn.chat_key for turn in doing))
     return RecentActivity(
         activity.count_arrivals(db, now - HOUR, now, 30),
         activity.sum_agent_spending(db, now - DAY),
         waiting.count_waiting_items(db, now),
-        activity.list_open_turns(db),
+        doing,
         activity.count_messages_since(db, midnight),
-        turn_search.list_turns_by_id(db, newest),
+        turns,
+        people._replace(senders={**people.senders, **senders}),
     )
 
 
@@ -96,7 +107,7 @@ def render_now(
     content = [
         _render_attention_panel(request, report, lately.waits),
         _render_first_steps(request, report),
-        render_panel("Agents", render_agents(request, rows)),
+        render_panel("Agents", render_agents(request, rows, lately.people)),
         h.div(class_="grid")[
             _render_messages(report, lately),
             render_panel("Channels", _render_channels(request, report)),
@@ -104,7 +115,7 @@ def render_now(
         ],
         render_panel(
             "Last turns",
-            render_turn_list(request, lately.turns)
+            render_turn_list(request, lately.turns, lately.people)
             or render_blank(
                 "No messages yet.",
                 h.a(href="/chats/new", class_="button do")["Write the first one"],

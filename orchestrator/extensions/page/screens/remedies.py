@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import NamedTuple
 
 import htpy as h
@@ -10,7 +11,10 @@ from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
-from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
+from orchestrator.extensions.page.html.outside_text import (
+    show_hidden_characters,
+    strip_terminal_codes,
+)
 from orchestrator.extensions.page.html.vocabulary import NoteKind, render_note
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
@@ -22,12 +26,16 @@ _COMMAND = re.compile(
 )
 # The reason of a pause by a budget, as `spending.budgets.find_exceeded_limit` writes it.
 _BUDGET = re.compile(
-    r"the budget (tokens|usd)Per(Hour|Day|Month) is used up: ([\d,.]+) of ([\d,.]+),"
-    r" and the next call may (?:take|cost) ([\d,.]+)"
+    r"the next call may (?:take|cost) \$?([\d,.]+)(?: tokens)?, and \$?(-?[\d,.]+) of \$?([\d,.]+)"
+    r" are left of the budget (tokens|usd)Per(Hour|Day|Month)"
 )
 MAX_TROUBLES = 4  # that are shown at once
 _STOPPED = re.compile(r"agent '([^']+)' does not run \(\w+\): (?:agent '\1' )?")
-_SPANS = {"Hour": "an hour", "Day": "a day", "Month": "a month"}
+_SPANS = {"Hour": "this hour", "Day": "today", "Month": "this month"}
+# What turns of an agent did without, as the hints of the status and the doctor say it.
+_LACK = re.compile(r"agent '([^']+)' answers with less: (.+)", re.DOTALL)
+# What is left out where the model reads too little at once.
+_WINDOW = re.compile(r"do not fit|left out of the prompt|the server read|shortened of|left out and")
 
 
 class Remedy(NamedTuple):
@@ -51,6 +59,11 @@ _REMEDIES = tuple(
         (r"handed over", "/chats", "Chats", Right.READ),
         (r"^task |\btask '", "/tasks", "Tasks", Right.LOOK),
         (r"agents\.json", "/settings", "Settings", Right.READ),
+        (r"orchestrator (?:approvals|pair approve|dlq)\b", "/inbox", "Inbox", Right.DECIDE),
+        (r"orchestrator (?:pair|dashboard|sessions)\b", "/people", "People", Right.READ),
+        (r"orchestrator (?:agent|resume|pause)", "/agents", "Agents", Right.LOOK),
+        (r"orchestrator memory\b", "/memory", "Memory", Right.READ),
+        (r"orchestrator logs\b", "/logs", "Logs", Right.READ),
         (r"disk|backup|journal|sandbox|jail", "/system", "System", Right.LOOK),
     )
 )
@@ -87,14 +100,48 @@ def list_troubles(request: ScreenRequest, report: StatusReport) -> Iterator[h.No
     """Yield what is wrong, problems first; what the inbox says is left out."""
     for problem in sorted(report.config_errors, key=lambda one: one.severity == "warning"):
         kind: NoteKind = "warn" if problem.severity == "warning" else "bad"
-        yield render_trouble(request, problem.message, kind, line=problem.line)
+        said = problem.message
+        if problem.severity == "error":
+            file = PurePath(problem.file).name
+            said = f"{file} has a mistake, so the version before it still runs: {said}"
+        yield render_trouble(request, said, kind, line=problem.line)
     demo = [hint for hint in report.hints if "demo model" in hint]
     if demo and not is_demo(report):
         others = f", and {len(demo) - 1} more" if len(demo) > 1 else ""
         yield render_trouble(request, f"{demo[0].partition(';')[0]}{others}")
-    for hint in report.hints:
-        if hint not in demo and "waits for a decision" not in hint:
-            yield render_trouble(request, hint)
+    hints = [one for one in report.hints if one not in demo and "waits for a decision" not in one]
+    yield from list_hints(request, hints)
+
+
+def list_hints(
+    request: ScreenRequest, hints: Sequence[str], kind: NoteKind = "warn"
+) -> Iterator[h.Node]:
+    """Yield hints, and for each agent whose turns lacked something one note."""
+    lacking: dict[str, list[str]] = {}
+    for hint in hints:
+        found = _LACK.fullmatch(hint)
+        if found is None:
+            yield render_trouble(request, hint, kind)
+        else:
+            lacking.setdefault(found[1], []).append(found[2])
+    for agent_id, lacks in lacking.items():
+        yield render_lacks(agent_id, lacks)
+
+
+def render_lacks(agent_id: str, lacks: Sequence[str], when: str = "lately") -> h.Node:
+    """Render what turns of an agent did without: one sentence, what to do, and the details."""
+    narrow = any(_WINDOW.search(one) for one in lacks)
+    reads = "; its model reads less at once than the agent needs" if narrow else ""
+    label = "Choose another model, or set how much it reads" if narrow else "See the agent"
+    return render_note(
+        f"{show_hidden_characters(agent_id)} answered with less {when}{reads}. ",
+        h.a(href=build_link("agents", agent_id))[f"{label} ▸"],
+        h.details[
+            h.summary["What was left out"],
+            h.ul(class_="items")[(h.li[strip_terminal_codes(one)] for one in lacks)],
+        ],
+        kind="warn",
+    )
 
 
 def render_troubles(lines: Sequence[h.Node], first: h.Node = None) -> h.Node:
@@ -116,16 +163,16 @@ def is_demo(report: StatusReport) -> bool:
 
 
 def _explain_budget(found: re.Match[str]) -> str:
-    unit, span, spent, limit, wanted = found.groups()
-    numbers = [float(one.rstrip(".,").replace(",", "")) for one in (spent, limit, wanted)]
-    used, allowed, asked = (
+    wanted, left, limit, unit, span = found.groups()
+    numbers = [float(one.rstrip(".,").replace(",", "")) for one in (wanted, left, limit)]
+    numbers[1] = max(0.0, numbers[1])  # spent more than was allowed
+    asked, rest, allowed = (
         [figures.format_usd(one) for one in numbers]
         if unit == "usd"
         else [f"{figures.format_count(int(one))}{figures.FIXED}tokens" for one in numbers]
     )
-    if numbers[2] > numbers[1]:
-        return f"a call may need {asked}, and {allowed} {_SPANS[span]} are allowed"
-    return f"{used} of {allowed} {_SPANS[span]} are used, and the next call may need {asked}"
+    verb = "may cost" if unit == "usd" else "may take"
+    return f"the next call {verb} {asked}; only {rest} of {allowed} is left {_SPANS[span]}"
 
 
 def _render_line(text: str, kind: NoteKind, way: tuple[str, str] | None) -> h.Element:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import htpy as h
 from pydantic import JsonValue
 
-from orchestrator.control import protocol
 from orchestrator.control.editing import FILE_UNDO, FileVersion
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
@@ -19,7 +18,6 @@ from orchestrator.extensions.page.html.edit_report import render_saved_note, was
 from orchestrator.extensions.page.html.forms import (
     build_link,
     render_act_button,
-    render_hidden_fields,
 )
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
@@ -38,9 +36,9 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.machine_state import render_orders
 from orchestrator.extensions.page.screens.settings_form import (
     build_form_link,
-    render_named_button,
 )
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.extensions.page.screens.text_history import render_changes
@@ -58,7 +56,7 @@ HELD = {  # collections of agents.json, with what is said where they are empty
 }
 TITLES = {
     "agents": "Agents",
-    "bindings": "Who answers where",
+    "bindings": "Who answers",
     "mcpServers": "Tool servers",
     "providers": "Providers",
     "models": "Models",
@@ -74,7 +72,7 @@ class PartRow(NamedTuple):
     action: h.Node
 
 
-NAMELESS = TableColumn("")  # what stands in it says itself what it is
+NAMELESS = TableColumn("", "id")  # what stands in it says itself what it is
 CHANNELS = ("telegram", "web", "api", "mcp", "hook", "console")
 
 
@@ -84,30 +82,49 @@ async def _show_settings(request: ScreenRequest) -> ScreenResult:
     method = METHODS.get(request.form.get("do", ""))
     if method is not None:
         answer = await edit_calls.ask_extension(request, method, None, DoneSentence)
-        done = f"{answer.path} {answer.text}".strip()
+        done = answer.text
+        if answer.path:
+            done = f"The backup is on the daemon's machine at {answer.path}: {done}"
     file = await edit_calls.read_text(request, AGENTS_FILE)
     history = await edit_calls.load_history(request)
+    value: JsonValue = None
+    line = 0
     try:
-        value: JsonValue = json.loads(file.text)
+        value = json.loads(file.text)
+    except json.JSONDecodeError as error:
+        line = error.lineno
     except (RecursionError, ValueError):
-        value = None
+        pass
     changes = [one for one in history.versions if one.number > 1]  # the first is as it was found
-    return render_settings(request, value, changes[:SHOWN_CHANGES], done)
+    return render_settings(request, value, changes[:SHOWN_CHANGES], done, line)
 
 
 def render_settings(
-    request: ScreenRequest, value: JsonValue, changes: Sequence[FileVersion], done: str = ""
+    request: ScreenRequest,
+    value: JsonValue,
+    changes: Sequence[FileVersion],
+    done: str = "",
+    line: int = 0,
 ) -> TitledContent:
-    """Render the overview; without a ``value`` the file is no JSON. ``done`` was just done."""
+    """Render the overview; without a ``value`` the file is no JSON. ``done`` was just done.
+
+    ``line`` is where it stops being JSON, 0 where that is unknown.
+    """
     edits = request.has_right(Right.CHANGE)
     newest = changes[0] if changes and was_just_saved(request) else None
     return TitledContent(
         "Settings",
         [
             render_saved_note(request, newest, "/settings") if newest else None,
-            h.div(data_kept=True)[render_note(strip_terminal_codes(done))] if done else None,
+            h.div(data_kept=request.form.get("do") != "restart" or None)[
+                render_note(strip_terminal_codes(done))
+            ]
+            if done
+            else None,
             render_note(
-                "agents.json is no JSON. Edit it as a text; its problems are shown there.",
+                f"agents.json is no JSON{f' from line {line} on' if line else ''}, so the version"
+                " before it still runs. ",
+                h.a(href=build_link("texts", AGENTS_FILE, line=line or None))["Correct it ▸"],
                 kind="bad",
             )
             if value is None
@@ -226,16 +243,9 @@ def _render_machine(request: ScreenRequest) -> h.Element:
         "The daemon",
         h.p(class_="soft")[
             "A backup holds all but the keys. Edited files are read by themselves; after a restart"
-            " everything goes on where it was."
+            " everything goes on where it was. System says since when it runs."
         ],
-        h.div(class_="row")[
-            h.form(method="post", action="/settings", class_="row")[
-                render_hidden_fields(request),
-                render_named_button("backup", "Back up now"),
-                render_named_button("restart", "Restart", "danger"),
-            ],
-            render_act_button(request, protocol.RELOAD, {}, "Read agents.json again"),
-        ],
+        h.div(class_="row")[render_orders(request)],
     )
 
 

@@ -199,7 +199,7 @@ def _render_servers(servers: Iterable[ToolServerReport]) -> h.Node:
             "Server",
             "State",
             TableColumn("Tools", "number"),
-            TableColumn("Its process may reach", "grow"),
+            "Its process may reach",
             TableColumn("Problem", "grow"),
         ),
         (
@@ -251,7 +251,7 @@ def _render_matrix(scene: ToolScene) -> h.Node:
                     h.a(href=build_link("tools", tool.name), data_row=True)[
                         show_hidden_characters(tool.name)
                     ],
-                    h.span(class_="line soft")[shorten_text(tool.description, 160)],
+                    h.span(class_="line")[shorten_text(tool.description, 160)],
                     *(_render_sign(rules.get((tool.name, agent))) for agent in agents),
                 )
                 for tool in scene.table.tools
@@ -270,7 +270,7 @@ def _render_sign(rule: ToolRule | None) -> h.Node:
 
 def _choose_sign(rule: ToolRule) -> tuple[str, str, str]:
     if not rule.allowed:
-        return "○", "quiet", "not allowed"
+        return "○", "quiet no", "not allowed"  # not shown on a phone
     return ("◐", "wait", "a person is asked") if rule.asks else ("●", "good", "may be used")
 
 

@@ -23,7 +23,9 @@ from orchestrator.extensions.page.html.vocabulary import (
 from orchestrator.extensions.page.reads import stamps, turn_filters
 from orchestrator.extensions.page.reads.turn_filters import TurnChoices, TurnQuery
 from orchestrator.extensions.page.reads.turn_parts import search_turn_parts
+from orchestrator.extensions.page.reads.turn_people import NO_PEOPLE, TurnPeople, load_turn_people
 from orchestrator.extensions.page.screen_request import (
+    OWN,
     PageScreen,
     ScreenRequest,
     ScreenResult,
@@ -77,6 +79,7 @@ class TurnListing(NamedTuple):
     found: TurnPage
     query: TurnQuery
     choices: TurnChoices
+    people: TurnPeople = NO_PEOPLE
 
 
 async def _show_turns(request: ScreenRequest) -> ScreenResult:
@@ -94,12 +97,13 @@ async def _show_turns(request: ScreenRequest) -> ScreenResult:
         also=query.also,
         limit=MAX_SORTED if request.query.get("by") in ORDERS else PAGE,
     )
-    return render_turns(request, TurnListing(found, query, choices))
+    people = await request.journal(load_turn_people, found.turns)
+    return render_turns(request, TurnListing(found, query, choices, people))
 
 
 def render_turns(request: ScreenRequest, listing: TurnListing) -> TitledContent:
     """Render the list."""
-    found, query, _ = listing
+    found, query, _, people = listing
     filtered = bool(query.wanted or query.also)
     turns, by = found.turns, request.query.get("by", "")
     if by in ORDERS:
@@ -108,7 +112,7 @@ def render_turns(request: ScreenRequest, listing: TurnListing) -> TitledContent:
         _render_filter_form(request, listing),
         [render_note(problem, kind="warn") for problem in query.problems.values()],
         _render_chosen_filters(request),
-        render_turn_list(request, turns, sortable=True)
+        render_turn_list(request, turns, people, sortable=True)
         or render_blank(
             "No turn is like this. Take a filter away." if filtered else "No messages yet.",
             h.a(href="/turns", class_="button")["Show all turns"]
@@ -122,7 +126,11 @@ def render_turns(request: ScreenRequest, listing: TurnListing) -> TitledContent:
 
 
 def render_turn_list(
-    request: ScreenRequest, turns: Sequence[FoundTurn], *, sortable: bool = False
+    request: ScreenRequest,
+    turns: Sequence[FoundTurn],
+    people: TurnPeople = NO_PEOPLE,
+    *,
+    sortable: bool = False,
 ) -> h.Node:
     """Render turns, one a line; nothing if there are no turns.
 
@@ -146,7 +154,7 @@ def render_turn_list(
         ),
         "Marks",
     ]
-    return render_table("Turns", heads, (_render_turn_row(request, turn) for turn in turns))
+    return render_table("Turns", heads, (_render_turn_row(request, turn, people) for turn in turns))
 
 
 def format_turn_tokens(turn: FoundTurn) -> str:
@@ -184,14 +192,19 @@ def _list_signs(turn: FoundTurn) -> Iterator[str]:
     return (sign for sign, is_so in found if is_so)
 
 
-def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, ...]:
+def _render_turn_row(
+    request: ScreenRequest, turn: FoundTurn, people: TurnPeople
+) -> tuple[h.Node, ...]:
     address = build_link("turns", turn.id)
     asked = (
         shorten_text(turn.asked, 160)
         if request.has_right(Right.READ)
         else f"{len(turn.asked)} characters"
     )
-    chat = format_chat_name(turn.chat_key)
+    chat, address_of_chat = (
+        name_chat(request, turn.chat_key, people),
+        format_chat_name(turn.chat_key),
+    )
     state = render_turn_state(turn)
     words = _find_state_words(turn)
     return (
@@ -199,21 +212,47 @@ def _render_turn_row(request: ScreenRequest, turn: FoundTurn) -> tuple[h.Node, .
             figures.render_recent_moment(turn.began, request.zone, request.now)
         ],
         _render_filter_link(request, "agent", turn.agent_id, turn.agent_id),
-        _render_filter_link(request, "chat", turn.chat_key, chat),
+        _render_filter_link(request, "chat", turn.chat_key, chat, address_of_chat),
         h.a(href=address, class_="by line", title=asked)[asked],
         h.a(href=_build_filter_link(request, "state", words), class_="by")[state],
         [
             [", " if index else None, _render_filter_link(request, "tool", tool, tool)]
             for index, tool in enumerate(dict.fromkeys(turn.tools))
         ],
-        "" if turn.ended is None else figures.format_span(turn.ended - turn.began),
+        _render_time(turn, people.waits.get(turn.id, 0)),
         figures.format_tokens(turn.tokens),
-        figures.format_usd(turn.usd),
+        render_cost(request, turn.usd),
         [
             h.span(title=MARKS[sign], role="img", aria_label=MARKS[sign])[sign]
             for sign in _list_signs(turn)
         ],
     )
+
+
+def name_chat(request: ScreenRequest, key: str, people: TurnPeople) -> str:
+    """Return who writes in a chat for those who may read it, else its address."""
+    reads = request.viewer.can_see_chat(key) and not key.startswith(OWN)
+    name = people.senders.get(key, "") if reads else ""
+    return shorten_text(name, 40) or show_hidden_characters(format_chat_name(key))
+
+
+def render_cost(request: ScreenRequest, usd: float | None) -> h.Node:
+    """Render a cost; an unknown one leads to the form for prices."""
+    text = figures.format_usd(usd)
+    if usd is not None or not request.has_right(Right.CHANGE):
+        return text
+    href = build_link("settings", "form", at="prices", new=1)
+    return h.a(href=href, title="Set a price; it counts from then on")[text]
+
+
+def _render_time(turn: FoundTurn, waited: int) -> h.Node:
+    """Render how long an answer took, and how long it waited for people meanwhile."""
+    if turn.ended is None:
+        return ""
+    took = figures.format_span(max(0, turn.ended - turn.began - waited))
+    if not waited:
+        return took
+    return [took, h.div(class_="soft")[f"+ {figures.format_span(waited, rough=True)} waiting"]]
 
 
 def _find_state_words(turn: FoundTurn) -> str:
@@ -225,9 +264,12 @@ def _find_state_words(turn: FoundTurn) -> str:
     return figures.ENDS.get(turn.stop_reason, turn.stop_reason)
 
 
-def _render_filter_link(request: ScreenRequest, name: str, value: str, text: str) -> h.Node:
+def _render_filter_link(
+    request: ScreenRequest, name: str, value: str, text: str, about: str = ""
+) -> h.Node:
     shown = show_hidden_characters(text)
-    return h.a(href=_build_filter_link(request, name, value), class_="by", title=shown)[shown]
+    title = show_hidden_characters(about) or shown
+    return h.a(href=_build_filter_link(request, name, value), class_="by", title=title)[shown]
 
 
 def _build_filter_link(request: ScreenRequest, name: str, value: str | None) -> str:

@@ -27,6 +27,7 @@ from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.extensions.page.screens.call_questions import format_wish, render_question
 from orchestrator.extensions.page.screens.changed_tools import SUSPECT, ChangedTool, render_change
+from orchestrator.extensions.page.screens.remedies import explain_reason
 from orchestrator.journal.access.pairing import CODE_LIFETIME, Pairing
 from orchestrator.journal.access.tool_pins import Pin
 from orchestrator.journal.inspect.chat_history import OpenQuestion
@@ -206,7 +207,7 @@ def build_pause_card(request: ScreenRequest, found: Pause) -> WaitingCard:
     card = _render_card(
         f"a-{agent}",
         f"{agent} is paused",
-        h.p[strip_terminal_codes(found.reason)],
+        h.p[explain_reason(found.reason)],
         h.p(class_="soft")[
             f"since {figures.format_age(found.at, request.now)}; its messages are kept"
         ],

@@ -26,8 +26,10 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_facts,
     render_link_button,
     render_panel,
+    render_values,
 )
 from orchestrator.extensions.page.reads import stamps, turn_timeline
+from orchestrator.extensions.page.reads.turn_people import NO_PEOPLE, TurnPeople, load_turn_people
 from orchestrator.extensions.page.reads.turn_timeline import TimelineStep, TurnTimeline
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
@@ -36,17 +38,20 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens import turn_picture
-from orchestrator.extensions.page.screens.remedies import render_trouble
+from orchestrator.extensions.page.screens.remedies import render_lacks, render_trouble
 from orchestrator.extensions.page.screens.tool_overview import EFFECTS
 from orchestrator.extensions.page.screens.turn_picture import KINDS
 from orchestrator.extensions.page.screens.turn_table import (
     describe_turn_marks,
     format_turn_tokens,
+    name_chat,
+    render_cost,
     render_turn_state,
 )
 from thinker.protocol.names import format_chat_name, format_turn_name
 
 MAX_TITLE = 40  # characters of the question
+MAX_SHOWN = 300  # characters of a question or answer that are not folded
 
 
 async def _show_turn(request: ScreenRequest) -> ScreenResult:
@@ -65,7 +70,7 @@ async def _show_turn(request: ScreenRequest) -> ScreenResult:
             render_link_button("All turns", "/turns"),
             "turns",
         )
-    return render_turn(request, found)
+    return render_turn(request, found, await request.journal(load_turn_people, [found.turn]))
 
 
 async def _redirect_to_turn(request: ScreenRequest) -> ScreenResult:
@@ -80,17 +85,17 @@ async def _redirect_to_turn(request: ScreenRequest) -> ScreenResult:
     return RedirectResponse(build_link("turns", turn), 303)
 
 
-def render_turn(request: ScreenRequest, found: TurnTimeline) -> TitledContent:
+def render_turn(
+    request: ScreenRequest, found: TurnTimeline, people: TurnPeople = NO_PEOPLE
+) -> TitledContent:
     """Render the screen."""
     turn, reads = found.turn, request.has_right(Right.READ)
     content = [
         _render_troubles(request, found),
-        h.p(class_="said")[shorten_text(turn.asked, 300)]
-        if reads and len(turn.asked) > MAX_TITLE
-        else None,
+        _render_exchange(found) if reads else None,
         render_panel(
             "In time",
-            h.p[describe_turn(found)],
+            h.p[describe_turn(found, people.waits.get(turn.id, 0))],
             turn_picture.render_picture(found),
         ),
         render_panel("Steps", (_render_step(request, found, step) for step in found.steps))
@@ -102,7 +107,7 @@ def render_turn(request: ScreenRequest, found: TurnTimeline) -> TitledContent:
                 {
                     "Began": figures.render_moment(turn.began, request.zone),
                     "Tokens": format_turn_tokens(turn),
-                    "Cost": figures.format_usd(turn.usd),
+                    "Cost": render_cost(request, turn.usd),
                     "Message": None if found.message is None else str(found.message),
                     "Marks": ", ".join(describe_turn_marks(turn)) or None,
                     "In a terminal": h.code[f"orchestrator trace {format_turn_name(turn.id)}"],
@@ -114,19 +119,45 @@ def render_turn(request: ScreenRequest, found: TurnTimeline) -> TitledContent:
     return TitledContent(
         title or f"Turn {format_turn_name(turn.id)}",
         content,
-        lead=_render_lead(request, found),
+        lead=_render_lead(request, found, people),
         actions=_render_ways(found, reads=reads),
     )
 
 
-def _render_lead(request: ScreenRequest, found: TurnTimeline) -> h.Node:
+def _render_exchange(found: TurnTimeline) -> h.Node:
+    """Render what was asked and the last text of the model, long ones folded."""
+    texts = (
+        find_result_text(step.result)
+        for step in reversed(found.steps)
+        if step.kind == "model" and step.result
+    )
+    answer = next((text for text in texts if text.strip()), "")
+    if len(found.asked) <= MAX_TITLE and not answer:
+        return None
+    return render_panel(
+        "Question and answer",
+        render_values(
+            {"Asked": _render_long_text(found.asked), "Answer": _render_long_text(answer)}
+        ),
+    )
+
+
+def _render_long_text(text: str) -> h.Node:
+    if len(text) <= MAX_SHOWN:
+        return h.div(class_="held")[strip_terminal_codes(text)]
+    return h.details[
+        h.summary[shorten_text(text, MAX_SHOWN)], h.div(class_="held")[strip_terminal_codes(text)]
+    ]
+
+
+def _render_lead(request: ScreenRequest, found: TurnTimeline, people: TurnPeople) -> h.Node:
     turn = found.turn
     return [
         render_turn_state(turn),
         " · ",
         h.a(href=build_link("turns", agent=turn.agent_id))[show_hidden_characters(turn.agent_id)],
         " · ",
-        _render_chat_link(request, found),
+        _render_chat_link(request, found, people),
     ]
 
 
@@ -141,14 +172,20 @@ def _render_ways(found: TurnTimeline, *, reads: bool) -> h.Node:
 
 
 def _render_troubles(request: ScreenRequest, found: TurnTimeline) -> h.Node:
+    turn = found.turn
     return [
         render_trouble(request, found.problem, "bad") if found.problem else None,
-        (render_trouble(request, f"With less: {one}") for one in found.degraded),
+        render_lacks(turn.agent_id, [str(one) for one in found.degraded], "here")
+        if found.degraded
+        else None,
     ]
 
 
-def describe_turn(found: TurnTimeline) -> str:
-    """Summarize in a sentence where the time went, and the cost."""
+def describe_turn(found: TurnTimeline, waited: int = 0) -> str:
+    """Summarize in a sentence where the time went, and the cost.
+
+    ``waited`` are the milliseconds of the turn in which it waited for people.
+    """
     spent: Counter[str] = Counter()
     for bar in found.bars:
         name = (
@@ -165,20 +202,24 @@ def describe_turn(found: TurnTimeline) -> str:
     ]
     cost = figures.format_usd(found.turn.usd)
     shares = ", ".join(parts) or "nothing took long"
-    return f"{figures.format_span(whole)} in all: {shares}. Cost: {cost}."
+    took = f"{figures.format_span(max(0, whole - waited))} in all"
+    if waited:
+        took += f" + {figures.format_span(waited, rough=True)} waiting for people"
+    return f"{took}: {shares}. Cost: {cost}."
 
 
 def _format_part_name(name: str) -> str:
     return name if name in KINDS.values() and name != "the model" else f"in {name}"
 
 
-def _render_chat_link(request: ScreenRequest, found: TurnTimeline) -> h.Node:
+def _render_chat_link(request: ScreenRequest, found: TurnTimeline, people: TurnPeople) -> h.Node:
     turn = found.turn
-    name = shorten_text(format_chat_name(turn.chat_key), 60)
+    name, address = name_chat(request, turn.chat_key, people), format_chat_name(turn.chat_key)
     own = turn.chat_key.startswith("web/")
     if not (request.has_right(Right.READ) and (own or request.has_right(Right.CHAT))):
         return name
-    return h.a(href=f"/chats/{turn.chat_key}?turn={turn.id}#turn-{turn.id}")[name]
+    href = f"/chats/{turn.chat_key}?turn={turn.id}#turn-{turn.id}"
+    return h.a(href=href, title=show_hidden_characters(address))[name]
 
 
 def _render_step(request: ScreenRequest, found: TurnTimeline, step: TimelineStep) -> h.Element:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fakes.journal import booted, job, next_turn, planned, receive, update
 
-from orchestrator.extensions.page.reads import call_verdicts, waiting
+from orchestrator.extensions.page.reads import call_verdicts, decision_log, waiting
 from orchestrator.extensions.page.reads.call_verdicts import CallOutcome
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.turns import pauses, steps
@@ -37,4 +37,4 @@ def test_cut_off_call_counts_until_a_person_settles_it(tmp_path: Path) -> None:
             happened = CallOutcome("t1", call.seq, happened=True)
             call_verdicts.store_verdict(db, happened, "web:ann", 1005)
         assert waiting.count_waiting_items(db, 1000) == 0
-        assert waiting.list_recent_decisions(db, 1)[0][1:3] == ("web:ann", "call happened")
+        assert decision_log.list_recent_decisions(db, 1)[0][1:3] == ("web:ann", "call happened")

@@ -9,6 +9,7 @@ from fakes.screens import html, request
 
 from orchestrator.control.editing import EditableFile, EditableFiles
 from orchestrator.control.protocol import AgentReport, BudgetUse
+from orchestrator.extensions.page.reads.activity import TurnInProgress
 from orchestrator.extensions.page.screens import agent_list
 from thinker.protocol.messages import JsonObject
 
@@ -48,6 +49,21 @@ def test_one_agent_gathers_what_belongs_to_it() -> None:
     assert "/texts/prompts/kind.yaml" in page
     assert "other.yaml" not in page
     assert "Be kind." in page
+
+
+def test_state_is_that_of_the_first_screen() -> None:
+    """A process that runs and has nothing in hand is idle."""
+    running = AGENT.model_copy(update={"state": "running"})
+    report = STATUS.model_copy(update={"agents": (running,)})
+    assert "idle" in html(agent_list.render_agents(request(), report).content)
+    turn = TurnInProgress("t1", "home", "telegram/1/7/", "running", None, 1)
+    assert "running" in html(agent_list.render_agents(request(), report, [turn]).content)
+
+
+def test_agent_without_texts_says_so() -> None:
+    """Not an empty card."""
+    titled = agent_list.render_agent(request(), AGENT, "home", {}, EditableFiles(files=()))
+    assert "No texts of its own." in html(titled.content)
 
 
 def test_budget_of_today_grows_by_a_button() -> None:

@@ -56,6 +56,8 @@ def test_budget_never_breaks_in_a_number() -> None:
     """In dollars or tokens."""
     use = BudgetUse(window="Hour", tokens=400_000, usd=0, token_limit=500_000, usd_limit=None)
     assert "400\u202fk of 500\u202fk tokens this hour" in html(agent_table.render_budget(use))
+    small = BudgetUse(window="Day", tokens=0, usd=0.0005, token_limit=None, usd_limit=0.1)
+    assert "$0.0005 of $0.10 today" in html(agent_table.render_budget(small))
 
 
 def test_hundred_agents_can_be_filtered_and_sorted() -> None:

@@ -166,3 +166,13 @@ def test_words_of_a_chat_that_was_not_let_in_are_said_to_be_deleted() -> None:
     assert "was not let in, so what it wrote was deleted" in shown
     assert "not paired yet" not in shown
     assert 'class="said"' not in shown
+
+
+def test_notice_stands_before_the_answer_that_came_after_it() -> None:
+    """In the order of time; one that came later stays below."""
+    answered = replace(TALK, said=[replace(SAID, at=NOW + 900)])
+    early = TurnTalk(None, said=[replace(SAID, text="needs approval", notice=True, at=NOW + 100)])
+    late = TurnTalk(None, said=[replace(SAID, text="a later notice", notice=True, at=NOW + 950)])
+    shown = draw(answered, early, late, role="viewer")
+    places = [shown.index(text) for text in ("hello", "needs approval", "the answer", "a later")]
+    assert places == sorted(places)

@@ -5,6 +5,7 @@ from pathlib import Path
 from fakes.page import page_bench
 from fakes.screens import NOW, html, request
 
+from orchestrator.extensions.page.reads.fact_origins import MemoryPlaces
 from orchestrator.extensions.page.screens import memory_list
 from orchestrator.extensions.page.screens.memory_list import (
     FACT_FORGET,
@@ -37,11 +38,42 @@ def test_older_facts_have_a_link() -> None:
     assert "agent=home&amp;before=5" in page
 
 
+def test_only_an_edited_fact_can_be_put_back() -> None:
+    """It still says where it was said, and who edited it."""
+    found = ListedFacts(facts=(FACT,))
+    assert "Undo the edit" not in html(memory_list.render_memory(request(), found, []).content)
+    edited = FACT.model_copy(update={"source": "operator", "origin": "turn t1"})
+    found = ListedFacts(facts=(edited,))
+    page = html(memory_list.render_memory(request(), found, []).content)
+    assert "Undo the edit" in page
+    assert "/turns/t1" in page
+    assert "edited by operator" in page
+
+
+def test_agents_and_chats_are_chosen_from_lists() -> None:
+    """An empty memory without a filter says so."""
+    places = MemoryPlaces(("home",), ("telegram:9",))
+    page = html(memory_list.render_memory(request(), ListedFacts(facts=()), [], places).content)
+    assert '<option value="home">' in page
+    assert '<option value="telegram:9">' in page
+    assert "Nothing is remembered yet." in page
+    page = html(memory_list.render_memory(request(q="x"), ListedFacts(facts=()), []).content)
+    assert "Nothing is remembered that fits." in page
+
+
 async def test_forgetting_needs_the_word(tmp_path: Path) -> None:
-    """Typed by a person who means it."""
+    """Typed by a person who means it, below the fact itself."""
     async with page_bench(tmp_path) as bench:
+
+        async def list_facts(params: object) -> ListedFacts:
+            del params
+            return ListedFacts(facts=(FACT,))
+
+        bench.answers[FACT_LIST] = list_facts
         person = await bench.login()
-        assert "Type the word" in (await person.get("/memory/5/forget")).text
+        asked = (await person.get("/memory/5/forget")).text
+        assert "Type the word" in asked
+        assert "Likes tea" in asked
         wrong = await person.post("/memory/5/forget", {"typed": "yes"})
         assert "nothing else" in wrong.text
         assert FACT_FORGET not in [method for _, method, _ in bench.acts]

@@ -21,6 +21,8 @@ WITHHELD = "the MCP server of x changed its description, so it is not offered"
         ),
         (f"{WITHHELD}; check it, then run: orchestrator tools approve wiki/x", WITHHELD, "/inbox"),
         ("MCP server 'wiki': 3 tools are left out", "3 tools are left out", "/tools"),
+        ("message 7 was given up; see: orchestrator dlq list", "message 7 was given up", "/inbox"),
+        ("a chat may operate; run: orchestrator pair revoke x", "a chat may operate", "/people"),
     ],
 )
 def test_trouble_leads_to_what_solves_it(text: str, shown: str, path: str) -> None:
@@ -41,8 +43,9 @@ def test_those_who_may_not_go_there_read_the_whole_text() -> None:
 @pytest.mark.parametrize(
     ("spent", "call", "shown"),
     [
-        (0, 4000, "a call may need 4\u202f000\u00a0tokens, and 3\u202f000\u00a0tokens an hour"),
-        (2000, 2500, "2\u202f000\u00a0tokens of 3\u202f000\u00a0tokens an hour are used"),
+        (0, 4000, "only 3\u202f000\u00a0tokens of 3\u202f000\u00a0tokens is left this hour"),
+        (2000, 2500, "may take 2\u202f500\u00a0tokens; only 1\u202f000\u00a0tokens of"),
+        (4000, 1, "only 0\u00a0tokens of"),
     ],
 )
 def test_used_budget_is_told_without_a_riddle(spent: int, call: int, shown: str) -> None:
@@ -65,5 +68,19 @@ def test_dollars_of_a_budget_are_told_too() -> None:
     reason = find_exceeded_limit(window, Amount(0, 0.0), Amount(0, 0.25))
     assert reason is not None
     assert remedies.explain_reason(reason) == (
-        "a call may need $0.2500, and $0.1000 a day are allowed"
+        "the next call may cost $0.2500; only $0.1000 of $0.1000 is left today"
     )
+
+
+def test_what_an_agent_lacks_is_one_note_with_the_details_folded() -> None:
+    """It says what to do; the names of tools are in the details."""
+    tools = "tools 2 of 3 left out, which do not fit: pay, send (a turn at 2026-01-01 01:09 UTC)"
+    hints = [
+        f"agent 'home' answers with less: {what}"
+        for what in ("<skills> left out of the prompt", tools)
+    ]
+    notes = [html(note) for note in remedies.list_hints(request(), ["a full disk", *hints])]
+    assert len(notes) == 2
+    assert "home answered with less lately; its model reads less at once" in notes[1]
+    assert 'href="/agents/home"' in notes[1]
+    assert notes[1].index("<details>") < notes[1].index("pay, send")

@@ -1,5 +1,6 @@
 """A message as a waterfall."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,12 @@ from fakes.journal import booted, open_turn, planned
 from fakes.screens import html, request
 
 from orchestrator.extensions.page.reads import turn_timeline
-from orchestrator.extensions.page.reads.turn_timeline import TimelineBar, TimelineMark, TurnTimeline
+from orchestrator.extensions.page.reads.turn_timeline import (
+    TimelineBar,
+    TimelineMark,
+    TimelineStep,
+    TurnTimeline,
+)
 from orchestrator.extensions.page.screens import waterfall
 from thinker.protocol.degradations import Degradation
 
@@ -39,7 +45,8 @@ def test_turn_says_what_it_did_without(course: TurnTimeline) -> None:
     """In the provider's words, which do nothing."""
     lacking = Degradation(kind="tool", subject="search", what="left out", words=EVIL)
     page = html(waterfall.render_turn(request(), course._replace(degraded=[lacking])).content)
-    assert "With less: search left out" in page
+    assert "answered with less here" in page
+    assert "search left out" in page
     assert "<script" not in page
 
 
@@ -79,6 +86,25 @@ def test_sentence_says_where_the_time_went(course: TurnTimeline) -> None:
     assert shown == (
         "5.10 s in all: 3.00 s in web_search, 1.80 s in the model, 300 ms sending. Cost: $0.0112."
     )
+
+
+def test_time_without_people_is_told_apart(course: TurnTimeline) -> None:
+    """A decision after a day does not make the agent slow."""
+    bars = [TimelineBar("m", "model", 0, 1000), TimelineBar("pay", "person", 1000, 44_000)]
+    shown = waterfall.describe_turn(course._replace(came=0, bars=bars), 43_000)
+    assert shown.startswith("1.00 s in all + 43 s waiting for people: ")
+
+
+def test_screen_shows_the_question_and_the_answer(course: TurnTimeline) -> None:
+    """A long one is folded."""
+    said = "Blue light is scattered most. " * 20
+    step = TimelineStep(
+        1, "model", "m", "pure", "done", None, json.dumps({"content": said}), None, None, 0, 0, 1,
+        None,
+    )  # fmt: skip
+    page = html(waterfall.render_turn(request(), course._replace(steps=[step])).content)
+    assert "Question and answer" in page
+    assert page.index("<details><summary>Blue light") < page.index("Steps")
 
 
 def test_long_waits_are_folded_and_deaths_are_marked(course: TurnTimeline) -> None:
