@@ -21,6 +21,12 @@ ONE_OF: Mapping[str, str] = {  # by the part that holds them
     "outgoing": "outgoing webhook",
     "chats": "group",
 }
+NAMES: Mapping[str, str] = {  # what the parts are called by, where no short word does
+    "prices": "The provider and the model, such as openai/gpt-5-mini; * stands for any text.",
+    "accounts": "A short word of letters, digits, - and _, such as support.",
+    "chats": "The id of the group, such as -1001234567890.",
+}
+SHORT_NAME = "A short word of letters, digits, - and _."
 ALONE: Mapping[str, str] = {
     "retention": "Retention",
     "web": "This page",
@@ -58,6 +64,11 @@ def name_new_part(at: PartPath) -> str:
     names = [str(one) for one in at if isinstance(one, str)]
     kind = ONE_OF.get(names[-1] if names else "", "part")
     return f"Add {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def describe_name(at: PartPath) -> str:
+    """Return what a new part that is kept by name at ``at`` may be called."""
+    return NAMES.get(str(at[-1]), SHORT_NAME) if at else SHORT_NAME
 
 
 def describe_removal(schema: JsonObject) -> str:

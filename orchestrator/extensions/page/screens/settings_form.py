@@ -4,6 +4,7 @@ The form asks what its changes would do, and the text that was looked at is the 
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -22,6 +23,7 @@ from orchestrator.extensions.page.edit_forms.form_fields import FormField
 from orchestrator.extensions.page.edit_forms.part_words import (
     ONE_OF,
     describe_jail,
+    describe_name,
     describe_removal,
     name_new_part,
     name_part,
@@ -54,6 +56,7 @@ from orchestrator.extensions.page.screen_request import (
 from thinker.protocol.messages import JsonObject
 
 NEW_NAME = "new-name"  # the control for the name of a part that is kept by name
+MAX_NAME = 200  # characters
 MEANWHILE = (
     "agents.json was changed meanwhile. Your values are still here; look at them, and go on."
 )
@@ -261,16 +264,17 @@ def _render_new_name(request: ScreenRequest, part: EditedPart) -> h.Element:
     value = request.form.get(NEW_NAME, request.query.get("name", ""))
     return render_field(
         "Name",
-        h.input(name=NEW_NAME, value=value, required=True, maxlength="64"),
-        "A short word of letters, digits, - and _.",
+        h.input(name=NEW_NAME, value=value, required=True, maxlength=str(MAX_NAME)),
+        describe_name(part.at),
         part.problems.get(NEW_NAME, ""),
     )
 
 
 def _find_name_fault(part: EditedPart, name: str) -> str:
     whole = _parse_file(part.file)
-    if not name or not all(char.isalnum() or char in "-_." for char in name):
-        return "use letters, digits, - and _"
+    rule = agents_schema.find_name_rule(agents_schema.load_schema(), part.at)
+    if not 0 < len(name) <= MAX_NAME or not re.search(rule, name):
+        return f"this cannot be its name: {describe_name(part.at)}"
     if agents_schema.find_value(whole, (*part.at, name)) is not None:
         return "this name is taken; choose another one"
     return ""

@@ -155,6 +155,19 @@ async def test_taken_name_is_refused(tmp_path: Path) -> None:
         assert "this name is taken" in shown
 
 
+async def test_price_is_added_by_the_name_that_the_file_wants(tmp_path: Path) -> None:
+    """The schema decides what a name may be, so a price has that of its model."""
+    async with edited_page(tmp_path) as page:
+        path = "/settings/form?at=prices&new=1"
+        prices = {"field__input": "1", "field__output": "2"}
+        shown = await _send_form(page, path, **{"new-name": "gpt-5"}, **prices)
+        assert "such as openai/gpt-5-mini" in shown
+        assert "Before it is saved" not in shown
+        shown = await _send_form(page, path, **{"new-name": "openai/gpt-5"}, **prices)
+        await _save_preview(page, path, shown)
+        assert list(_load_file(page)["prices"] or ()) == ["openai/gpt-5"]
+
+
 async def test_address_without_such_a_part_is_explained(tmp_path: Path) -> None:
     """It is the address that is wrong, so it leads back."""
     async with edited_page(tmp_path) as page:
