@@ -179,7 +179,7 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
             else None,
             h.div(class_="foot")[
                 render_named_button("check", "See what this changes", "do"),
-                render_link_button("Cancel", "/agents" if part.at[0] == "agents" else "/settings"),
+                render_link_button("Cancel", _find_way_back(request, part)),
                 None
                 if part.new or not _can_be_removed(part)
                 else render_named_button("remove", "Remove …", "danger"),
@@ -281,11 +281,26 @@ def _find_name_fault(part: EditedPart, name: str) -> str:
 
 
 def _choose_next(request: ScreenRequest, part: EditedPart) -> str:
-    """Return where one goes on after saving: an agent's own screen, or the settings."""
-    agent = request.form.get("field.agentId", "")
-    if part.at[0] == "agents" and agent:
+    """Return where one goes on after saving: where the form was begun, or the settings."""
+    agent = _find_agent(request)
+    if not agent and part.at[0] == "agents":
+        agent = request.form.get("field.agentId", "")
+    if agent:
         return build_link("agents", agent, saved=1)
     return "/settings?saved=1"
+
+
+def _find_agent(request: ScreenRequest) -> str:
+    """Return the agent on whose screen the form was begun; empty if it was begun elsewhere."""
+    return request.query.get("agent") or request.query.get("field.agentId", "")
+
+
+def _find_way_back(request: ScreenRequest, part: EditedPart) -> str:
+    agent = _find_agent(request)
+    if part.at[0] == "agents":
+        agent = agent or str(agents_schema.find_value(part.value, ("agentId",)) or "")
+        return build_link("agents", agent) if agent else "/agents"
+    return build_link("agents", agent) if agent else "/settings"
 
 
 def _parse_file(file: FileText) -> JsonValue:

@@ -155,6 +155,27 @@ async def test_taken_name_is_refused(tmp_path: Path) -> None:
         assert "this name is taken" in shown
 
 
+async def test_form_begun_on_the_screen_of_an_agent_leads_back_there(tmp_path: Path) -> None:
+    """Also by Cancel; one that was begun in the settings leads back to them."""
+    async with edited_page(tmp_path) as page:
+        for path, back in (
+            ("/settings/form?at=bindings&new=1&field.agentId=home", "/agents/home"),
+            ("/settings/form?at=bindings/0&agent=work", "/agents/work"),
+            ("/settings/form?at=bindings/0", "/settings"),
+        ):
+            assert f'href="{back}"' in await page.open(path)
+            shown = await _send_form(
+                page, path, field__channel="console", field__chatId="*", field__agentId="home",
+            )  # fmt: skip
+            found = await page.home.keeper.read_text(VersionName(name="agents.json"))
+            area = AREA.search(shown)
+            text = found.text if area is None else unescape(area[1])
+            answer = await page.person.post(
+                path, {"do": "save", "base": found.base, "text": text, "once": f"back-{path}"}
+            )
+            assert answer.headers["location"] == f"{back}?saved=1"
+
+
 async def test_price_is_added_by_the_name_that_the_file_wants(tmp_path: Path) -> None:
     """The schema decides what a name may be, so a price has that of its model."""
     async with edited_page(tmp_path) as page:
