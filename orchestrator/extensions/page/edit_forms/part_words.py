@@ -1,11 +1,15 @@
 """Words for the parts of agents.json that have forms."""
 
+import json
 from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from orchestrator.agentsfile.text_edits import JsonLayout
 from orchestrator.extensions.page.edit_forms import agents_schema
 from orchestrator.extensions.page.edit_forms.agents_schema import PartPath
+from orchestrator.extensions.page.edit_forms.form_fields import make_label
+from orchestrator.extensions.page.edit_forms.frequent_fields import FREQUENT_FIELDS
 from thinker.protocol.messages import JsonObject
 
 SERVER = "McpServer"
@@ -57,6 +61,28 @@ def name_part(at: PartPath, value: JsonValue) -> str:
         if at[-2] == "bindings":
             name = f"{value.get('channel', '')}:{value.get('chatId', '')} to {name}"
     return f"{kind.capitalize()} {name}"
+
+
+def name_line(text: str, line: int) -> str:
+    """Return the part and the field that begin in a line of JSON text; empty where none does."""
+    try:
+        members = JsonLayout.read_text(text).members
+    except (IndexError, RecursionError, ValueError):
+        return ""
+    starts = [0, *(at + 1 for at, sign in enumerate(text) if sign == "\n")]
+    begin, end = [*starts, len(text)][line - 1 : line + 1] if 0 < line <= len(starts) else (0, 0)
+    path = next((path for path, at in members.items() if begin <= at < end), ())
+    holders = [at for at, key in enumerate(path) if key in ONE_OF and at + 1 < len(path)]
+    size = holders[-1] + 2 if holders else min(2, len(path))
+    if not path:
+        return ""
+    part, rest = path[:size], [str(key) for key in path[size:] if isinstance(key, str)]
+    name = name_part(part, agents_schema.find_value(json.loads(text), part))
+    if not rest:
+        return name
+    schema = agents_schema.find_part_schema(agents_schema.load_schema(), part) or {}
+    known = FREQUENT_FIELDS.get(str(schema.get("title", "")), {})
+    return f"{name}, {known.get('.'.join(rest)) or make_label(tuple(rest))}"
 
 
 def name_new_part(at: PartPath) -> str:

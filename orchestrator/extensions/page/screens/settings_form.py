@@ -5,14 +5,16 @@ The form asks what its changes would do, and the text that was looked at is the 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
 import htpy as h
 from pydantic import JsonValue
 from starlette.responses import RedirectResponse
 
+from orchestrator.config_problem import Problem
 from orchestrator.control.editing import EditReport, FileText, ValueChange
 from orchestrator.control.roles import Right
 from orchestrator.errors import OrchestratorError
@@ -25,12 +27,14 @@ from orchestrator.extensions.page.edit_forms.part_words import (
     describe_jail,
     describe_name,
     describe_removal,
+    name_line,
     name_new_part,
     name_part,
 )
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
+    render_newest,
     render_report,
 )
 from orchestrator.extensions.page.html.field_controls import (
@@ -41,6 +45,7 @@ from orchestrator.extensions.page.html.forms import (
     build_link,
     render_hidden_fields,
 )
+from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.vocabulary import (
     render_field,
     render_link_button,
@@ -58,7 +63,8 @@ from thinker.protocol.messages import JsonObject
 NEW_NAME = "new-name"  # the control for the name of a part that is kept by name
 MAX_NAME = 200  # characters
 MEANWHILE = (
-    "agents.json was changed meanwhile. Your values are still here; look at them, and go on."
+    "agents.json was changed meanwhile. ",
+    "Your values are still here; look at them, and go on.",
 )
 
 
@@ -74,7 +80,7 @@ class EditedPart:
     new: bool = False
     named: bool = False  # whether a new part is kept by a name
     problems: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
+    note: h.Node = None
 
 
 @edit_calls.need_daemon
@@ -131,7 +137,7 @@ async def _check_changes(request: ScreenRequest, part: EditedPart) -> ScreenResu
     if problems:
         return render_form(request, _with(part, problems=problems))
     if request.form.get("base") != part.file.base:
-        return render_form(request, _with(part, note=MEANWHILE))
+        return render_form(request, _with(part, note=await _explain_conflict(request)))
     if not changed and not part.new:
         return render_form(request, _with(part, note="Nothing was changed."))
     return await _preview(request, part, field_values.list_value_changes(at, part.value, changed))
@@ -141,7 +147,20 @@ async def _preview(
     request: ScreenRequest, part: EditedPart, changes: Sequence[ValueChange]
 ) -> ScreenResult:
     edit = edit_calls.build_edit(AGENTS_FILE, part.file.base, changes=changes)
-    return render_preview(request, part, await edit_calls.check_text(request, edit))
+    return await _render_checked(request, part, await edit_calls.check_text(request, edit))
+
+
+async def _render_checked(
+    request: ScreenRequest, part: EditedPart, report: EditReport
+) -> ScreenResult:
+    present = edit_calls.build_edit(AGENTS_FILE, part.file.base, text=part.file.text)
+    earlier = await edit_calls.check_text(request, present)
+    return render_preview(request, part, report, earlier.problems)
+
+
+async def _explain_conflict(request: ScreenRequest) -> h.Node:
+    newest = await edit_calls.find_newest(request, AGENTS_FILE)
+    return [MEANWHILE[0], render_newest(request, newest), MEANWHILE[1]]
 
 
 async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
@@ -151,8 +170,8 @@ async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
     if report.saved:
         return RedirectResponse(_choose_next(request, part), HTTPStatus.SEE_OTHER)
     if report.conflict:
-        return render_form(request, _with(part, note=MEANWHILE))
-    return render_preview(request, part, report)
+        return render_form(request, _with(part, note=await _explain_conflict(request)))
+    return await _render_checked(request, part, report)
 
 
 def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
@@ -190,19 +209,32 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
     return TitledContent(title, content, lead="agents.json")
 
 
-def render_preview(request: ScreenRequest, part: EditedPart, report: EditReport) -> TitledContent:
-    """Render what a filled-in form changes, with the way to save exactly that, and back."""
+def render_preview(
+    request: ScreenRequest,
+    part: EditedPart,
+    report: EditReport,
+    earlier: Collection[Problem] = (),
+) -> TitledContent:
+    """Render what a filled-in form changes, with the way to save exactly that, and back.
+
+    ``earlier`` are the problems of the present file.
+    """
     names = [NEW_NAME, *(one.name for one in part.fields)]
     removal = describe_removal(part.schema) if request.form.get("do") == "remove" else ""
     blocked = has_errors(report) or report.conflict
     content = h.div(data_kept=True)[
         render_note(removal, kind="warn") if removal else None,
-        render_note(MEANWHILE, kind="warn") if report.conflict else None,
+        render_note("".join(MEANWHILE), kind="warn") if report.conflict else None,
         h.form(method="post", class_="form wide")[
             render_hidden_fields(request, {"base": report.base}),
             h.textarea(name="text", hidden=True, aria_hidden="true")["\n" + report.text],
             render_hidden_values(request.form, names),
-            render_panel("Before it is saved", render_report(report)),
+            render_panel(
+                "Before it is saved",
+                render_report(
+                    report, render_place=partial(_render_place, report.text), earlier=earlier
+                ),
+            ),
             None
             if blocked
             else render_field(
@@ -216,6 +248,14 @@ def render_preview(request: ScreenRequest, part: EditedPart, report: EditReport)
     ]
     title = name_new_part(part.at) if part.new else name_part(part.at, part.value)
     return TitledContent(title, content, lead="what this changes")
+
+
+def _render_place(text: str, problem: Problem) -> h.Node:
+    """Render the part and the field that a problem is about, unless its message names them."""
+    name = name_line(text, problem.line)
+    if not name or (problem.agent_id and f"'{problem.agent_id}'" in problem.message):
+        return None
+    return [h.strong[show_hidden_characters(name)], ": "]
 
 
 def render_named_button(value: str, label: str, kind: str = "") -> h.Element:
@@ -322,7 +362,7 @@ def _can_be_removed(part: EditedPart) -> bool:
     return isinstance(part.value, dict) and holder in ONE_OF
 
 
-def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: str = "") -> EditedPart:
+def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: h.Node = None) -> EditedPart:
     return EditedPart(
         part.at,
         part.file,

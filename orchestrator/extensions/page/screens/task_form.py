@@ -10,6 +10,7 @@ import htpy as h
 from pydantic import JsonValue
 from starlette.responses import RedirectResponse
 
+from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.editing import EditReport, FileText
@@ -224,7 +225,7 @@ def _render_task_report(request: ScreenRequest, look: TaskLook) -> h.Element:
         render_note("It was changed meanwhile. Look at it again, and save.", kind="warn")
         if report is not None and report.conflict
         else None,
-        [h.h2["It cannot be saved yet"], render_problems(report.problems)]
+        [h.h2["It cannot be saved yet"], render_problems(report.problems, _omit_place)]
         if report is not None and report.problems
         else None,
         [h.h2["What this changes"], render_sentences(report.sentences)]
@@ -239,6 +240,12 @@ def _render_task_report(request: ScreenRequest, look: TaskLook) -> h.Element:
         else None,
         h.p(class_="soft")["Its next five instants appear here."] if report is None else None,
     ]
+
+
+def _omit_place(problem: Problem) -> h.Node:
+    """Return nothing: the form has no lines."""
+    del problem
+    return ()
 
 
 def _render_input(

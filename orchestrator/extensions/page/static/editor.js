@@ -14,8 +14,12 @@ const checks = { // the same form is sent, and of the answer only the report is 
     asked.onload = asked.onerror = () => {
       const old = document.getElementById("report"), fresh = asked.response?.getElementById("report");
       if (!fresh) { tell("Not checked; what you typed stays here. Check tells why."); return; }
-      if (old.querySelector("details[open]")) fresh.querySelector("details")?.setAttribute("open", "");
+      for (const part of old.querySelectorAll("details")) { // stays folded or open
+        const same = [...fresh.querySelectorAll("details")].find((one) => one.id === part.id);
+        if (same) same.open = part.open;
+      }
       old.replaceWith(document.adoptNode(fresh));
+      document.dispatchEvent(new Event("checked"));
     };
     asked.send(new URLSearchParams(data));
   },
@@ -43,6 +47,10 @@ document.addEventListener("input", (event) => {
     if (isChanged()) sessionStorage.setItem(place, JSON.stringify({ base: base.value, text: box.value }));
     else sessionStorage.removeItem(place);
     tell(isChanged() ? "Not saved yet." : "");
+    showChanged();
+  }
+  function showChanged() { // what was saved before is no word on what is typed now
+    for (const note of document.querySelectorAll(".note.done")) note.hidden = isChanged();
   }
   function restore() {
     if (form.dataset.fresh) sessionStorage.removeItem(place);
@@ -50,6 +58,7 @@ document.addEventListener("input", (event) => {
     if (!draft || draft.text === box.value || !kept) return;
     box.value = draft.text;
     base.value = draft.base; // so that a change that came meanwhile is noticed
+    showChanged();
     tell("Your text of before is back, not saved yet.");
     const drop = kept.nextElementSibling;
     drop.hidden = false;
@@ -63,10 +72,20 @@ document.addEventListener("input", (event) => {
   const lines = box.previousElementSibling;
   lines.hidden = false;
   function number() {
-    const count = box.value.split("\n").length;
-    lines.textContent = `${Array.from({ length: count }, (_, line) => line + 1).join("\n")}\n\n`;
+    const links = document.querySelectorAll("#report .bad [data-line]");
+    const wrong = new Set(Array.from(links, (link) => Number(link.dataset.line)));
+    const parts = [""], count = box.value.split("\n").length;
+    for (let line = 1; line <= count; line += 1) {
+      if (wrong.has(line)) {
+        const sign = document.createElement("mark");
+        sign.textContent = line;
+        parts.push(sign, "\n");
+      } else parts.push(`${parts.pop()}${line}\n`);
+    }
+    lines.replaceChildren(...parts, "\n");
     lines.scrollTop = box.scrollTop;
   }
+  document.addEventListener("checked", number);
   box.addEventListener("scroll", () => { lines.scrollTop = box.scrollTop; });
 
   function goTo(line) {

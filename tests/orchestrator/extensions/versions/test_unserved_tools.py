@@ -19,10 +19,11 @@ def _told(served: dict[str, str], **fields: object) -> list[str]:
 @pytest.mark.parametrize("field", ["allowedTools", "deniedTools", "approvals"])
 def test_name_that_the_server_gave_no_tool_is_told_with_the_nearest(field: str) -> None:
     """The setting would do nothing, though the server is there."""
-    assert _told(SERVED, **{field: ["wiki__add"]}) == [
+    (message,) = _told(SERVED, **{field: ["wiki__add"]})
+    assert message == (
         f"agent 'work': \"{field}\" names 'wiki__add', but no tool of the server 'wiki' is called"
         ' that; did you mean "wiki_add"?'
-    ]
+    )
 
 
 def test_names_that_may_come_are_not_told() -> None:

@@ -131,6 +131,31 @@ async def test_value_that_the_file_refuses_cannot_be_saved(tmp_path: Path) -> No
         assert "Change something" in shown
 
 
+async def test_warnings_of_this_change_come_before_earlier_ones(tmp_path: Path) -> None:
+    """They name the agent and the field; those that were there before are folded."""
+    agents = json.dumps(
+        {
+            "agents": [
+                {"agentId": "work", "llmProvider": "demo", "approvals": ["send_mesage"]},
+                {"agentId": "home", "llmProvider": "demo"},
+            ],
+            "fallbackAgentId": "work",
+        },
+        indent=1,
+    )
+    async with edited_page(tmp_path, agents) as page:
+        path = "/settings/form?at=agents/1"
+        fields = {"field__agentId": "home", "field__llmProvider": "demo"}
+        shown = await _send_form(page, path, **fields, field__model="x")
+        assert "2 earlier warnings<" in shown
+        assert "Look at this" not in shown
+        assert "data-line" not in shown
+        shown = await _send_form(page, path, **fields, field__deniedTools="get_tme")
+        before, _, after = shown.partition("2 earlier warnings<")
+        assert "get_tme" in before
+        assert "send_mesage" in after
+
+
 async def test_edit_meanwhile_keeps_what_was_typed(tmp_path: Path) -> None:
     """The form comes back over the newer file."""
     async with edited_page(tmp_path) as page:
@@ -186,7 +211,7 @@ async def test_price_is_added_by_the_name_that_the_file_wants(tmp_path: Path) ->
         assert "Before it is saved" not in shown
         shown = await _send_form(page, path, **{"new-name": "openai/gpt-5"}, **prices)
         await _save_preview(page, path, shown)
-        assert list(_load_file(page)["prices"] or ()) == ["openai/gpt-5"]
+        assert _load_file(page)["prices"] == {"openai/gpt-5": {"input": 1, "output": 2}}
 
 
 async def test_address_without_such_a_part_is_explained(tmp_path: Path) -> None:
