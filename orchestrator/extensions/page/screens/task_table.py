@@ -8,7 +8,9 @@ import htpy as h
 
 from orchestrator.control import protocol
 from orchestrator.control.roles import Right
+from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.html import figures
+from orchestrator.extensions.page.html.edit_report import render_saved_note, was_just_saved
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
@@ -46,6 +48,7 @@ MISFIRE = {
     "latest": "of several missed instants the latest is made up for",
     "all": "all instants that were missed are made up for, within a limit",
 }
+SOURCES = {"tool": "an agent, or a person on the page", "skill": "a skill"}
 HEADS = (
     TableColumn("Task", "grow"),
     TableColumn("Next", "time"),
@@ -73,7 +76,14 @@ async def _show_task(request: ScreenRequest) -> ScreenResult:
         return render_blank(
             "This task does not exist.", render_link_button("All tasks", "/tasks"), "tasks"
         )
-    return render_task(request, found)
+    screen = render_task(request, found)
+    if was_just_saved(request) and request.has_right(Right.READ) and request.daemon is not None:
+        name = f"tasks/{found.task.id}"
+        newest = await edit_calls.find_newest(request, name)
+        if newest is not None:
+            note = render_saved_note(request, newest, f"/{name}")
+            return screen._replace(content=[note, screen.content])
+    return screen
 
 
 def render_tasks(request: ScreenRequest, found: TaskWeek) -> h.Node:
@@ -102,7 +112,7 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
             render_facts(
                 {
                     "When": describe_schedule(task),
-                    "From": task.source,
+                    "Made by": SOURCES.get(task.source, task.source),
                     "Result goes to": _describe_destination(task),
                     "Missed": MISFIRE.get(str(task.spec.misfire), str(task.spec.misfire)),
                     "Note": strip_terminal_codes(task.note) if task.note else None,
@@ -132,7 +142,8 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
         f" · {show_hidden_characters(task.agent_id)} · {describe_schedule(task)}",
     ]
     name = show_hidden_characters(task.name)
-    return TitledContent(name, content, lead=lead, actions=_render_buttons(request, task))
+    buttons = _render_buttons(request, task, removes=True)
+    return TitledContent(name, content, lead=lead, actions=buttons)
 
 
 def find_task_zone(request: ScreenRequest, task: Task) -> ZoneInfo:
@@ -226,10 +237,12 @@ def _render_new_button(request: ScreenRequest) -> h.Node:
     return render_link_button("New task", "/tasks/new", "do", "add")
 
 
-def _render_buttons(request: ScreenRequest, task: Task) -> h.Node:
+def _render_buttons(request: ScreenRequest, task: Task, *, removes: bool = False) -> h.Node:
     if not request.has_right(Right.CHANGE):
         return None
     row = {"id": str(task.id)}
+    stands = task.state in ("active", "disabled")
+    edits = stands and request.daemon is not None and task.source != "skill"
     switch = (
         render_act_button(request, protocol.TASK_DISABLE, row, "Switch off")
         if task.state == "active"
@@ -238,8 +251,9 @@ def _render_buttons(request: ScreenRequest, task: Task) -> h.Node:
     return h.div(class_="row")[
         render_act_button(request, protocol.TASK_RUN, row, "Run now"),
         switch,
-        render_link_button("Edit", build_link("tasks", str(task.id), "edit"))
-        if request.daemon is not None and task.source != "skill"
+        render_link_button("Edit", build_link("tasks", str(task.id), "edit")) if edits else None,
+        render_link_button("Remove …", build_link("tasks", str(task.id), "edit", remove=1))
+        if edits and removes
         else None,
     ]
 
