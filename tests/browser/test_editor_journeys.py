@@ -44,7 +44,7 @@ async def test_agent_is_added_changed_and_undone(tmp_path: Path) -> None:
         await page.click("nav >> text=Agents")
         await page.click("text=Add an agent")
         await page.fill("[name='field.agentId']", "helper")
-        await page.fill("[name='field.llmProvider']", "demo")
+        await page.select_option("[name='field.llmProvider']", "demo")
         await page.fill("[name='field.budget.usdPerDay']", "much")
         await page.click("text=See what this changes")
         await expect(page.locator(".field .problem")).to_contain_text("write a number")

@@ -6,7 +6,7 @@ The form asks what its changes would do, and the text that was looked at is the 
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 
@@ -58,6 +58,11 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.field_offers import (
+    FieldOffers,
+    load_offers,
+    render_copies,
+)
 from thinker.protocol.messages import JsonObject
 
 NEW_NAME = "new-name"  # the control for the name of a part that is kept by name
@@ -81,6 +86,7 @@ class EditedPart:
     named: bool = False  # whether a new part is kept by a name
     problems: Mapping[str, str] = field(default_factory=dict)
     note: h.Node = None
+    offers: FieldOffers = field(default_factory=dict)
 
 
 @edit_calls.need_daemon
@@ -123,7 +129,10 @@ async def _load_part(request: ScreenRequest) -> EditedPart:
     if schema is None or "properties" not in schema or not at:
         raise OrchestratorError("agents.json has no such part; go back to the settings")
     fields = form_fields.list_form_fields(root, schema, value)
-    return EditedPart(at, file, value, schema, fields, new, named)
+    offers: FieldOffers = {}
+    if request.form.get("do") != "save":
+        offers = await load_offers(request, str(schema.get("title", "")), whole)
+    return EditedPart(at, file, value, schema, fields, new, named, offers=offers)
 
 
 async def _check_changes(request: ScreenRequest, part: EditedPart) -> ScreenResult:
@@ -185,6 +194,7 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
         render_note("Some values cannot be used yet; see below.", kind="bad")
         if part.problems
         else None,
+        render_copies(_parse_file(part.file)) if part.new and part.at[0] == "agents" else None,
         h.form(method="post", class_="form wide", autocomplete="off")[
             render_hidden_fields(request, {"base": part.file.base}),
             _render_new_name(request, part) if part.named else None,
@@ -277,7 +287,8 @@ def _render_one(request: ScreenRequest, part: EditedPart, one: FormField) -> h.N
         text = request.query.get(one.name) if part.new else None
     if text is None:
         text = field_values.format_value(one, value)
-    return render_form_field(one, text, part.problems.get(one.name, ""))
+    offered = part.offers.get(one.name, ())
+    return render_form_field(one, text, part.problems.get(one.name, ""), offered)
 
 
 def _render_held_parts(part: EditedPart, one: FormField, value: JsonValue) -> h.Node:
@@ -363,17 +374,7 @@ def _can_be_removed(part: EditedPart) -> bool:
 
 
 def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: h.Node = None) -> EditedPart:
-    return EditedPart(
-        part.at,
-        part.file,
-        part.value,
-        part.schema,
-        part.fields,
-        part.new,
-        part.named,
-        problems,
-        note,
-    )
+    return replace(part, problems=problems, note=note)
 
 
 @edit_calls.need_daemon
