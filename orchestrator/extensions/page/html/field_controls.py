@@ -19,11 +19,12 @@ MANY_LINES = 12
 
 
 def render_form_field(
-    field: FormField, text: str, problem: str = "", offered: Sequence[tuple[str, str]] = ()
+    field: FormField, text: str, problem: str = "", offered: Sequence[tuple[str, str]] | None = None
 ) -> h.Node:
     """Render a field with a value as `field_values.format_value` gives it.
 
-    ``offered`` are values that the control suggests, each with words for it.
+    ``offered`` are values that the control suggests, each with words for it; a field of choices
+    for which some are ``offered``, though it may be none at all, has a list to choose from.
     """
     words = field.help.replace("`", "")
     help_text = " ".join(filter(None, (words, HINTS.get(field.kind))))
@@ -46,7 +47,9 @@ def render_hidden_values(posted: Mapping[str, str], names: Sequence[str]) -> h.N
     ]
 
 
-def _render_control(field: FormField, text: str, offered: Sequence[tuple[str, str]]) -> h.Node:
+def _render_control(
+    field: FormField, text: str, offered: Sequence[tuple[str, str]] | None
+) -> h.Node:
     if field.kind == "switch":
         words = [("", _describe_usual(field)), (YES, "Yes"), (NO, "No")]
         return render_choice(field.name, words, text)
@@ -62,7 +65,7 @@ def _render_control(field: FormField, text: str, offered: Sequence[tuple[str, st
             class_="short code" if plain else "short" if field.kind == "words" else None,
             spellcheck="false",
         )["\n" + text]
-    if field.kind == "choice" and offered:
+    if field.kind == "choice" and offered is not None:
         return _render_open_choice(field, text, offered)
     offered = offered or [(value, value) for value in field.choices]
     listed = f"{field.name}-list" if offered else None

@@ -287,7 +287,7 @@ def _render_one(request: ScreenRequest, part: EditedPart, one: FormField) -> h.N
         text = request.query.get(one.name) if part.new else None
     if text is None:
         text = field_values.format_value(one, value)
-    offered = part.offers.get(one.name, ())
+    offered = part.offers.get(one.name)
     return render_form_field(one, text, part.problems.get(one.name, ""), offered)
 
 
