@@ -126,7 +126,8 @@ async def _load_part(request: ScreenRequest) -> EditedPart:
             at = (*at, len(held) if isinstance(held, list) else 0)
     else:
         named = False
-    if schema is None or "properties" not in schema or not at:
+    missing = not new and value is None and len(at) > 1 and at[-2] in ONE_OF
+    if schema is None or "properties" not in schema or not at or missing:
         raise OrchestratorError("agents.json has no such part; go back to the settings")
     fields = form_fields.list_form_fields(root, schema, value)
     offers: FieldOffers = {}

@@ -71,19 +71,24 @@ async def _show_tasks(request: ScreenRequest) -> ScreenResult:
 
 
 async def _show_task(request: ScreenRequest) -> ScreenResult:
-    found = await request.journal(task_week.find_task_history, int(request.path["task"]))
+    number = int(request.path["task"])
+    found = await request.journal(task_week.find_task_history, number)
+    note = await _render_saved(request, f"tasks/{number}")
     if found is None:
-        return render_blank(
-            "This task does not exist.", render_link_button("All tasks", "/tasks"), "tasks"
-        )
+        what = "This task does not exist." if note is None else "It is not done any more."
+        gone = render_blank(what, render_link_button("All tasks", "/tasks"), "tasks")
+        return TitledContent("A task", [note, gone])
     screen = render_task(request, found)
-    if was_just_saved(request) and request.has_right(Right.READ) and request.daemon is not None:
-        name = f"tasks/{found.task.id}"
-        newest = await edit_calls.find_newest(request, name)
-        if newest is not None:
-            note = render_saved_note(request, newest, f"/{name}")
-            return screen._replace(content=[note, screen.content])
-    return screen
+    return screen._replace(content=[note, screen.content])
+
+
+async def _render_saved(request: ScreenRequest, name: str) -> h.Node:
+    """Render what was just done to a task, with the way back; None after nothing."""
+    reads = request.has_right(Right.READ) and request.daemon is not None
+    if not reads or not was_just_saved(request):
+        return None
+    newest = await edit_calls.find_newest(request, name)
+    return None if newest is None else render_saved_note(request, newest, f"/{name}")
 
 
 def render_tasks(request: ScreenRequest, found: TaskWeek) -> h.Node:

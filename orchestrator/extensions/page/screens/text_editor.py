@@ -187,7 +187,7 @@ def _render_broken(request: ScreenRequest, found: FileText, report: EditReport) 
     restore = render_act_button(
         request, FILE_UNDO, fields, "Restore the last good version", leaves=True
     )
-    return h.div(class_="note bad done", role="status")[h.p[BROKEN], restore]
+    return h.div(class_="note bad row", role="status")[h.span[BROKEN], restore]
 
 
 def _render_conflict(

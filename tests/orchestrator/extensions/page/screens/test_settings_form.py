@@ -217,7 +217,7 @@ async def test_price_is_added_by_the_name_that_the_file_wants(tmp_path: Path) ->
 async def test_address_without_such_a_part_is_explained(tmp_path: Path) -> None:
     """It is the address that is wrong, so it leads back."""
     async with edited_page(tmp_path) as page:
-        for at in ("nothing", "agents", "agents/0/agentId"):
+        for at in ("nothing", "agents", "agents/0/agentId", "mcpServers/wiki"):
             answer = await page.person.get(f"/settings/form?at={at}")
             assert answer.status_code == 409
             assert "no such part" in answer.text
