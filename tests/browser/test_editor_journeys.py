@@ -44,7 +44,7 @@ async def test_agent_is_added_changed_and_undone(tmp_path: Path) -> None:
         await page.click("nav >> text=Agents")
         await page.click("text=Add an agent")
         await page.fill("[name='field.agentId']", "helper")
-        await page.fill("[name='field.llmProvider']", "demo")
+        await page.select_option("[name='field.llmProvider']", "demo")
         await page.fill("[name='field.budget.usdPerDay']", "much")
         await page.click("text=See what this changes")
         await expect(page.locator(".field .problem")).to_contain_text("write a number")
@@ -117,9 +117,9 @@ async def test_two_browsers_lose_no_edit(tmp_path: Path) -> None:
         await first.click("button[value=save]")
         await expect(first.locator(".note.done")).to_contain_text("Saved.")
         await second.click("button[value=save]")
-        await expect(second.locator(".note.warn")).to_contain_text("someone else")
-        await expect(second.locator(".meaning, .report")).to_contain_text("lines that change")
-        await second.click("text=Save mine over theirs")
+        await expect(second.locator(".note.warn")).to_contain_text("changed it")
+        await expect(second.locator(".report")).to_contain_text("lines that change")
+        await second.click("text=Save mine over it")
         await expect(second.locator(".note.done")).to_contain_text("$3.00 a day instead of $2.00")
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from fakes.edited_home import EditedHome
+from fakes.edited_home import AGENTS, EditedHome
 from fakes.page import PageBench, Person, page_bench
 from httpx import Response
 from pydantic import BaseModel, JsonValue
@@ -42,9 +42,9 @@ class EditedPage:
 
 
 @asynccontextmanager
-async def edited_page(folder: Path) -> AsyncIterator[EditedPage]:
-    """A page over a home in a folder."""
-    home = EditedHome(folder / "home")
+async def edited_page(folder: Path, agents: str = AGENTS) -> AsyncIterator[EditedPage]:
+    """A page over a home in a folder, with an agents.json."""
+    home = EditedHome(folder / "home", agents)
     async with page_bench(folder) as bench:
         bench.answers |= build_methods(home)
         yield EditedPage(bench, home, await bench.login())

@@ -18,6 +18,7 @@ from orchestrator.control.editing import (
     FileHistory,
     FileName,
     FileText,
+    FileVersion,
     ValueChange,
     VersionName,
 )
@@ -97,6 +98,11 @@ async def save_text(request: ScreenRequest, edit: FileEdit) -> EditReport:
 async def load_history(request: ScreenRequest, name: str = "") -> FileHistory:
     """Return the versions of a text, or of all texts, newest first."""
     return await ask_extension(request, FILE_HISTORY, _build(FileName, name=name), FileHistory)
+
+
+async def find_newest(request: ScreenRequest, name: str) -> FileVersion | None:
+    """Return the newest version of a text; None before its first change."""
+    return next(iter((await load_history(request, name)).versions), None)
 
 
 def explain_refusal(answer: JsonValue) -> str:

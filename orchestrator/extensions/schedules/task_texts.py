@@ -37,15 +37,23 @@ FIELDS = (
     *MISFIRE,
     ENABLED,
 )
+MAX_TIME = 80  # characters of a time that is not understood
 SHOWN_TIMES = 5  # instants of a schedule that is being edited
 EVERY = re.compile(r"every (\d{1,5}) ?(m|min|minutes?|h|hours?|d|days?)", re.IGNORECASE)
 AT_TIME = re.compile(
     r"(?:(daily|every day|weekdays|weekends|(?:sun|mon|tue|wed|thu|fri|sat)[a-z]*)"
-    r" )?at (\d{1,2}):(\d{2})",
+    r" )?at ([01]?\d|2[0-3]):([0-5]\d)",
     re.IGNORECASE,
+)
+PLAIN_CRON = re.compile(r"([0-5]?\d) ([01]?\d|2[0-3]) \* \* (\*|1-5|0,6|[0-6])", re.ASCII)
+CRON = re.compile(r"@\w+|[\d*/,?-]+( \S+){4,5}", re.ASCII)
+UNKNOWN_TIME = (
+    "{written!r} is no time that is understood; write it like: daily at 8:30, weekdays at 8:30,"
+    " mondays at 9:00, every 2 hours, or as a cron expression such as 30 8 * * 1-5"
 )
 MINUTES = {"m": 1, "h": 60, "d": 24 * 60}
 DAYS = {"weekdays": "1-5", "weekends": "0,6"}
+DAY_NAMES = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 WEEK = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
@@ -62,6 +70,8 @@ def format_task(task: Task) -> str:
     spec = task.spec
     fields: JsonObject = {AGENT: task.agent_id, "name": task.name}
     fields |= {"instructions": spec.instructions, **spec.trigger, "timezone": spec.timezone}
+    if isinstance(schedule := fields.get("schedule"), str):
+        fields["schedule"] = write_words(schedule)
     if spec.notify is not None:
         fields[NOTIFY] = f"{spec.notify.channel}:{spec.notify.chat_id}"
     plain = spec.model_dump(
@@ -96,7 +106,7 @@ def parse_task(
     notify = _parse_chat(fields.pop(NOTIFY, None))
     check = fields.pop("check", None)
     if isinstance(written := fields.get("schedule"), str):
-        fields |= read_words(written)
+        fields |= _read_schedule(written)
     if TRIGGERS.isdisjoint(fields):
         raise OrchestratorError(
             'no time is given; write "schedule", such as "daily at 8:30" or "30 8 * * 1-5",'
@@ -139,6 +149,29 @@ def read_words(schedule: str) -> JsonObject:
         days = DAYS.get(day, str(WEEK.index(day[:3])) if day[:3] in WEEK else "*")
         return {"schedule": f"{int(found[3])} {int(found[2])} * * {days}"}
     return {"schedule": schedule}
+
+
+def _read_schedule(written: str) -> JsonObject:
+    """Return the fields of a schedule in words or as cron.
+
+    Raises:
+        OrchestratorError: it is neither.
+    """
+    fields = read_words(written)
+    schedule = fields["schedule"]
+    if isinstance(schedule, str) and not CRON.fullmatch(" ".join(schedule.split())):
+        raise OrchestratorError(UNKNOWN_TIME.format(written=written[:MAX_TIME]))
+    return fields
+
+
+def write_words(schedule: str) -> str:
+    """Return a cron expression in the words that `read_words` reads; else as it is."""
+    found = PLAIN_CRON.fullmatch(schedule)
+    if found is None:
+        return schedule
+    days = {"*": "daily", **{cron: words for words, cron in DAYS.items()}}
+    day = days.get(found[3]) or f"{DAY_NAMES[int(found[3])]}s"
+    return f"{day} at {int(found[2])}:{int(found[1]):02}"
 
 
 def describe_task_change(old: str | None, new: str | None) -> Sequence[str]:

@@ -20,6 +20,7 @@ from orchestrator.extensions.versions.prompt_sentences import (
     describe_prompt_change,
 )
 from orchestrator.extensions.versions.skill_sentences import describe_skill_change
+from orchestrator.extensions.versions.unserved_tools import check_served_names
 from orchestrator.files import OffLoop
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.prompts.library import PromptLibrary
@@ -53,7 +54,8 @@ class ConfiguredHome:
     """A home whose files are edited.
 
     ``load_moves`` returns the first ids of moved chats, keyed by new id. ``get_agents`` returns the
-    agents.json in force. ``apply`` puts files in force that have been written.
+    agents.json in force. ``apply`` puts files in force that have been written. ``list_served``
+    returns the servers of the tools that are known now, keyed by the tools' names.
     """
 
     settings: Settings
@@ -63,6 +65,7 @@ class ConfiguredHome:
     apply: Callable[[], Awaitable[object]]
     off_loop: OffLoop
     in_thread: OffLoop
+    list_served: Callable[[], Mapping[str, str]] = dict
 
     def find_note(self) -> str:
         """Return what an edit means in a home whose configuration other machines share."""
@@ -154,9 +157,10 @@ class AgentsKind(HomeFileKind):
         if text is None:
             return (_build_error(name, "it cannot be removed; an agent needs it"),)
         moves = await self.home.load_moves()
-        return await self.home.off_loop(self._check, text.encode(), moves)
+        served = self.home.list_served()
+        return await self.home.off_loop(self._check, text.encode(), moves, served)
 
-    def _check(self, data: bytes, moves: Moves) -> Sequence[Problem]:
+    def _check(self, data: bytes, moves: Moves, served: Mapping[str, str]) -> Sequence[Problem]:
         settings = self.settings
         try:
             loaded = parse_agents_file(data, MAIN, self.home.environ, moves, settings.home)
@@ -166,6 +170,7 @@ class AgentsKind(HomeFileKind):
         others = (
             *library.examine_files(loaded.file).problems,
             *check_skill_files(settings, loaded.file),
+            *check_served_names(loaded.file, served),
         )
         # The other files are as they were, whatever is wrong with them.
         own = (problem for problem in loaded.locate_problems(others) if problem.file == MAIN)

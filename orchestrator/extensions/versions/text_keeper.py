@@ -47,7 +47,7 @@ MAX_SHOWN = 200  # versions of all texts
 INVALID = "it has errors, so what was there before stays in force"
 FOUND = "the text as it was found"
 CHANGED = "{name} was changed meanwhile, so nothing was undone; look at its history"
-NOTHING = "there was no such text before"
+NOTHING = "the beginning: it did not exist yet"
 log = structlog.get_logger()
 
 
@@ -208,11 +208,14 @@ class TextKeeper:
             where=kind.find_place(edit.name),
             difference=await self.in_thread(format_difference, masked, shown),
         )
-        if base != edit.base:
-            return report.model_copy(update={"conflict": True, "present": masked})
         problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
-        sentences = await self._describe(kind, edit.name, present, draft.text)
-        return report.model_copy(update={"problems": problems, "sentences": sentences})
+        found: dict[str, object] = {
+            "problems": problems,
+            "sentences": await self._describe(kind, edit.name, present, draft.text),
+        }
+        if base != edit.base:
+            found |= {"conflict": True, "present": masked}
+        return report.model_copy(update=found)
 
     async def _save(
         self, kind: EditableKind, edit: FileEdit, present: str | None, origin: "_Origin"
@@ -311,7 +314,7 @@ class TextKeeper:
         by_number = {head.number: head for head in heads}
         while at in by_number and by_number[at].undoes:
             at = by_number[at].undoes
-        earlier = [head for head in heads if head.number < at]
+        earlier = [head for head in heads if head.number < at and INVALID not in head.sentences]
         return (earlier[-1], by_number[at]) if earlier and at in by_number else None
 
 

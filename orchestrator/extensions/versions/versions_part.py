@@ -28,6 +28,7 @@ from orchestrator.extensions.versions.file_kinds import (
     build_file_kinds,
 )
 from orchestrator.extensions.versions.text_keeper import TextKeeper
+from orchestrator.extensions.versions.unserved_tools import list_served_tools
 from orchestrator.extensions.versions.version_files import VersionFiles
 from orchestrator.journal.turns import chat_moves
 from orchestrator.wakeup import Wakeup
@@ -54,7 +55,11 @@ class VersionsPart(Part):
             apply=self._apply_files,
             off_loop=machine.off_loop,
             in_thread=machine.in_thread,
+            list_served=self._list_served_tools,
         )
+
+    def _list_served_tools(self) -> Mapping[str, str]:
+        return list_served_tools(self.daemon.get_agents_file(), self.daemon.operations.servers)
 
     @cached_property
     def _file_kinds(self) -> tuple[HomeFileKind, ...]:

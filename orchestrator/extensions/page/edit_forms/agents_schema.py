@@ -77,6 +77,12 @@ def find_item_schema(root: JsonObject, schema: JsonObject) -> JsonObject | None:
     return shape if "properties" in shape else None
 
 
+def find_name_rule(root: JsonObject, path: PartPath) -> str:
+    """Return the pattern of names in a named collection; one that fits all where it has none."""
+    schema = find_part_schema(root, path) or {}
+    return "|".join(_get_object(schema, "patternProperties"))
+
+
 def find_value(value: JsonValue, path: Sequence[str | int]) -> JsonValue:
     """Return the part of a JSON value at ``path``; None where it has no such part."""
     for key in path:

@@ -83,7 +83,7 @@ def _iter_fields(
         kind = _choose_kind(root, schema, name, value)
         yield FormField(
             path=here,
-            label=_make_label(here),
+            label=make_label(here),
             kind=kind,
             help=str(schema.get("description", "")),
             choices=choices,
@@ -181,7 +181,7 @@ def _is_pairs(value: JsonValue) -> bool:
     return value is None or all(isinstance(one, str) for one in _list_values(value) or [None])
 
 
-def _make_label(path: PartPath) -> str:
+def make_label(path: PartPath) -> str:
     """Return words for a key: ``maxSteps`` is `Max steps`."""
     words = ": ".join(_spell_key(str(part)) for part in path)
     return words[:1].upper() + words[1:]

@@ -19,15 +19,25 @@ MANY_LINES = 12
 
 
 def render_form_field(
-    field: FormField, text: str, problem: str = "", offered: Sequence[str] = ()
-) -> h.Element:
+    field: FormField, text: str, problem: str = "", offered: Sequence[tuple[str, str]] | None = None
+) -> h.Node:
     """Render a field with a value as `field_values.format_value` gives it.
 
-    ``offered`` are values that the control suggests.
+    ``offered`` are values that the control suggests, each with words for it; a field of choices
+    for which some are ``offered``, though it may be none at all, has a list to choose from.
     """
     words = field.help.replace("`", "")
     help_text = " ".join(filter(None, (words, HINTS.get(field.kind))))
-    return render_field(field.label, _render_control(field, text, offered), help_text, problem)
+    shown = render_field(field.label, _render_control(field, text, offered), help_text, problem)
+    if field.kind != "words" or not offered:
+        return shown
+    return [
+        shown,
+        h.details[
+            h.summary[f"Names that are known: {len(offered)}"],
+            h.p(class_="help")[", ".join(show_hidden_characters(value) for value, _ in offered)],
+        ],
+    ]
 
 
 def render_hidden_values(posted: Mapping[str, str], names: Sequence[str]) -> h.Node:
@@ -37,7 +47,9 @@ def render_hidden_values(posted: Mapping[str, str], names: Sequence[str]) -> h.N
     ]
 
 
-def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.Node:
+def _render_control(
+    field: FormField, text: str, offered: Sequence[tuple[str, str]] | None
+) -> h.Node:
     if field.kind == "switch":
         words = [("", _describe_usual(field)), (YES, "Yes"), (NO, "No")]
         return render_choice(field.name, words, text)
@@ -53,7 +65,9 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.No
             class_="short code" if plain else "short" if field.kind == "words" else None,
             spellcheck="false",
         )["\n" + text]
-    offered = offered or field.choices
+    if field.kind == "choice" and offered is not None:
+        return _render_open_choice(field, text, offered)
+    offered = offered or [(value, value) for value in field.choices]
     listed = f"{field.name}-list" if offered else None
     return [
         h.input(
@@ -65,8 +79,26 @@ def _render_control(field: FormField, text: str, offered: Sequence[str]) -> h.No
             placeholder=_show_usual(field) or None,
             autocomplete="off",
         ),
-        h.datalist(id=listed)[(h.option(value=value) for value in offered)] if listed else None,
+        h.datalist(id=listed)[
+            (
+                h.option(value=value, label=None if words == value else words)
+                for value, words in offered
+            )
+        ]
+        if listed
+        else None,
     ]
+
+
+def _render_open_choice(
+    field: FormField, text: str, offered: Sequence[tuple[str, str]]
+) -> h.Element:
+    """Render what is offered first, then the other choices, and a present value of its own."""
+    first = dict(offered)
+    rest = dict.fromkeys([*([text] if text else []), *field.choices])
+    others = [(value, CHOICE_WORDS.get(value, value)) for value in rest if value not in first]
+    choices = [("", _describe_usual(field)), *first.items(), *others]
+    return render_choice(field.name, choices, text)
 
 
 def _describe_usual(field: FormField) -> str:

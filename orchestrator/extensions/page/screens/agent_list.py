@@ -81,7 +81,8 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     own = [task for task in every if task.agent_id == name]
     saved = was_just_saved(request)
     if agent is None and _find_place(value, name) is None:
-        gone = RedirectResponse("/settings?undone=1", HTTPStatus.SEE_OTHER)
+        done = "undone" if "undone" in request.query else "saved"
+        gone = RedirectResponse(f"/settings?{done}=1", HTTPStatus.SEE_OTHER)
         return gone if saved else _render_unknown(name)
     content = render_agent(
         request, agent, name, value, texts, own, doing, await request.journal(pairing.list_pairings)
@@ -257,7 +258,7 @@ def _render_bindings(
         (
             h.li[
                 h.a(
-                    href=build_form_link("bindings", number) if edits else None,
+                    href=build_form_link("bindings", number, agent=name) if edits else None,
                     class_="chip",
                     title=show_hidden_characters(_name_chat(one)),
                 )[known.get(_name_chat(one)) or show_hidden_characters(_name_chat(one))]

@@ -4,14 +4,17 @@ The form asks what its changes would do, and the text that was looked at is the 
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 
 import htpy as h
 from pydantic import JsonValue
 from starlette.responses import RedirectResponse
 
+from orchestrator.config_problem import Problem
 from orchestrator.control.editing import EditReport, FileText, ValueChange
 from orchestrator.control.roles import Right
 from orchestrator.errors import OrchestratorError
@@ -22,13 +25,16 @@ from orchestrator.extensions.page.edit_forms.form_fields import FormField
 from orchestrator.extensions.page.edit_forms.part_words import (
     ONE_OF,
     describe_jail,
+    describe_name,
     describe_removal,
+    name_line,
     name_new_part,
     name_part,
 )
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
+    render_newest,
     render_report,
 )
 from orchestrator.extensions.page.html.field_controls import (
@@ -39,6 +45,7 @@ from orchestrator.extensions.page.html.forms import (
     build_link,
     render_hidden_fields,
 )
+from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.vocabulary import (
     render_field,
     render_link_button,
@@ -51,11 +58,18 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.field_offers import (
+    FieldOffers,
+    load_offers,
+    render_copies,
+)
 from thinker.protocol.messages import JsonObject
 
 NEW_NAME = "new-name"  # the control for the name of a part that is kept by name
+MAX_NAME = 200  # characters
 MEANWHILE = (
-    "agents.json was changed meanwhile. Your values are still here; look at them, and go on."
+    "agents.json was changed meanwhile. ",
+    "Your values are still here; look at them, and go on.",
 )
 
 
@@ -71,7 +85,8 @@ class EditedPart:
     new: bool = False
     named: bool = False  # whether a new part is kept by a name
     problems: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
+    note: h.Node = None
+    offers: FieldOffers = field(default_factory=dict)
 
 
 @edit_calls.need_daemon
@@ -111,10 +126,14 @@ async def _load_part(request: ScreenRequest) -> EditedPart:
             at = (*at, len(held) if isinstance(held, list) else 0)
     else:
         named = False
-    if schema is None or "properties" not in schema or not at:
+    missing = not new and value is None and len(at) > 1 and at[-2] in ONE_OF
+    if schema is None or "properties" not in schema or not at or missing:
         raise OrchestratorError("agents.json has no such part; go back to the settings")
     fields = form_fields.list_form_fields(root, schema, value)
-    return EditedPart(at, file, value, schema, fields, new, named)
+    offers: FieldOffers = {}
+    if request.form.get("do") != "save":
+        offers = await load_offers(request, str(schema.get("title", "")), whole)
+    return EditedPart(at, file, value, schema, fields, new, named, offers=offers)
 
 
 async def _check_changes(request: ScreenRequest, part: EditedPart) -> ScreenResult:
@@ -128,7 +147,7 @@ async def _check_changes(request: ScreenRequest, part: EditedPart) -> ScreenResu
     if problems:
         return render_form(request, _with(part, problems=problems))
     if request.form.get("base") != part.file.base:
-        return render_form(request, _with(part, note=MEANWHILE))
+        return render_form(request, _with(part, note=await _explain_conflict(request)))
     if not changed and not part.new:
         return render_form(request, _with(part, note="Nothing was changed."))
     return await _preview(request, part, field_values.list_value_changes(at, part.value, changed))
@@ -138,7 +157,20 @@ async def _preview(
     request: ScreenRequest, part: EditedPart, changes: Sequence[ValueChange]
 ) -> ScreenResult:
     edit = edit_calls.build_edit(AGENTS_FILE, part.file.base, changes=changes)
-    return render_preview(request, part, await edit_calls.check_text(request, edit))
+    return await _render_checked(request, part, await edit_calls.check_text(request, edit))
+
+
+async def _render_checked(
+    request: ScreenRequest, part: EditedPart, report: EditReport
+) -> ScreenResult:
+    present = edit_calls.build_edit(AGENTS_FILE, part.file.base, text=part.file.text)
+    earlier = await edit_calls.check_text(request, present)
+    return render_preview(request, part, report, earlier.problems)
+
+
+async def _explain_conflict(request: ScreenRequest) -> h.Node:
+    newest = await edit_calls.find_newest(request, AGENTS_FILE)
+    return [MEANWHILE[0], render_newest(request, newest), MEANWHILE[1]]
 
 
 async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
@@ -148,8 +180,8 @@ async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
     if report.saved:
         return RedirectResponse(_choose_next(request, part), HTTPStatus.SEE_OTHER)
     if report.conflict:
-        return render_form(request, _with(part, note=MEANWHILE))
-    return render_preview(request, part, report)
+        return render_form(request, _with(part, note=await _explain_conflict(request)))
+    return await _render_checked(request, part, report)
 
 
 def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
@@ -163,6 +195,7 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
         render_note("Some values cannot be used yet; see below.", kind="bad")
         if part.problems
         else None,
+        render_copies(_parse_file(part.file)) if part.new and part.at[0] == "agents" else None,
         h.form(method="post", class_="form wide", autocomplete="off")[
             render_hidden_fields(request, {"base": part.file.base}),
             _render_new_name(request, part) if part.named else None,
@@ -176,7 +209,7 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
             else None,
             h.div(class_="foot")[
                 render_named_button("check", "See what this changes", "do"),
-                render_link_button("Cancel", "/agents" if part.at[0] == "agents" else "/settings"),
+                render_link_button("Cancel", _find_way_back(request, part)),
                 None
                 if part.new or not _can_be_removed(part)
                 else render_named_button("remove", "Remove …", "danger"),
@@ -187,19 +220,32 @@ def render_form(request: ScreenRequest, part: EditedPart) -> TitledContent:
     return TitledContent(title, content, lead="agents.json")
 
 
-def render_preview(request: ScreenRequest, part: EditedPart, report: EditReport) -> TitledContent:
-    """Render what a filled-in form changes, with the way to save exactly that, and back."""
+def render_preview(
+    request: ScreenRequest,
+    part: EditedPart,
+    report: EditReport,
+    earlier: Collection[Problem] = (),
+) -> TitledContent:
+    """Render what a filled-in form changes, with the way to save exactly that, and back.
+
+    ``earlier`` are the problems of the present file.
+    """
     names = [NEW_NAME, *(one.name for one in part.fields)]
     removal = describe_removal(part.schema) if request.form.get("do") == "remove" else ""
     blocked = has_errors(report) or report.conflict
     content = h.div(data_kept=True)[
         render_note(removal, kind="warn") if removal else None,
-        render_note(MEANWHILE, kind="warn") if report.conflict else None,
+        render_note("".join(MEANWHILE), kind="warn") if report.conflict else None,
         h.form(method="post", class_="form wide")[
             render_hidden_fields(request, {"base": report.base}),
             h.textarea(name="text", hidden=True, aria_hidden="true")["\n" + report.text],
             render_hidden_values(request.form, names),
-            render_panel("Before it is saved", render_report(report)),
+            render_panel(
+                "Before it is saved",
+                render_report(
+                    report, render_place=partial(_render_place, report.text), earlier=earlier
+                ),
+            ),
             None
             if blocked
             else render_field(
@@ -213,6 +259,14 @@ def render_preview(request: ScreenRequest, part: EditedPart, report: EditReport)
     ]
     title = name_new_part(part.at) if part.new else name_part(part.at, part.value)
     return TitledContent(title, content, lead="what this changes")
+
+
+def _render_place(text: str, problem: Problem) -> h.Node:
+    """Render the part and the field that a problem is about, unless its message names them."""
+    name = name_line(text, problem.line)
+    if not name or (problem.agent_id and f"'{problem.agent_id}'" in problem.message):
+        return None
+    return [h.strong[show_hidden_characters(name)], ": "]
 
 
 def render_named_button(value: str, label: str, kind: str = "") -> h.Element:
@@ -234,7 +288,8 @@ def _render_one(request: ScreenRequest, part: EditedPart, one: FormField) -> h.N
         text = request.query.get(one.name) if part.new else None
     if text is None:
         text = field_values.format_value(one, value)
-    return render_form_field(one, text, part.problems.get(one.name, ""))
+    offered = part.offers.get(one.name)
+    return render_form_field(one, text, part.problems.get(one.name, ""), offered)
 
 
 def _render_held_parts(part: EditedPart, one: FormField, value: JsonValue) -> h.Node:
@@ -261,27 +316,43 @@ def _render_new_name(request: ScreenRequest, part: EditedPart) -> h.Element:
     value = request.form.get(NEW_NAME, request.query.get("name", ""))
     return render_field(
         "Name",
-        h.input(name=NEW_NAME, value=value, required=True, maxlength="64"),
-        "A short word of letters, digits, - and _.",
+        h.input(name=NEW_NAME, value=value, required=True, maxlength=str(MAX_NAME)),
+        describe_name(part.at),
         part.problems.get(NEW_NAME, ""),
     )
 
 
 def _find_name_fault(part: EditedPart, name: str) -> str:
     whole = _parse_file(part.file)
-    if not name or not all(char.isalnum() or char in "-_." for char in name):
-        return "use letters, digits, - and _"
+    rule = agents_schema.find_name_rule(agents_schema.load_schema(), part.at)
+    if not 0 < len(name) <= MAX_NAME or not re.search(rule, name):
+        return f"this cannot be its name: {describe_name(part.at)}"
     if agents_schema.find_value(whole, (*part.at, name)) is not None:
         return "this name is taken; choose another one"
     return ""
 
 
 def _choose_next(request: ScreenRequest, part: EditedPart) -> str:
-    """Return where one goes on after saving: an agent's own screen, or the settings."""
-    agent = request.form.get("field.agentId", "")
-    if part.at[0] == "agents" and agent:
+    """Return where one goes on after saving: where the form was begun, or the settings."""
+    agent = _find_agent(request)
+    if not agent and part.at[0] == "agents":
+        agent = request.form.get("field.agentId", "")
+    if agent:
         return build_link("agents", agent, saved=1)
     return "/settings?saved=1"
+
+
+def _find_agent(request: ScreenRequest) -> str:
+    """Return the agent on whose screen the form was begun; empty if it was begun elsewhere."""
+    return request.query.get("agent") or request.query.get("field.agentId", "")
+
+
+def _find_way_back(request: ScreenRequest, part: EditedPart) -> str:
+    agent = _find_agent(request)
+    if part.at[0] == "agents":
+        agent = agent or str(agents_schema.find_value(part.value, ("agentId",)) or "")
+        return build_link("agents", agent) if agent else "/agents"
+    return build_link("agents", agent) if agent else "/settings"
 
 
 def _parse_file(file: FileText) -> JsonValue:
@@ -303,18 +374,8 @@ def _can_be_removed(part: EditedPart) -> bool:
     return isinstance(part.value, dict) and holder in ONE_OF
 
 
-def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: str = "") -> EditedPart:
-    return EditedPart(
-        part.at,
-        part.file,
-        part.value,
-        part.schema,
-        part.fields,
-        part.new,
-        part.named,
-        problems,
-        note,
-    )
+def _with(part: EditedPart, *, problems: Mapping[str, str] = {}, note: h.Node = None) -> EditedPart:
+    return replace(part, problems=problems, note=note)
 
 
 @edit_calls.need_daemon

@@ -10,6 +10,7 @@ import htpy as h
 from pydantic import JsonValue
 from starlette.responses import RedirectResponse
 
+from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.editing import EditReport, FileText
@@ -80,6 +81,8 @@ async def _show_task_form(request: ScreenRequest) -> ScreenResult:
     if number != NEW:
         file = await edit_calls.read_text(request, name)
     agents = await _list_agents(request)
+    if "remove" in request.query and file.base:
+        return await _remove_task(request, file)
     if not request.form:
         values = {"when": EXAMPLES[0], **read_values(file.text)}
         if number == NEW and request.query.get("agent") in agents:
@@ -90,11 +93,36 @@ async def _show_task_form(request: ScreenRequest) -> ScreenResult:
     if request.form.get("do") == "save":
         report = await edit_calls.save_text(request, edit)
         if report.saved:
-            return RedirectResponse(build_link(*report.name.split("/")), HTTPStatus.SEE_OTHER)
+            return _open_saved(report.name)
     else:
         report = await edit_calls.check_text(request, edit)
     look = TaskLook(request.form, report, await _find_instants(request, text), report.base)
     return render_task_form(request, look, agents)
+
+
+async def _remove_task(request: ScreenRequest, file: FileText) -> ScreenResult:
+    """Ask whether the task shall go, or remove it; an undo brings it back with its runs."""
+    edit = edit_calls.build_edit(file.name, request.form.get("base") or file.base)
+    if request.form.get("do") == "remove":
+        report = await edit_calls.save_text(request, edit)
+        if report.saved:
+            return _open_saved(file.name)
+    else:
+        report = await edit_calls.check_text(request, edit)
+    content = h.form(method="post", class_="form wide", data_kept=True)[
+        render_hidden_fields(request, {"base": report.base}),
+        _render_task_report(request, TaskLook({}, report)),
+        h.div(class_="foot")[
+            h.button(class_="danger", name="do", value="remove")["Remove"],
+            render_link_button("Cancel", build_link(*file.name.split("/"))),
+        ],
+    ]
+    name = strip_terminal_codes(read_values(file.text).get("name", file.name))
+    return TitledContent(f"Remove task {name}", content)
+
+
+def _open_saved(name: str) -> RedirectResponse:
+    return RedirectResponse(build_link(*name.split("/"), saved=1), HTTPStatus.SEE_OTHER)
 
 
 async def _list_agents(request: ScreenRequest) -> Sequence[str]:
@@ -121,7 +149,9 @@ def read_values(text: str) -> dict[str, str]:
         if fields.get(name) is not None
     }
     if isinstance(minutes := fields.get("interval_minutes"), int):
-        values["when"] = f"every {minutes} minutes"
+        hours, rest = divmod(minutes, 60)
+        span = f"{hours} hours" if hours and not rest else f"{minutes} minutes"
+        values["when"] = f"every {span}"
     elif when := fields.get("schedule") or fields.get("at"):
         values["when"] = str(when)
     values["enabled"] = "no" if fields.get("enabled") is False else "yes"
@@ -224,7 +254,7 @@ def _render_task_report(request: ScreenRequest, look: TaskLook) -> h.Element:
         render_note("It was changed meanwhile. Look at it again, and save.", kind="warn")
         if report is not None and report.conflict
         else None,
-        [h.h2["It cannot be saved yet"], render_problems(report.problems)]
+        [h.h2["It cannot be saved yet"], render_problems(report.problems, _omit_place)]
         if report is not None and report.problems
         else None,
         [h.h2["What this changes"], render_sentences(report.sentences)]
@@ -239,6 +269,12 @@ def _render_task_report(request: ScreenRequest, look: TaskLook) -> h.Element:
         else None,
         h.p(class_="soft")["Its next five instants appear here."] if report is None else None,
     ]
+
+
+def _omit_place(problem: Problem) -> h.Node:
+    """Return nothing: the form has no lines."""
+    del problem
+    return ()
 
 
 def _render_input(

@@ -8,7 +8,9 @@ import htpy as h
 
 from orchestrator.control import protocol
 from orchestrator.control.roles import Right
+from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.html import figures
+from orchestrator.extensions.page.html.edit_report import render_saved_note, was_just_saved
 from orchestrator.extensions.page.html.forms import build_link, render_act_button
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
@@ -46,6 +48,7 @@ MISFIRE = {
     "latest": "of several missed instants the latest is made up for",
     "all": "all instants that were missed are made up for, within a limit",
 }
+SOURCES = {"tool": "an agent, or a person on the page", "skill": "a skill"}
 HEADS = (
     TableColumn("Task", "grow"),
     TableColumn("Next", "time"),
@@ -68,12 +71,24 @@ async def _show_tasks(request: ScreenRequest) -> ScreenResult:
 
 
 async def _show_task(request: ScreenRequest) -> ScreenResult:
-    found = await request.journal(task_week.find_task_history, int(request.path["task"]))
+    number = int(request.path["task"])
+    found = await request.journal(task_week.find_task_history, number)
+    note = await _render_saved(request, f"tasks/{number}")
     if found is None:
-        return render_blank(
-            "This task does not exist.", render_link_button("All tasks", "/tasks"), "tasks"
-        )
-    return render_task(request, found)
+        what = "This task does not exist." if note is None else "It is not done any more."
+        gone = render_blank(what, render_link_button("All tasks", "/tasks"), "tasks")
+        return TitledContent("A task", [note, gone])
+    screen = render_task(request, found)
+    return screen._replace(content=[note, screen.content])
+
+
+async def _render_saved(request: ScreenRequest, name: str) -> h.Node:
+    """Render what was just done to a task, with the way back; None after nothing."""
+    reads = request.has_right(Right.READ) and request.daemon is not None
+    if not reads or not was_just_saved(request):
+        return None
+    newest = await edit_calls.find_newest(request, name)
+    return None if newest is None else render_saved_note(request, newest, f"/{name}")
 
 
 def render_tasks(request: ScreenRequest, found: TaskWeek) -> h.Node:
@@ -102,7 +117,7 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
             render_facts(
                 {
                     "When": describe_schedule(task),
-                    "From": task.source,
+                    "Made by": SOURCES.get(task.source, task.source),
                     "Result goes to": _describe_destination(task),
                     "Missed": MISFIRE.get(str(task.spec.misfire), str(task.spec.misfire)),
                     "Note": strip_terminal_codes(task.note) if task.note else None,
@@ -132,7 +147,8 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
         f" · {show_hidden_characters(task.agent_id)} · {describe_schedule(task)}",
     ]
     name = show_hidden_characters(task.name)
-    return TitledContent(name, content, lead=lead, actions=_render_buttons(request, task))
+    buttons = _render_buttons(request, task, removes=True)
+    return TitledContent(name, content, lead=lead, actions=buttons)
 
 
 def find_task_zone(request: ScreenRequest, task: Task) -> ZoneInfo:
@@ -226,10 +242,12 @@ def _render_new_button(request: ScreenRequest) -> h.Node:
     return render_link_button("New task", "/tasks/new", "do", "add")
 
 
-def _render_buttons(request: ScreenRequest, task: Task) -> h.Node:
+def _render_buttons(request: ScreenRequest, task: Task, *, removes: bool = False) -> h.Node:
     if not request.has_right(Right.CHANGE):
         return None
     row = {"id": str(task.id)}
+    stands = task.state in ("active", "disabled")
+    edits = stands and request.daemon is not None and task.source != "skill"
     switch = (
         render_act_button(request, protocol.TASK_DISABLE, row, "Switch off")
         if task.state == "active"
@@ -238,8 +256,9 @@ def _render_buttons(request: ScreenRequest, task: Task) -> h.Node:
     return h.div(class_="row")[
         render_act_button(request, protocol.TASK_RUN, row, "Run now"),
         switch,
-        render_link_button("Edit", build_link("tasks", str(task.id), "edit"))
-        if request.daemon is not None and task.source != "skill"
+        render_link_button("Edit", build_link("tasks", str(task.id), "edit")) if edits else None,
+        render_link_button("Remove …", build_link("tasks", str(task.id), "edit", remove=1))
+        if edits and removes
         else None,
     ]
 

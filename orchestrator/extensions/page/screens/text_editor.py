@@ -6,18 +6,23 @@ from http import HTTPStatus
 import htpy as h
 from starlette.responses import RedirectResponse, Response
 
-from orchestrator.control.editing import EditReport, FileText, FileVersion
+from orchestrator.control.editing import FILE_UNDO, EditReport, FileText, FileVersion
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.edit_forms import agents_schema
 from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
 from orchestrator.extensions.page.html.edit_report import (
     has_errors,
+    render_newest,
     render_report,
     render_saved_note,
     was_just_saved,
 )
-from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
+from orchestrator.extensions.page.html.forms import (
+    build_link,
+    render_act_button,
+    render_hidden_fields,
+)
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.vocabulary import render_link_button, render_note
 from orchestrator.extensions.page.screen_request import (
@@ -31,10 +36,11 @@ from orchestrator.extensions.page.screens.skill_match import MatchedSkills
 from orchestrator.extensions.page.screens.text_beginnings import find_beginning
 
 KEY_HELP = "texts-help"  # below the root of the page
-MEANWHILE = (
-    "This text was changed by someone else while you edited it. Nothing is lost: yours is below,"
-    " and beside it stands what it would change of theirs."
+MEANWHILE = "This text was changed while you edited it. "
+BOTH = (
+    "Nothing is lost: yours is below, and beside it stands what it would change of the present one."
 )
+BROKEN = "With its errors this text is not used: the last good version is in force."
 
 
 def build_text_link(name: str, *after: str, **query: str | int | None) -> str:
@@ -54,7 +60,7 @@ async def _show_editor(request: ScreenRequest) -> ScreenResult:
         )
         saved = None
         if was_just_saved(request):
-            saved = next(iter((await edit_calls.load_history(request, name)).versions), None)
+            saved = await edit_calls.find_newest(request, name)
         return render_editor(request, found, report, saved=saved)
     edit = edit_calls.build_edit(
         name,
@@ -70,7 +76,8 @@ async def _show_editor(request: ScreenRequest) -> ScreenResult:
             path = build_text_link(report.name or name, saved=1)
             return RedirectResponse(path, HTTPStatus.SEE_OTHER)
     matches = await skill_match.find_matches(request, name, report.text)
-    return render_editor(request, report, report, why=edit.why, matches=matches)
+    newest = await edit_calls.find_newest(request, name) if report.conflict else None
+    return render_editor(request, report, report, newest=newest, why=edit.why, matches=matches)
 
 
 def render_editor(
@@ -79,17 +86,22 @@ def render_editor(
     report: EditReport | None,
     *,
     saved: FileVersion | None = None,
+    newest: FileVersion | None = None,
     why: str = "",
     matches: MatchedSkills | None = None,
 ) -> TitledContent:
-    """Render a text with the report on it; ``saved`` is the version that was just made."""
+    """Render a text with the report on it; ``saved`` is the version that was just made.
+
+    ``newest`` is the version that the text met in a conflict.
+    """
     name = show_hidden_characters(found.name)
     edits = request.has_right(Right.CHANGE) and request.daemon is not None
     fresh = saved is not None or "fresh" in request.query
     content = [
         h.div(data_kept=True)[
             render_saved_note(request, saved, build_text_link(found.name)) if saved else None,
-            _render_conflict(request, report) if report and report.conflict else None,
+            _render_conflict(request, report, newest) if report and report.conflict else None,
+            _render_broken(request, found, report) if edits and report else None,
             h.form(
                 method="post",
                 action=build_text_link(found.name),
@@ -112,7 +124,11 @@ def render_editor(
                     )["\n" + found.text],
                 ],
                 h.aside[
-                    render_report(report, matches and skill_match.render_matches(matches)),
+                    render_report(
+                        report,
+                        matches and skill_match.render_matches(matches),
+                        opened=found.name != AGENTS_FILE,
+                    ),
                     skill_match.render_match_field(request)
                     if found.name.startswith(skill_match.SKILL_NAMES)
                     else None,
@@ -148,9 +164,7 @@ async def _send_key_help(request: ScreenRequest) -> Response:
 def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Element:
     conflict = report is not None and report.conflict
     return h.div(class_="foot")[
-        h.button(class_="do", name="do", value="save")[
-            "Save mine over theirs" if conflict else "Save"
-        ],
+        h.button(class_="do", name="do", value="save")["Save mine over it" if conflict else "Save"],
         h.button(name="do", value="check")["Check"],
         h.input(
             name="why",
@@ -161,24 +175,36 @@ def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Elem
         ),
         h.span(class_="soft", id="kept", role="status"),
         h.button(type="button", hidden=True)["Drop it"],
-        h.span(class_="soft")["A text with errors is not saved."]
-        if report is not None and has_errors(report)
-        else None,
         None if found.base else h.span(class_="soft")["New: it does not exist yet."],
     ]
 
 
-def _render_conflict(request: ScreenRequest, report: EditReport) -> h.Node:
-    del request
+def _render_broken(request: ScreenRequest, found: FileText, report: EditReport) -> h.Node:
+    """Render the way back from a text that has errors as it is; nothing for others."""
+    if report.difference or not found.base or not has_errors(report):
+        return None
+    fields = {"name": found.name, "back": build_text_link(found.name, undone=1)}
+    restore = render_act_button(
+        request, FILE_UNDO, fields, "Restore the last good version", leaves=True
+    )
+    return h.div(class_="note bad row", role="status")[h.span[BROKEN], restore]
+
+
+def _render_conflict(
+    request: ScreenRequest, report: EditReport, newest: FileVersion | None
+) -> h.Node:
     return [
         render_note(
             MEANWHILE,
+            render_newest(request, newest),
+            BOTH,
             " ",
-            h.a(href=build_text_link(report.name, fresh=1))["Start from theirs"],
+            h.a(href=build_text_link(report.name, fresh=1))["Start from the present one"],
             kind="warn",
         ),
         h.details[
-            h.summary["Their text"], h.pre(tabindex="0")[show_hidden_characters(report.present)]
+            h.summary["The present text"],
+            h.pre(tabindex="0")[show_hidden_characters(report.present)],
         ],
     ]
 

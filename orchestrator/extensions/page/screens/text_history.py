@@ -13,6 +13,7 @@ from orchestrator.control.editing import (
 )
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
+from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import render_report, render_sentences
 from orchestrator.extensions.page.html.forms import render_act_button
@@ -79,7 +80,7 @@ def render_version(
             if report is None
             else render_panel(
                 "If you go back to it",
-                render_report(report),
+                render_report(report, opened=old.name != AGENTS_FILE),
                 render_act_button(
                     request,
                     FILE_UNDO,

@@ -39,6 +39,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.access.tool_pins import Pin
 
@@ -102,12 +103,13 @@ async def _show_tool(request: ScreenRequest) -> ScreenResult:
 def render_tools(request: ScreenRequest, scene: ToolScene) -> TitledContent:
     """Render the screen."""
     waiting = sum(pin.needs_approval for pin in scene.pins)
+    edits = request.has_right(Right.CHANGE) and request.daemon is not None
     content = [
         render_panel(
             "MCP servers",
-            _render_servers(scene.servers),
-            actions=render_link_button("Add or change", "/settings", icon="edit")
-            if request.has_right(Right.CHANGE) and request.daemon is not None
+            _render_servers(scene.servers, edits=edits),
+            actions=render_link_button("Add a tool server", "/tools/servers/new", icon="add")
+            if edits
             else None,
         ),
         _render_waiting(request, waiting),
@@ -192,7 +194,7 @@ def describe_jail(level: str, reason: str = "") -> str:
     return f"{words} ({strip_terminal_codes(reason)})" if reason else words
 
 
-def _render_servers(servers: Iterable[ToolServerReport]) -> h.Node:
+def _render_servers(servers: Iterable[ToolServerReport], *, edits: bool) -> h.Node:
     return render_table(
         "MCP servers",
         (
@@ -204,7 +206,11 @@ def _render_servers(servers: Iterable[ToolServerReport]) -> h.Node:
         ),
         (
             (
-                h.b[show_hidden_characters(server.name)],
+                h.a(href=build_form_link("mcpServers", server.name))[
+                    show_hidden_characters(server.name)
+                ]
+                if edits
+                else h.b[show_hidden_characters(server.name)],
                 figures.render_state(server.state),
                 str(server.tools),
                 # A server that is not connected has no process.

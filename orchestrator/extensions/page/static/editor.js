@@ -1,8 +1,7 @@
-// The editor of texts: lines, a check while one types, help for the key at the cursor, and drafts
-// that survive a reload. Without this script it is a form with the buttons Save and Check.
+// The editor of texts: lines, a check while one types, help for keys, drafts that survive a reload.
 "use strict";
-const checks = { // the same form is sent, and of the answer only the report is shown
-  delay: 300, // milliseconds after typing
+const checks = { // shows its report
+  delay: 300, // ms after typing
   asked: null,
   timer: 0,
   run(form, tell = () => {}) {
@@ -14,11 +13,14 @@ const checks = { // the same form is sent, and of the answer only the report is 
     asked.onload = asked.onerror = () => {
       const old = document.getElementById("report"), fresh = asked.response?.getElementById("report");
       if (!fresh) { tell("Not checked; what you typed stays here. Check tells why."); return; }
-      if (old.querySelector("details[open]")) fresh.querySelector("details")?.setAttribute("open", "");
+      const [was, is] = [old, fresh].map((one) => one.querySelector("#difference"));
+      if (was && is) is.open = was.open;
       old.replaceWith(document.adoptNode(fresh));
+      this.drawn();
     };
     asked.send(new URLSearchParams(data));
   },
+  drawn() {},
   plan(...what) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.run(...what), this.delay);
@@ -32,7 +34,7 @@ document.addEventListener("input", (event) => {
 (() => {
   const form = document.querySelector("form[data-editor]");
   if (!form) return;
-  const box = form.elements.namedItem("text"), base = form.elements.namedItem("base");
+  const box = form.elements.text, base = form.elements.base;
   const kept = document.getElementById("kept");
   const tell = (text) => { if (kept) kept.textContent = text; };
 
@@ -43,14 +45,15 @@ document.addEventListener("input", (event) => {
     if (isChanged()) sessionStorage.setItem(place, JSON.stringify({ base: base.value, text: box.value }));
     else sessionStorage.removeItem(place);
     tell(isChanged() ? "Not saved yet." : "");
+    document.querySelector(".note.done")?.toggleAttribute("hidden", isChanged());
   }
   function restore() {
     if (form.dataset.fresh) sessionStorage.removeItem(place);
     const draft = JSON.parse(sessionStorage.getItem(place) ?? "null");
     if (!draft || draft.text === box.value || !kept) return;
     box.value = draft.text;
-    base.value = draft.base; // so that a change that came meanwhile is noticed
-    tell("Your text of before is back, not saved yet.");
+    base.value = draft.base; // notices what came meanwhile
+    tell("Your text is back, not saved yet.");
     const drop = kept.nextElementSibling;
     drop.hidden = false;
     drop.onclick = () => { sessionStorage.removeItem(place); leaving = true; location.reload(); };
@@ -63,10 +66,12 @@ document.addEventListener("input", (event) => {
   const lines = box.previousElementSibling;
   lines.hidden = false;
   function number() {
-    const count = box.value.split("\n").length;
-    lines.textContent = `${Array.from({ length: count }, (_, line) => line + 1).join("\n")}\n\n`;
+    const rows = box.value.split("\n").map((_, line) => line + 1);
+    for (const { dataset: { line } } of document.querySelectorAll("#report .bad a")) rows[line - 1] = `● ${line}`;
+    lines.textContent = `${rows.join("\n")}\n\n`;
     lines.scrollTop = box.scrollTop;
   }
+  checks.drawn = number;
   box.addEventListener("scroll", () => { lines.scrollTop = box.scrollTop; });
 
   function goTo(line) {
@@ -87,7 +92,7 @@ document.addEventListener("input", (event) => {
     keep();
     checks.plan(form, tell);
   });
-  form.elements.namedItem("message")?.addEventListener("input", () => checks.plan(form, tell));
+  form.elements.message?.addEventListener("input", () => checks.plan(form, tell));
   box.addEventListener("keydown", (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
@@ -95,7 +100,7 @@ document.addEventListener("input", (event) => {
   });
 
   let help = null;
-  function findPath(text) { // the keys of JSON that lead to the end of a text; * for an item of a list
+  function findPath(text) { // keys to the end of JSON; * is an item
     const outer = [];
     let key = "", list = false;
     for (const [sign, word] of text.matchAll(/"((?:\\.|[^"\\])*)"\s*:|"(?:\\.|[^"\\])*"|[{}[\],]/gs)) {

@@ -13,6 +13,7 @@ from orchestrator.extensions.schedules.task_texts import (
     list_due_times,
     parse_task,
     read_words,
+    write_words,
 )
 
 AGENTS = validate_file({"agents": [{"agentId": "work", "llmProvider": "demo"}]})
@@ -38,6 +39,30 @@ def parsed(**fields: object) -> WrittenTask:
 def test_schedules_in_words_become_fields(words: str, fields: dict[str, object]) -> None:
     """What is no words that are known stays as it was written."""
     assert read_words(words) == fields
+
+
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("15 7 * * 1-5", "weekdays at 7:15"),
+        ("0 9 * * *", "daily at 9:00"),
+        ("5 0 * * 0,6", "weekends at 0:05"),
+        ("30 18 * * 3", "wednesdays at 18:30"),
+        ("*/5 8 * * 1-5", "*/5 8 * * 1-5"),
+        ("0 8 1 * *", "0 8 1 * *"),
+    ],
+)
+def test_schedule_is_shown_in_the_words_that_were_written(cron: str, words: str) -> None:
+    """They mean the same again; what has no words stays cron."""
+    assert write_words(cron) == words
+    assert read_words(words) == {"schedule": cron}
+
+
+@pytest.mark.parametrize("written", ["whenever it rains", "tuesday morning", "daily at 25:00"])
+def test_time_that_is_not_understood_is_answered_with_words_that_are(written: str) -> None:
+    """Not with how cron is written."""
+    with pytest.raises(OrchestratorError, match=f"'{written}' is no time .* weekdays at 8:30"):
+        parsed(schedule=written)
 
 
 def test_text_makes_a_task_with_its_chat() -> None:

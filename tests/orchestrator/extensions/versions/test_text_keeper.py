@@ -50,6 +50,10 @@ async def test_an_edit_on_an_older_text_is_a_conflict_with_both_texts(home: Edit
     assert (report.conflict, report.saved) == (True, False)
     assert "two sentence" in report.text
     assert report.present == SKILL
+    assert report.sentences == tuple(
+        (await home.keeper.check_edit(late.model_copy(update={"base": report.base}))).sentences
+    )
+    assert "1 word more" in report.sentences[0]
     again = late.model_copy(update={"base": report.base})
     assert (await home.keeper.save_edit(again, "web:bob")).saved
 
@@ -255,6 +259,18 @@ async def test_edits_by_hand_become_versions_when_they_are_noticed(home: EditedH
     ]
     assert await home.list_authors("prompts/tea.md") == ["a file", "a file"]
     assert (await home.undo("prompts/tea.md")).text == "Tea."
+
+
+async def test_undo_goes_back_before_all_texts_with_errors(tmp_path: Path) -> None:
+    """However often a file was saved by hand while it could not be used."""
+    good = '{"agents": [{"agentId": "work", "llmProvider": "demo"}]}'
+    home = EditedHome(tmp_path / "home", good)
+    await home.notice()
+    for broken in ("{", "{{"):
+        (home.path / "agents.json").write_text(broken)
+        await home.notice()
+    assert (await home.undo("agents.json")).saved
+    assert (home.path / "agents.json").read_text() == good
 
 
 async def test_undo_to_a_text_with_errors_is_refused(home: EditedHome) -> None:

@@ -1,5 +1,7 @@
 """Words for the parts of agents.json."""
 
+import json
+
 import pytest
 from pydantic import JsonValue
 
@@ -47,3 +49,31 @@ def test_a_servers_jail_is_told_in_words(server: JsonValue, words: str) -> None:
     """Before it is saved one knows what its program can reach."""
     assert words in part_words.describe_jail({"title": "McpServer"}, server)
     assert part_words.describe_jail({"title": "AgentDefinition"}, server) == ""
+
+
+def test_line_of_the_file_is_named_by_its_part_and_field() -> None:
+    """As the form calls them; a line where nothing begins has no name."""
+    text = json.dumps(
+        {
+            "agents": [{"agentId": "home", "approvals": ["a"], "maxSteps": 3}],
+            "prices": {"openai/x": {"input": 1}},
+            "channels": {"telegram": {"access": "open"}},
+        },
+        indent=1,
+    )
+    names = [part_words.name_line(text, number + 1) for number in range(text.count("\n") + 1)]
+    assert [name for name in names if name] == [
+        "Agents",
+        "Agent home",
+        "Agent home, Name",
+        "Agent home, Tools that ask first",
+        "Agent home, Tools that ask first",
+        "Agent home, Most steps",
+        "Prices",
+        "Price openai/x",
+        "Price openai/x, Input",
+        "Channels",
+        "Telegram",
+        "Telegram, Who may write",
+    ]
+    assert part_words.name_line("{", 1) == part_words.name_line(text, 99) == ""

@@ -131,6 +131,31 @@ async def test_value_that_the_file_refuses_cannot_be_saved(tmp_path: Path) -> No
         assert "Change something" in shown
 
 
+async def test_warnings_of_this_change_come_before_earlier_ones(tmp_path: Path) -> None:
+    """They name the agent and the field; those that were there before are folded."""
+    agents = json.dumps(
+        {
+            "agents": [
+                {"agentId": "work", "llmProvider": "demo", "approvals": ["send_mesage"]},
+                {"agentId": "home", "llmProvider": "demo"},
+            ],
+            "fallbackAgentId": "work",
+        },
+        indent=1,
+    )
+    async with edited_page(tmp_path, agents) as page:
+        path = "/settings/form?at=agents/1"
+        fields = {"field__agentId": "home", "field__llmProvider": "demo"}
+        shown = await _send_form(page, path, **fields, field__model="x")
+        assert "2 earlier warnings<" in shown
+        assert "Look at this" not in shown
+        assert "data-line" not in shown
+        shown = await _send_form(page, path, **fields, field__deniedTools="get_tme")
+        before, _, after = shown.partition("2 earlier warnings<")
+        assert "get_tme" in before
+        assert "send_mesage" in after
+
+
 async def test_edit_meanwhile_keeps_what_was_typed(tmp_path: Path) -> None:
     """The form comes back over the newer file."""
     async with edited_page(tmp_path) as page:
@@ -155,10 +180,44 @@ async def test_taken_name_is_refused(tmp_path: Path) -> None:
         assert "this name is taken" in shown
 
 
+async def test_form_begun_on_the_screen_of_an_agent_leads_back_there(tmp_path: Path) -> None:
+    """Also by Cancel; one that was begun in the settings leads back to them."""
+    async with edited_page(tmp_path) as page:
+        for path, back in (
+            ("/settings/form?at=bindings&new=1&field.agentId=home", "/agents/home"),
+            ("/settings/form?at=bindings/0&agent=work", "/agents/work"),
+            ("/settings/form?at=bindings/0", "/settings"),
+        ):
+            assert f'href="{back}"' in await page.open(path)
+            shown = await _send_form(
+                page, path, field__channel="console", field__chatId="*", field__agentId="home",
+            )  # fmt: skip
+            found = await page.home.keeper.read_text(VersionName(name="agents.json"))
+            area = AREA.search(shown)
+            text = found.text if area is None else unescape(area[1])
+            answer = await page.person.post(
+                path, {"do": "save", "base": found.base, "text": text, "once": f"back-{path}"}
+            )
+            assert answer.headers["location"] == f"{back}?saved=1"
+
+
+async def test_price_is_added_by_the_name_that_the_file_wants(tmp_path: Path) -> None:
+    """The schema decides what a name may be, so a price has that of its model."""
+    async with edited_page(tmp_path) as page:
+        path = "/settings/form?at=prices&new=1"
+        prices = {"field__input": "1", "field__output": "2"}
+        shown = await _send_form(page, path, **{"new-name": "gpt-5"}, **prices)
+        assert "such as openai/gpt-5-mini" in shown
+        assert "Before it is saved" not in shown
+        shown = await _send_form(page, path, **{"new-name": "openai/gpt-5"}, **prices)
+        await _save_preview(page, path, shown)
+        assert _load_file(page)["prices"] == {"openai/gpt-5": {"input": 1, "output": 2}}
+
+
 async def test_address_without_such_a_part_is_explained(tmp_path: Path) -> None:
     """It is the address that is wrong, so it leads back."""
     async with edited_page(tmp_path) as page:
-        for at in ("nothing", "agents", "agents/0/agentId"):
+        for at in ("nothing", "agents", "agents/0/agentId", "mcpServers/wiki"):
             answer = await page.person.get(f"/settings/form?at={at}")
             assert answer.status_code == 409
             assert "no such part" in answer.text

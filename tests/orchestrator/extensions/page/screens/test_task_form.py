@@ -1,10 +1,19 @@
 """The form for a task."""
 
 import json
+from pathlib import Path
 
+from fakes.page import page_bench
 from fakes.screens import html, request
+from pydantic import JsonValue
 
-from orchestrator.control.editing import EditReport
+from orchestrator.control.editing import (
+    FILE_CHECK,
+    FILE_READ,
+    FILE_SAVE,
+    EditReport,
+    FileText,
+)
 from orchestrator.extensions.page.screens import task_form
 from orchestrator.extensions.page.screens.task_form import NextInstants, TaskLook
 
@@ -54,3 +63,38 @@ def test_next_instants_stand_beside_the_form() -> None:
     assert "task note runs later" in page
     assert "In Europe/Warsaw." in page
     assert page.count("<time") == 1
+
+
+async def test_task_is_removed_after_a_question(tmp_path: Path) -> None:
+    """What it means is said first; nothing is sent before Remove."""
+    saved = list[JsonValue]()
+
+    async def report(params: JsonValue) -> EditReport:
+        assert isinstance(params, dict)
+        assert params.get("text") is None
+        return EditReport(name="tasks/1", text="", base="1", sentences=("task note is cancelled",))
+
+    async def save(params: JsonValue) -> EditReport:
+        saved.append(params)
+        return (await report(params)).model_copy(update={"saved": True})
+
+    async def read(params: JsonValue) -> FileText:
+        del params
+        return FileText(name="tasks/1", text=TEXT, base="1")
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers |= {FILE_READ: read, FILE_CHECK: report, FILE_SAVE: save}
+        person = await bench.login()
+        path = "/tasks/1/edit?remove=1"
+        shown = (await person.get(path)).text
+        assert "task note is cancelled" in shown
+        assert saved == []
+        answer = await person.post(path, {"do": "remove", "base": "1", "once": "remove-it"})
+        assert answer.headers["location"] == "/tasks/1?saved=1"
+        assert len(saved) == 1
+
+
+def test_time_is_shown_in_the_words_of_hours() -> None:
+    """As it was written, where it fits."""
+    every = json.dumps({"agent": "home", "name": "n", "interval_minutes": 120})
+    assert task_form.read_values(every)["when"] == "every 2 hours"

@@ -51,6 +51,7 @@ async def test_text_with_errors_comes_back_with_their_lines(tmp_path: Path) -> N
         shown = await page.send(EDITOR, do="save", base=base, text=wrong)
         assert "It cannot be saved yet" in shown
         assert 'data-line="3"' in shown
+        assert "&#34;work&#34;, &#34;llmProvider&#34;: &#34;dmeo&#34;" in shown.split("<code>")[1]
         assert "dmeo" in shown
         assert (await _read_base(page))[0] == text
 
@@ -64,14 +65,44 @@ async def test_conflict_shows_both_texts_and_loses_none(tmp_path: Path) -> None:
         file.write_text(theirs)
         mine = text.replace('"home"', '"house"')
         shown = await page.send(EDITOR, do="save", base=base, text=mine)
-        assert "changed by someone else" in shown
+        assert "It was edited by hand, in its file" in shown
+        assert "nothing works differently" not in shown
         assert "&#34;channel&#34;: &#34;api&#34;" in shown
         assert "house" in shown
-        assert "Save mine over theirs" in shown
+        assert "Save mine over it" in shown
         assert file.read_text() == theirs
         _, newer = await _read_base(page)
         assert f'value="{newer}"' in shown
         assert "Saved." in await page.send(EDITOR, do="save", base=newer, text=mine)
+
+
+async def test_conflict_says_who_changed_the_text(tmp_path: Path) -> None:
+    """By the versions, so that one knows whom to ask."""
+    async with edited_page(tmp_path) as page:
+        text, base = await _read_base(page)
+        await page.home.save("agents.json", text.replace("console", "api"), by="web:bob")
+        mine = text.replace('"home"', '"house"')
+        shown = await page.send(EDITOR, do="check", base=base, text=mine)
+        assert "web:bob changed it" in shown
+        assert "agent house is new" in shown
+
+
+async def test_text_with_errors_on_disk_has_a_way_back(tmp_path: Path) -> None:
+    """It is not in force, and the last good version is one press away."""
+    async with edited_page(
+        tmp_path, '{"agents": [{"agentId": "a", "llmProvider": "demo"}]}'
+    ) as page:
+        file = page.home.path / "agents.json"
+        good = file.read_text()
+        assert "Restore the last good version" not in await page.open(EDITOR)
+        await page.home.notice()
+        file.write_text(good[:-1])
+        shown = await page.open(EDITOR)
+        assert "the last good version is in force" in shown
+        assert "this is the text in force" not in shown
+        assert "Restore the last good version" in shown
+        await page.send("/act/files/undo", name="agents.json", back=f"{EDITOR}?undone=1")
+        assert file.read_text() == good
 
 
 async def test_secrets_are_never_shown_and_survive_an_edit(tmp_path: Path) -> None:

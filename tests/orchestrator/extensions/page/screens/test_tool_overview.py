@@ -52,6 +52,16 @@ def test_each_sign_of_the_matrix_tells_its_rule() -> None:
     assert "<script>" not in page
 
 
+def test_servers_lead_to_their_forms() -> None:
+    """To that of each and of a new one, for who may change them."""
+    page = html(tool_overview.render_tools(request(), SCENE).content)
+    assert 'href="/tools/servers/new"' in page
+    assert "at=mcpServers%2Fwiki" in page
+    page = html(tool_overview.render_tools(request("viewer"), SCENE).content)
+    assert "/tools/servers/new" not in page
+    assert "at=mcpServers" not in page
+
+
 def test_changed_tool_is_decided_where_the_change_is_seen() -> None:
     """Not by a button beside its name."""
     page = html(tool_overview.render_tools(request(), SCENE).content)
