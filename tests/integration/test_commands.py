@@ -151,8 +151,8 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
             await daemon.kill()
         async with running_daemon(tmp_path, config, bot) as daemon:
             report = await daemon.until(lambda report: report.ready)
-            assert [item.paused.rpartition(" of ")[2] for item in report.agents] == [
-                "the budget tokensPerDay",
+            assert [item.paused.rpartition(" of the ")[2] for item in report.agents] == [
+                "budget tokensPerDay",
                 "",
             ]
             with pytest.raises(RpcError, match="raise it in"):
