@@ -158,7 +158,7 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
             with pytest.raises(RpcError, match="raise it in"):
                 await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
             bot.send_user_message(456, "/status")
-            assert "work PAUSED (the budget" in await bot.reply_in(456)
+            assert "work PAUSED (the next call" in await bot.reply_in(456)
             assert len(model.requests) == 1
             daemon.write(operated(model, budget={"tokensPerDay": 1_000_000}))
             assert await bot.reply_in(123) == "work-model: remember tea"
