@@ -151,14 +151,14 @@ async def test_spent_budget_holds_turn_and_messages_across_kill_until_it_is_rais
             await daemon.kill()
         async with running_daemon(tmp_path, config, bot) as daemon:
             report = await daemon.until(lambda report: report.ready)
-            assert [item.paused.partition(" is used")[0] for item in report.agents] == [
-                "the budget tokensPerDay",
+            assert [item.paused.rpartition(" of the ")[2] for item in report.agents] == [
+                "budget tokensPerDay",
                 "",
             ]
             with pytest.raises(RpcError, match="raise it in"):
                 await daemon.ask(protocol.AGENT_RESUME, AgentName(agent_id="work"), Ack)
             bot.send_user_message(456, "/status")
-            assert "work PAUSED (the budget" in await bot.reply_in(456)
+            assert "work PAUSED (the next call" in await bot.reply_in(456)
             assert len(model.requests) == 1
             daemon.write(operated(model, budget={"tokensPerDay": 1_000_000}))
             assert await bot.reply_in(123) == "work-model: remember tea"
