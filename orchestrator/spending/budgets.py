@@ -113,14 +113,16 @@ def find_exceeded_limit(limits: Window, spent: Amount, call: Amount) -> str | No
     ``spent`` is the window's usage so far, ``call`` the most that the call may use.
     """
     if limits.tokens is not None and spent.tokens + call.tokens > limits.tokens:
+        left = max(0, limits.tokens - spent.tokens)
         return (
-            f"the next call may take {call.tokens:,} tokens, and {limits.tokens - spent.tokens:,}"
-            f" of {limits.tokens:,} are left of the budget tokensPer{limits.name}"
+            f"the next call may take {call.tokens:,} tokens, and {left:,} of {limits.tokens:,}"
+            f" are left of the budget tokensPer{limits.name}"
         )
     if limits.usd is not None and spent.usd + call.usd > limits.usd:
+        rest = max(0.0, limits.usd - spent.usd)
         return (
-            f"the next call may cost ${call.usd:.4f}, and ${limits.usd - spent.usd:.4f}"
-            f" of ${limits.usd:.4f} are left of the budget usdPer{limits.name}"
+            f"the next call may cost ${call.usd:.4f}, and ${rest:.4f} of ${limits.usd:.4f}"
+            f" are left of the budget usdPer{limits.name}"
         )
     return None
 

@@ -25,6 +25,7 @@ ACTS: Mapping[str, str] = {
     protocol.PAIR_REVOKE: "shut out[ {channel}:{chatId}]",
     protocol.PAIR_ROLE: "change the rights[ of {channel}:{chatId}][ to {role}]",
     "pair/refuse": "refuse a chat[ with the code {code}]",
+    "pair/restore": "let[ {channel}:{chatId}] in again",
     protocol.TOOL_APPROVE: "approve the tool[ {name}]",
     protocol.DLQ_RETRY: "try message[ {id}] again",
     protocol.DLQ_DROP: "drop message[ {id}]",

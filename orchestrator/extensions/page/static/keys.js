@@ -17,7 +17,7 @@
     letters.textContent = `Switch letters ${areOff() ? "on" : "off"}`;
     letters.onclick = () => { localStorage.setItem("keys", areOff() ? "on" : "off"); prepare(); };
     const asks = document.querySelectorAll("[data-ask]"); // the only question needs no choosing
-    if (asks.length === 1 && document.activeElement === document.body && location.pathname.endsWith("/inbox"))
+    if (asks.length === 1 && document.activeElement === document.body && /\binbox$/.test(location.pathname))
       asks[0].focus({ preventScroll: true });
   }
   document.addEventListener("page:shown", prepare);

@@ -83,7 +83,7 @@ def test_too_small_an_extension_leaves_the_pause_and_adds_up(db: Database) -> No
     with job(db):
         over = extend_budget(db, made, "work", 0.03, "operator")
         assert over is not None
-        assert "0.2500 of 0.2300" in over
+        assert "$0.0000 of $0.2300 are left" in over
         assert extend_budget(db, made, "work", 0.10, "operator") is None
 
 

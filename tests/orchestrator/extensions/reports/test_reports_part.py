@@ -70,7 +70,7 @@ async def test_extended_budget_resumes_the_agent(tmp_path: Path) -> None:
         await store.transact(pauses.begin_pause, "work", "budget", "used up", "budgets", NOON)
         extend = handlers[BUDGET_EXTEND]
         first = ExtendedBudget.model_validate(await extend({"agentId": "work", "usd": "0.01"}))
-        assert "0.2500 of 0.2100" in first.paused
+        assert "$0.0000 of $0.2100 are left" in first.paused
         second = await extend({"agentId": "work", "usd": 0.1})
         assert second == ExtendedBudget(text="work may spend $0.1 more until midnight")
         assert await store.read(pauses.find_pause, "work") is None
