@@ -47,7 +47,8 @@ class BackupsPart(Part):
         self._outcome: BackupReport | Exception | None = None
 
     async def open(self) -> None:
-        await to_thread.run_sync(remove_unfinished, self.daemon.settings.home / BACKUPS)
+        backups = self.daemon.settings.home / BACKUPS
+        await self.daemon.machine.in_thread(remove_unfinished, backups)
 
     def list_control_methods(self, peer: Peer | None) -> dict[str, RequestHandler]:
         del peer
