@@ -216,8 +216,11 @@ class ControlServer:
 
     async def _approve_tool(self, params: JsonValue) -> protocol.Ack:
         asked = protocol.ToolName.model_validate(params)
-        approve = partial(tool_pins.approve_tools, seen=asked.seen)
-        done = await self.change_journal(approve, asked.name, self.by)
+
+        def approve_seen(db: Database, name: str, by: str, now: int) -> list[str]:
+            return tool_pins.approve_tools(db, name, by, now, asked.seen)
+
+        done = await self.change_journal(approve_seen, asked.name, self.by)
         self.daemon.servers.recheck_pins()
         return done
 
