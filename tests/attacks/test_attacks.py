@@ -20,7 +20,6 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.timeout(1200)  # the page has some hundreds of them
 @pytest.mark.parametrize("areas", [PAGE, OTHERS])
 async def test_no_attack_succeeds(areas: tuple[str, ...], folder: Path) -> None:
     """Neither by what a model is told nor from inside a jail nor from outside."""
