@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from thinker.jail import kernel, seccomp
@@ -31,19 +32,17 @@ def try_attempts(
     ``pids`` are other processes, ``paths`` files, folders and sockets, both keyed by name. Attempts
     on missing ones are left out.
     """
-    attempts = [
-        *(
-            (f"{name}: {what}", attempt)
-            for name, pid in pids.items()
-            for what, attempt in _iter_process_attempts(pid)
-        ),
-        *(
-            (f"{name}: {what}", one)
-            for name, path in paths.items()
-            for what, one in _iter_path_attempts(path)
-        ),
-        *_iter_machine_attempts(),
-    ]
+    processes = (
+        (f"{name}: {what}", attempt)
+        for name, pid in pids.items()
+        for what, attempt in _iter_process_attempts(pid)
+    )
+    files = (
+        (f"{name}: {what}", attempt)
+        for name, path in paths.items()
+        for what, attempt in _iter_path_attempts(path)
+    )
+    attempts = chain(processes, files, _iter_machine_attempts())
     found = ((name, _is_allowed(attempt)) for name, attempt in attempts)
     return [(name, success) for name, success in found if success is not None]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from itertools import chain
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -99,7 +100,7 @@ class Endpoints:
             allow_headers=["*"],
             expose_headers=[
                 *REQUEST_ID,
-                *(name for one in self.added for name in one.exposed_headers),
+                *chain.from_iterable(one.exposed_headers for one in self.added),
             ],
         )
 

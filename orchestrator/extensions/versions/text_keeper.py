@@ -283,7 +283,7 @@ class TextKeeper:
         """Return the number of the version before the last change that still stands.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: the text was never changed.
         """
         change = self._find_standing(self.versions.list_heads(name))
         if change is None:

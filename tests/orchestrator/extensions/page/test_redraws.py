@@ -106,7 +106,7 @@ class Marked:
 
 
 async def test_each_commit_may_change_a_screen_without_a_stamp(tmp_path: Path) -> None:
-    """It is none to be seen at once."""
+    """Such a change is not drawn at once."""
     async with page_bench(tmp_path) as bench:
         marked = Marked(bench)
         before = await marked.read()

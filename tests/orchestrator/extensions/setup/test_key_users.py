@@ -23,7 +23,7 @@ DOCUMENT: JsonValue = {
 
 
 def test_each_key_has_its_users() -> None:
-    """Named ones, and the usual ones of providers and channels; an escaped name is none."""
+    """Named ones, and the usual ones of providers and channels; an escaped name does not count."""
     environ = {"WORK_KEY": "w", "WIKI_TOKEN": "t"}
     file = parse_agents_file(json.dumps(DOCUMENT).encode(), environ=environ).file
     users = find_key_users(DOCUMENT, file, environ)

@@ -57,7 +57,7 @@ async def test_broken_agents_json_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 async def test_requests_share_what_they_know(tmp_path: Path) -> None:
-    """Whoever asks."""
+    """They are found by everyone who may ask."""
     world = SetUpHome(tmp_path)
     part = SetupPart(await world.start())
     await part.list_authored_methods("operator")[names.KEYS_SET]({"name": "A", "value": SECRET})

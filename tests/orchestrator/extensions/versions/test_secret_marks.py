@@ -51,7 +51,7 @@ def test_secret_follows_its_agent_through_the_list() -> None:
 @pytest.mark.parametrize(
     ("place", "mark", "message"),
     [
-        ("env", "[kept secret: agents/nobody/env/A]", "has no such secret"),
+        ("env", "[kept secret: agents/stranger/env/A]", "has no such secret"),
         ("systemPrompt", "[kept secret: agents/work/env/A]", "only where secrets belong"),
     ],
 )

@@ -92,7 +92,7 @@ async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
 
 
 async def test_budget_is_extended_and_a_pause_that_stays_is_told(tmp_path: Path) -> None:
-    """The reason goes to stderr; an amount that is none does not reach the daemon."""
+    """The reason goes to stderr; what is not an amount does not reach the daemon."""
     done = ExtendedBudget(text="work may spend $0.1 more until midnight", paused="no tokens")
     async with serving(tmp_path, {BUDGET_EXTEND: done}) as server:
         told = await ask(tmp_path, "agents", "extend", "work", "0.10")
