@@ -98,9 +98,10 @@ def _is_group(root: JsonObject, schema: JsonObject, value: JsonValue) -> bool:
     if "properties" not in agents_schema.find_shape(root, schema):
         return False
     others = [
-        one for one in agents_schema.list_choices(schema)
+        one
+        for one in agents_schema.list_choices(schema)
         if "properties" not in agents_schema.find_shape(root, one)
-    ]  # fmt: skip
+    ]
     booleans = any(one.get("type") == "boolean" for one in others)
     return isinstance(value, dict) or (value is None and not booleans)
 

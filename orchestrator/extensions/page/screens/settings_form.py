@@ -387,7 +387,12 @@ async def _start_server(request: ScreenRequest) -> ScreenResult:
 SCREENS = (
     PageScreen("/tools/servers/new", "Add a tool server", Right.CHANGE, _start_server, "Tools"),
     PageScreen(
-        "/settings/form", "Settings", Right.CHANGE, _show_form, "Settings", from_journal=False,
+        "/settings/form",
+        "Settings",
+        Right.CHANGE,
+        _show_form,
+        "Settings",
+        from_journal=False,
         posts=True,
     ),
-)  # fmt: skip
+)

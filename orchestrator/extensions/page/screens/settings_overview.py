@@ -251,7 +251,12 @@ def _render_machine(request: ScreenRequest) -> h.Element:
 
 SCREENS = (
     PageScreen(
-        "/settings", "Settings", Right.READ, _show_settings, "Settings", from_journal=False,
+        "/settings",
+        "Settings",
+        Right.READ,
+        _show_settings,
+        "Settings",
+        from_journal=False,
         posts=True,
     ),
-)  # fmt: skip
+)

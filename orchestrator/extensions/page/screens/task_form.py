@@ -308,8 +308,22 @@ def _read_fields(text: str) -> JsonObject:
 
 
 SCREENS = (
-    PageScreen("/tasks/new", "New task", Right.CHANGE, _show_task_form, "Tasks", from_journal=False,
-               posts=True),
-    PageScreen("/tasks/{task:int}/edit", "A task", Right.CHANGE, _show_task_form, "Tasks",
-               from_journal=False, posts=True),
-)  # fmt: skip
+    PageScreen(
+        "/tasks/new",
+        "New task",
+        Right.CHANGE,
+        _show_task_form,
+        "Tasks",
+        from_journal=False,
+        posts=True,
+    ),
+    PageScreen(
+        "/tasks/{task:int}/edit",
+        "A task",
+        Right.CHANGE,
+        _show_task_form,
+        "Tasks",
+        from_journal=False,
+        posts=True,
+    ),
+)

@@ -136,7 +136,11 @@ def _render_origin(request: ScreenRequest, version: FileVersion) -> h.Element:
 
 SCREENS = (
     PageScreen(
-        "/texts/{name:path}/history", "History", Right.READ, _show_history, "Texts",
+        "/texts/{name:path}/history",
+        "History",
+        Right.READ,
+        _show_history,
+        "Texts",
         from_journal=False,
     ),
-)  # fmt: skip
+)

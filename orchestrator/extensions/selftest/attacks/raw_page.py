@@ -74,7 +74,7 @@ _SAID = {
     "profile/set": {"agent": "native", "chat": "", "path": "name", "text": "attacked"},
     **POSTED,
 }
-_PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 _IDS = {
     "turn": "SELECT id FROM turn ORDER BY rowid DESC LIMIT 12",
     "key": "SELECT chat_key FROM inbox GROUP BY chat_key ORDER BY max(id) DESC LIMIT 12",

@@ -15,9 +15,14 @@ from thinker.protocol.messages import JsonObject
 
 LIMIT = BudgetUse(window="Day", tokens=10, usd=0.5, token_limit=None, usd_limit=1.0)
 AGENT = AgentReport(
-    agent_id="home", state="idle", pid=None, restarts=0, provider="groq", model="qwen",
+    agent_id="home",
+    state="idle",
+    pid=None,
+    restarts=0,
+    provider="groq",
+    model="qwen",
     budgets=(LIMIT,),
-)  # fmt: skip
+)
 VALUE: JsonObject = {
     "agents": [
         {"agentId": "other"},

@@ -32,9 +32,11 @@ LOCAL = LocalModels(
     provider="ollama", name="Ollama", address="http://127.0.0.1:11434", models=("qwen3:8b",)
 )
 GROQ = ProviderChoice(
-    provider="groq", title="Groq", key_variable="GROQ_API_KEY",
+    provider="groq",
+    title="Groq",
+    key_variable="GROQ_API_KEY",
     models=(ModelPrice(id="qwen/qwen3-32b", input_usd=0.29, output_usd=0.59),),
-)  # fmt: skip
+)
 DEMO = ModelInUse(agent_id="home", provider="demo", model="demo")
 STRANGER = ListedPerson(
     channel="telegram", chat_id="9", name="Ann", state="pending", code="K7QM2ABX", first="Hello?"
@@ -72,9 +74,11 @@ def test_each_step_says_whether_it_is_done() -> None:
 
 def test_who_writes_to_the_bot_is_let_in_on_the_same_screen() -> None:
     """With the message and the code to decide by."""
-    page = html(first_setup.render_setup(request(), SetupLook(
-        SetupProgress(model=DEMO), ModelOffers(), (STRANGER,)
-    )).content)  # fmt: skip
+    page = html(
+        first_setup.render_setup(
+            request(), SetupLook(SetupProgress(model=DEMO), ModelOffers(), (STRANGER,))
+        ).content
+    )
     for word in ("Ann writes", "Hello?", "K7QM2ABX", "Let in", "Refuse"):
         assert word in page
 
@@ -94,8 +98,10 @@ async def test_model_is_tried_with_what_was_written(tmp_path: Path) -> None:
 
     async with page_bench(tmp_path) as bench:
         bench.answers |= {
-            SETUP_MODEL: try_model, SETUP_STATE: find_state, SETUP_OFFERS: list_offers,
-        }  # fmt: skip
+            SETUP_MODEL: try_model,
+            SETUP_STATE: find_state,
+            SETUP_OFFERS: list_offers,
+        }
         person = await bench.login()
         again = {"do": "model", "provider": "groq", "key": "bad", "baseUrl": "https://x.test/v1"}
         refused = (await person.post("/setup", again)).text
@@ -137,9 +143,11 @@ async def test_bot_that_would_replace_another_asks_first(tmp_path: Path) -> None
 
     async with page_bench(tmp_path) as bench:
         bench.answers |= {
-            SETUP_BOT: try_bot, SETUP_STATE: find_state, SETUP_OFFERS: list_offers,
+            SETUP_BOT: try_bot,
+            SETUP_STATE: find_state,
+            SETUP_OFFERS: list_offers,
             PEOPLE_LIST: list_people,
-        }  # fmt: skip
+        }
         person = await bench.login()
         answer = await person.post("/setup", {"do": "bot", "token": " "})
         assert "@BotFather gave you" in answer.text

@@ -16,9 +16,14 @@ from orchestrator.extensions.page.screens.memory_list import (
 )
 
 FACT = ListedFact(
-    id=5, fact="Likes tea \u202e<b>", category="preference", source="turn t1", created_at=NOW,
-    agent_id="home", scope="telegram:9",
-)  # fmt: skip
+    id=5,
+    fact="Likes tea \u202e<b>",
+    category="preference",
+    source="turn t1",
+    created_at=NOW,
+    agent_id="home",
+    scope="telegram:9",
+)
 FIELD = ListedField(agent_id="home", scope="", path="persona.name", value="Ann", source="turn t1")
 
 

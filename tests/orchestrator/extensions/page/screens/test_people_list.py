@@ -17,9 +17,14 @@ from orchestrator.extensions.page.setup_answers import ListedPerson
 from thinker.protocol.peer import Params
 
 WAITING = ListedPerson(
-    channel="telegram", chat_id="9", name="Bob <b>", state="pending", code="K7QM2ABX",
-    first="Let me in", at=NOW / 1000 - 120,
-)  # fmt: skip
+    channel="telegram",
+    chat_id="9",
+    name="Bob <b>",
+    state="pending",
+    code="K7QM2ABX",
+    first="Let me in",
+    at=NOW / 1000 - 120,
+)
 PAIRED = ListedPerson(
     channel="telegram", chat_id="7", name="Ann", state="paired", role="approve", agent_id="home"
 )
@@ -85,9 +90,13 @@ async def test_approver_sees_who_waits(tmp_path: Path) -> None:
 
     async def list_pairings(_: JsonValue) -> Params:
         report = protocol.PairingReport(
-            channel="telegram", chat_id="9", name="Bob", code="K7QM2ABX", state="pending",
+            channel="telegram",
+            chat_id="9",
+            name="Bob",
+            code="K7QM2ABX",
+            state="pending",
             created_at=NOW / 1000,
-        )  # fmt: skip
+        )
         return protocol.PairingList(pairings=(report,))
 
     async with page_bench(tmp_path) as bench:

@@ -40,9 +40,12 @@ async def test_agent_is_added_with_a_budget_after_it_was_looked_at(tmp_path: Pat
     """Nothing is written before Save, and then exactly what was shown."""
     async with edited_page(tmp_path) as page:
         shown = await _send_form(
-            page, NEW_AGENT, field__agentId="helper", field__llmProvider="demo",
+            page,
+            NEW_AGENT,
+            field__agentId="helper",
+            field__llmProvider="demo",
             field__budget__usdPerDay="0.5",
-        )  # fmt: skip
+        )
         assert "agent helper is new: its model is demo; it may use $0.50 a day" in shown
         assert FILE_SAVE not in [method for _, method, _ in page.bench.acts]
         await _save_preview(page, NEW_AGENT, shown)
@@ -59,9 +62,13 @@ async def test_server_is_added_by_name_with_its_jail_in_words(tmp_path: Path) ->
     """What its program can reach stands in the preview."""
     async with edited_page(tmp_path) as page:
         shown = await _send_form(
-            page, NEW_SERVER, **{"new-name": "wiki"}, field__command="/bin/true",
-            field__env="KEY=value", field__sandbox__network="no",
-        )  # fmt: skip
+            page,
+            NEW_SERVER,
+            **{"new-name": "wiki"},
+            field__command="/bin/true",
+            field__env="KEY=value",
+            field__sandbox__network="no",
+        )
         assert "server wiki is added; its programs run jailed, without network" in shown
         await _save_preview(page, NEW_SERVER, shown)
         assert _load_file(page)["mcpServers"] == {
@@ -164,8 +171,10 @@ async def test_edit_meanwhile_keeps_what_was_typed(tmp_path: Path) -> None:
         path.write_text(path.read_text().replace('"console"', '"api"'))
         shown = await page.send(
             "/settings/form?at=agents/1",
-            do="check", base=base, **{"field.agentId": "home", "field.model": "newer"},
-        )  # fmt: skip
+            do="check",
+            base=base,
+            **{"field.agentId": "home", "field.model": "newer"},
+        )
         assert "changed meanwhile" in shown
         assert "newer" in shown
 
@@ -190,8 +199,12 @@ async def test_form_begun_on_the_screen_of_an_agent_leads_back_there(tmp_path: P
         ):
             assert f'href="{back}"' in await page.open(path)
             shown = await _send_form(
-                page, path, field__channel="console", field__chatId="*", field__agentId="home",
-            )  # fmt: skip
+                page,
+                path,
+                field__channel="console",
+                field__chatId="*",
+                field__agentId="home",
+            )
             found = await page.home.keeper.read_text(VersionName(name="agents.json"))
             area = AREA.search(shown)
             text = found.text if area is None else unescape(area[1])

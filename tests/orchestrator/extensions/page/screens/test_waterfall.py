@@ -99,9 +99,20 @@ def test_screen_shows_the_question_and_the_answer(course: TurnTimeline) -> None:
     """A long one is folded."""
     said = "Blue light is scattered most. " * 20
     step = TimelineStep(
-        1, "model", "m", "pure", "done", None, json.dumps({"content": said}), None, None, 0, 0, 1,
+        1,
+        "model",
+        "m",
+        "pure",
+        "done",
         None,
-    )  # fmt: skip
+        json.dumps({"content": said}),
+        None,
+        None,
+        0,
+        0,
+        1,
+        None,
+    )
     page = html(waterfall.render_turn(request(), course._replace(steps=[step])).content)
     assert "Question and answer" in page
     assert page.index("<details><summary>Blue light") < page.index("Steps")
