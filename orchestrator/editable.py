@@ -1,11 +1,21 @@
 """What people can edit as text: the interface between the editors and those who keep the texts."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+from pydantic import JsonValue
+
 from orchestrator.config_problem import Problem
 from orchestrator.errors import OrchestratorError
+
+
+def format_json_text(value: JsonValue) -> str:
+    """Return JSON for people to edit, in which characters that cannot be seen are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    shown = (c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return "".join(shown) + "\n"
 
 
 class TextChangedError(OrchestratorError):

@@ -22,7 +22,9 @@ from orchestrator.control.editing import (
     ValueChange,
     VersionName,
 )
+from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
 from orchestrator.extensions.page.html.vocabulary import render_blank
 from orchestrator.extensions.page.screen_request import DaemonLink, ScreenRequest, ScreenResult
 from thinker.protocol.peer import NO_METHOD, RpcError
@@ -35,13 +37,18 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def need_daemon(show: ShowScreen) -> ShowScreen:
-    """Return the body of a screen that says so where no daemon runs."""
+    """Return the body of a screen that says so where no daemon runs, or a name is unknown."""
 
     @wraps(show)
     async def show_screen(request: ScreenRequest) -> ScreenResult:
         if request.daemon is None:
             return render_blank(NO_DAEMON, icon="system")
-        return await show(request)
+        try:
+            return await show(request)
+        except RpcError as error:
+            if error.code != UNKNOWN_NAME or request.form:
+                raise
+            return render_blank(strip_terminal_codes(str(error)), icon="texts")
 
     return show_screen
 

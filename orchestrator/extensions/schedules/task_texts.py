@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.config_problem import Problem
+from orchestrator.editable import format_json_text
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.schedules.normalize import PLAN, normalize_fields
 from orchestrator.extensions.schedules.task_building import build_task_spec
@@ -83,7 +84,7 @@ def format_task(task: Task) -> str:
     if spec.direct is not None:
         fields[PLAN] = [spec.direct.model_dump(mode="json")]
     fields[ENABLED] = task.state == "active"
-    return json.dumps(fields, ensure_ascii=False, indent=2) + "\n"
+    return format_json_text(fields)
 
 
 def parse_task(

@@ -1,6 +1,5 @@
 """Playbooks and stored skills as texts that people edit: JSON, kept in the journal."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,7 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from orchestrator.config_problem import Problem
-from orchestrator.editable import EditableKind, TextChangedError
+from orchestrator.editable import EditableKind, TextChangedError, format_json_text
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.skills import playbook_changes
@@ -192,7 +191,7 @@ def find_written(db: Database, number: int) -> WrittenPlaybook | None:
 
 def format_playbook(written: WrittenPlaybook) -> str:
     """Return the text of a playbook."""
-    return json.dumps(written.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
+    return format_json_text(written.model_dump(mode="json"))
 
 
 def _parse(text: str) -> WrittenPlaybook:

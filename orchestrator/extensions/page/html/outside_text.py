@@ -23,6 +23,11 @@ def is_plain_text(text: str) -> bool:
     return show_hidden_characters(text) == text
 
 
+def list_hidden_characters(text: str) -> list[str]:
+    """Return the invisible characters of a text as `show_hidden_characters` does, each once."""
+    return list(dict.fromkeys(shown for char in text if (shown := _show_character(char)) != char))
+
+
 def strip_terminal_codes(text: str) -> str:
     """Remove terminal codes, then show hidden characters as `show_hidden_characters` does."""
     return show_hidden_characters(_ANSI.sub("", text).replace("\r\n", "\n"))

@@ -16,11 +16,15 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.editing import EditReport, FileText
 from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
+from orchestrator.editable import format_json_text
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import REPORT, render_problems, render_sentences
 from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
-from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
+from orchestrator.extensions.page.html.outside_text import (
+    list_hidden_characters,
+    strip_terminal_codes,
+)
 from orchestrator.extensions.page.html.vocabulary import (
     render_choice,
     render_field,
@@ -85,6 +89,8 @@ async def _show_task_form(request: ScreenRequest) -> ScreenResult:
         return await _remove_task(request, file)
     if not request.form:
         values = {"when": EXAMPLES[0], **read_values(file.text)}
+        if list_hidden_characters(" ".join(values.values())):
+            return RedirectResponse(build_text_link(name), HTTPStatus.SEE_OTHER)  # shows them
         if number == NEW and request.query.get("agent") in agents:
             values["agent"] = request.query["agent"]
         return render_task_form(request, TaskLook(values, base=file.base), agents)
@@ -173,7 +179,7 @@ def build_task_text(present: str, form: Mapping[str, str]) -> str:
             fields.pop(name, None)
         fields["at" if when[:4].isdecimal() and "-" in when else "schedule"] = when
     fields["enabled"] = form.get("enabled") != "no"
-    return json.dumps(fields, ensure_ascii=False, indent=2) + "\n"
+    return format_json_text(fields)
 
 
 def render_task_form(

@@ -23,7 +23,10 @@ from orchestrator.extensions.page.html.forms import (
     render_act_button,
     render_hidden_fields,
 )
-from orchestrator.extensions.page.html.outside_text import show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    list_hidden_characters,
+    show_hidden_characters,
+)
 from orchestrator.extensions.page.html.vocabulary import render_link_button, render_note
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
@@ -50,7 +53,7 @@ def build_text_link(name: str, *after: str, **query: str | int | None) -> str:
 
 @edit_calls.need_daemon
 async def _show_editor(request: ScreenRequest) -> ScreenResult:
-    name = request.path["name"]
+    name = request.path["text"]
     if not request.form:
         found = await edit_calls.read_text(request, name)
         if not found.base and not found.text:
@@ -102,6 +105,7 @@ def render_editor(
             render_saved_note(request, saved, build_text_link(found.name)) if saved else None,
             _render_conflict(request, report, newest) if report and report.conflict else None,
             _render_broken(request, found, report) if edits and report else None,
+            _render_hidden_note(found.text),
             h.form(
                 method="post",
                 action=build_text_link(found.name),
@@ -190,6 +194,14 @@ def _render_broken(request: ScreenRequest, found: FileText, report: EditReport) 
     return h.div(class_="note bad row", role="status")[h.span[BROKEN], restore]
 
 
+def _render_hidden_note(text: str) -> h.Node:
+    """Name the invisible characters of a text, which stay in it as they are."""
+    hidden = list_hidden_characters(text.replace("\r\n", "\n"))
+    if not hidden:
+        return None
+    return render_note("It has characters that cannot be seen: ", " ".join(hidden), kind="warn")
+
+
 def _render_conflict(
     request: ScreenRequest, report: EditReport, newest: FileVersion | None
 ) -> h.Node:
@@ -212,7 +224,7 @@ def _render_conflict(
 SCREENS = (
     PageScreen(f"/{KEY_HELP}/{{name}}", "Keys of agents.json", Right.READ, _send_key_help, "Texts"),
     PageScreen(
-        "/texts/{name:path}",
+        "/texts/{text:path}",
         "A text",
         Right.READ,
         _show_editor,

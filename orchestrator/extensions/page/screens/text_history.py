@@ -37,7 +37,7 @@ from orchestrator.extensions.page.screens.text_editor import build_text_link
 
 @edit_calls.need_daemon
 async def _show_history(request: ScreenRequest) -> ScreenResult:
-    name, number = request.path["name"], request.query.get("version", "")
+    name, number = request.path["text"], request.query.get("version", "")
     history = await edit_calls.load_history(request, name)
     chosen = next((one for one in history.versions if str(one.number) == number), None)
     if chosen is None:
@@ -136,7 +136,7 @@ def _render_origin(request: ScreenRequest, version: FileVersion) -> h.Element:
 
 SCREENS = (
     PageScreen(
-        "/texts/{name:path}/history",
+        "/texts/{text:path}/history",
         "History",
         Right.READ,
         _show_history,

@@ -81,6 +81,8 @@ _IDS = {
     "row": "SELECT id FROM inbox ORDER BY id DESC LIMIT 6",
     "code": "SELECT code FROM approval WHERE state = 'pending'",
     "task": "SELECT id FROM task",
+    "text": "SELECT 'tasks/' || id FROM task UNION ALL SELECT 'playbooks/' || id FROM playbook"
+    " UNION ALL SELECT 'agents.json'",
 }
 Headers = Sequence[tuple[str, str]]
 

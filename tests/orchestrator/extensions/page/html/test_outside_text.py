@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis.strategies import integers, text
 
 from orchestrator.extensions.page.html.outside_text import (
+    list_hidden_characters,
     shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
@@ -37,3 +38,9 @@ def test_what_is_shown_hides_nothing(value: str, limit: int) -> None:
     for char in show_hidden_characters(value):
         assert char in "\t\n\u200d" or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co"}
     assert len(shorten_text(value, limit)) <= max(limit, 1)
+
+
+def test_hidden_characters_of_a_text_are_listed_once() -> None:
+    """A text without any has none."""
+    assert list_hidden_characters("a\u202eb\u202e\x07") == ["⟦U+202E⟧", "⟦U+0007⟧"]
+    assert list_hidden_characters("plain\n\ttext") == []

@@ -94,6 +94,20 @@ async def test_task_is_removed_after_a_question(tmp_path: Path) -> None:
         assert len(saved) == 1
 
 
+async def test_task_with_characters_that_cannot_be_seen_is_edited_as_text(tmp_path: Path) -> None:
+    """A form would hide them."""
+
+    async def read(params: JsonValue) -> FileText:
+        del params
+        return FileText(name="tasks/1", text=TEXT.replace("note", "no\u202ete"), base="1")
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers[FILE_READ] = read
+        person = await bench.login()
+        answer = await person.get("/tasks/1/edit")
+        assert answer.headers["location"] == "/texts/tasks/1"
+
+
 def test_time_is_shown_in_the_words_of_hours() -> None:
     """As it was written, where it fits."""
     every = json.dumps({"agent": "home", "name": "n", "interval_minutes": 120})

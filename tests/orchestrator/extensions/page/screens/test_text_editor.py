@@ -137,6 +137,17 @@ async def test_new_skill_begins_with_an_example(tmp_path: Path) -> None:
         assert "New: it does not exist yet." in shown
 
 
+async def test_unknown_text_is_said_to_be_none_and_hidden_characters_are_named(
+    tmp_path: Path,
+) -> None:
+    """An address may be old; what cannot be seen stays in the text as it is."""
+    async with edited_page(tmp_path) as page:
+        assert "is no" in await page.open("/texts/nothing/history")
+        _, base = await _read_base(page)
+        shown = await page.send(EDITOR, do="check", base=base, text='{"a\u202e": 1}')
+        assert "characters that cannot be seen: ⟦U+202E⟧" in shown
+
+
 async def test_list_finds_texts_by_name(tmp_path: Path) -> None:
     """By words in any order; nothing found is said."""
     async with edited_page(tmp_path) as page:
