@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import anyio
 import pytest
+from anyio import to_thread
 from fakes.golden import restore as golden_journal
 
-from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.backups.archive import unpack_backup
 from orchestrator.extensions.backups.backup import SCRATCH
 from orchestrator.extensions.backups.backups_part import (
@@ -17,7 +17,7 @@ from orchestrator.extensions.backups.backups_part import (
     BackupsPart,
     MadeBackup,
     name_backup,
-    write_home_backup,
+    remove_old,
 )
 from orchestrator.settings import Settings
 from thinker.protocol.peer import RpcError
@@ -38,10 +38,9 @@ def home(tmp_path: Path) -> Path:
 async def test_backup_is_whole_without_keys_and_without_other_backups(home: Path) -> None:
     """Its path and size are told; what an ended daemon left is gone."""
     async with anyio.create_task_group() as tasks:
-        machine = SimpleNamespace(clock=lambda: DAY)
+        machine = SimpleNamespace(clock=lambda: DAY, in_thread=to_thread.run_sync)
         daemon: Any = SimpleNamespace(settings=Settings(home=home), machine=machine, tasks=tasks)
         part = BackupsPart(daemon)
-        await part.open()
         make = part.list_control_methods(None)[BACKUP_MAKE]
         found: list[MadeBackup | RpcError] = []
 
@@ -67,15 +66,12 @@ async def test_backup_is_whole_without_keys_and_without_other_backups(home: Path
 
 
 def test_old_backups_make_room_for_new_ones(home: Path) -> None:
-    """Only those that the daemon wrote; a failure removes none."""
-    settings, folder = Settings(home=home), home / "backups"
-    (folder / "mine.tar.gz").write_text("x", "utf-8")
+    """Only those that the daemon wrote."""
+    folder = home / "backups"
     names = [name_backup(number * DAY) for number in range(KEPT + 2)]
-    for name in names:
-        write_home_backup(settings, folder / name)
+    for name in (*names, "mine.tar.gz"):
+        (folder / name).write_text("x", "utf-8")
+    remove_old(folder)
     kept = {path.name for path in folder.glob("backup-*")}
     assert kept == {*names[2:]}
     assert (folder / "mine.tar.gz").exists()
-    with pytest.raises(OrchestratorError, match="exists"):
-        write_home_backup(settings, folder / names[-1])
-    assert {path.name for path in folder.glob("backup-*")} == kept
