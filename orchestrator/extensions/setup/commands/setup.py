@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperCommand
 
 from orchestrator import keys_file
-from orchestrator.agentsfile import references
 from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.conversation import ANSWERED
@@ -154,7 +153,7 @@ def _read_secret(source: str, option: str) -> str:
     """Read a secret from a variable of this shell or from stdin."""
     if not source:
         return ""
-    named = source == STDIN or references.NAME.fullmatch(source)
+    named = source == STDIN or (source.isascii() and source.isidentifier())
     if not named:  # perhaps the secret itself, so it is not shown
         raise OrchestratorError(
             f'{option} takes the name of a variable, or "-" for stdin, not the secret itself'
