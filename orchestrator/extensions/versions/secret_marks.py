@@ -71,13 +71,6 @@ def mask_secrets(name: str, text: str) -> MaskedText:
     return MaskedText("".join([*parts, text[at:]]), secrets)
 
 
-def mask_tokens(text: str) -> str:
-    """Return a sentence in which everything that looks like a token is a mark."""
-    for start, end in reversed(list(iter_token_spans(text))):
-        text = f"{text[:start]}[secret]{text[end:]}"
-    return text
-
-
 def restore_secrets(
     name: str, text: str, present: Mapping[str, Secret]
 ) -> tuple[str, tuple[Problem, ...]]:

@@ -35,12 +35,12 @@ from orchestrator.extensions.versions.secret_marks import (
     MaskedText,
     count_marks,
     mask_secrets,
-    mask_tokens,
     restore_secrets,
 )
 from orchestrator.extensions.versions.text_difference import format_difference
 from orchestrator.extensions.versions.version_files import VersionFiles, VersionHead
 from orchestrator.files import OffLoop
+from orchestrator.journal.memory.secret_filter import mask_tokens
 
 MAX_SENTENCES, MAX_SENTENCE = 40, 400  # of a change; characters
 MAX_SHOWN = 200  # versions of all texts
