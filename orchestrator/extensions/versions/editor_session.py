@@ -5,11 +5,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
 from orchestrator.cli.output import make_printable, print_text
+from orchestrator.config_problem import Problem
 from orchestrator.control.editing import (
     FILE_CHECK,
     FILE_READ,
@@ -78,7 +80,7 @@ class EditorSession:
                 return False
             if not self._confirm("Edit again?" if wrong else "Save?"):
                 return False
-            if not wrong and self._save(edit):
+            if not wrong and self._save(edit, report):
                 return True
 
     def _check(self, edit: FileEdit) -> EditReport:
@@ -86,13 +88,15 @@ class EditorSession:
             self._settings, FILE_CHECK, edit, EditReport, lambda keeper: keeper.check_edit(edit)
         )
 
-    def _save(self, edit: FileEdit) -> bool:
+    def _save(self, edit: FileEdit, checked: EditReport) -> bool:
+        """Save an edit, and print what its check has not told yet; return whether it is saved."""
         report = edit_texts(
             self._settings, FILE_SAVE, edit, EditReport, lambda keeper: keeper.save_edit(edit, BY)
         )
         if not report.saved:
             print_text("it was changed at this moment; look at both texts again")
             return False
+        print_problems(one for one in report.problems if one not in checked.problems)
         print_text(f"{report.name}: saved; orchestrator undo goes back")
         return True
 
@@ -117,10 +121,15 @@ def run_editor(copy: Path) -> None:
 
 def print_report(report: EditReport) -> None:
     """Print the problems of an edit, and what it changes."""
-    for problem in report.problems:
-        print_text(make_printable(str(problem)))
+    print_problems(report.problems)
     for sentence in report.sentences:
         print_text(make_printable(sentence))
+
+
+def print_problems(problems: Iterable[Problem]) -> None:
+    """Print problems, each on a line of its own."""
+    for problem in problems:
+        print_text(make_printable(str(problem)))
 
 
 def make_printable_lines(text: str) -> str:

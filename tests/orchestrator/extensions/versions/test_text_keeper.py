@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,8 +22,11 @@ from orchestrator.control.editing import (
     VersionName,
 )
 from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
+from orchestrator.extensions.versions.file_kinds import PromptKind
 
 NOTE = "skills/morning-note/SKILL.md"
+SAME = FileEdit(name=NOTE, base="", text=SKILL)
+MARK = "[kept secret: agents/work/env/WIKI_TOKEN]"
 
 
 @pytest.fixture
@@ -307,12 +311,44 @@ async def test_damaged_version_is_one_less(home: EditedHome) -> None:
 
 
 async def test_full_disk_is_said_and_loses_nothing(home: EditedHome) -> None:
-    """The version is kept as soon as it can be."""
-    home.settings.paths.history.write_text("in the way")
-    with pytest.raises(OrchestratorError, match="its version was not kept"):
-        await home.save(NOTE, SKILL)
-    home.settings.paths.history.unlink()
+    """What is saved is in force, and its version is kept as soon as it can be."""
+    history = home.settings.paths.history
+    history.write_text("in the way")
+    report = await home.save(NOTE, SKILL)
+    assert (report.saved, report.base) == (True, (await home.keeper.check_edit(SAME)).base)
+    assert report.problems[0].message == (
+        f"it is saved and in force, but no version of {NOTE} as it is now could be kept (File"
+        " exists); free some space, and look at the folder history of the home"
+    )
+    with pytest.raises(OrchestratorError, match="no version of"):
+        await home.save(NOTE, None)
+    history.unlink()
     await home.notice()
+    assert await home.list_authors(NOTE) == ["a file"]
+
+
+async def test_secret_that_was_just_written_is_not_in_the_difference(home: EditedHome) -> None:
+    """Neither where one was, nor at a new place; what else changes is shown."""
+    text = (await home.read("agents.json")).replace(MARK, "fresh-word")
+    text = text.replace('"demo" }', '"demo", "maxSteps": 9, "env": { "A": "fresh-word" } }')
+    report = await home.save("agents.json", text)
+    assert report.saved
+    assert "fresh-" not in report.difference
+    assert '+    { "agentId": "home", "llmProvider": "demo", "maxSteps": 9' in report.difference
+
+
+async def test_text_whose_folder_does_not_answer_does_not_end_the_notice(
+    home: EditedHome,
+) -> None:
+    """The other texts become versions."""
+
+    class SilentKind(PromptKind):
+        async def list_names(self) -> Sequence[str]:
+            raise TimeoutError("no answer in 10 seconds; check its file system")
+
+    agents = home.kinds[0]
+    await home.keeper.notice_changes([SilentKind(agents.home), agents])
+    assert home.keeper.versions.list_names() == ["agents.json"]
 
 
 async def test_change_that_a_file_cannot_hold_is_an_error(home: EditedHome) -> None:
