@@ -14,18 +14,17 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.agentsfile.positions import JsonPath, JsonSyntaxError, parse_json_document
+from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.agentsfile.problems import SECRET_FIELDS
 from orchestrator.agentsfile.references import MARK as REFERENCE
 from orchestrator.agentsfile.text_edits import JsonLayout
 from orchestrator.config_problem import Problem
+from orchestrator.extensions.versions.secret_places import MAX_LABEL, iter_broken_places, name_place
 from orchestrator.journal.memory.secret_filter import iter_token_spans
 
 MARK = re.compile(r'\[kept secret: ([^\[\]"\\\n]{1,300})\]')
 UNUSUAL = re.compile(r'[\[\]"\\\n]')
-MAX_LABEL = 280  # characters; a number may follow
 MAX_PROBLEMS = 20  # of marks in one text
-IDENTITIES = ("agentId", "id", "name")  # what distinguishes an item of a list
 _NAMES = "|".join(sorted(SECRET_FIELDS))
 _JSON_START = re.compile(r"\s*\{(?!\{)")  # two begin a template
 # In a text that is no JSON (yet): a field of secrets, and the values in it.
@@ -137,7 +136,10 @@ def _list_spans(name: str, text: str) -> list[_Span]:
             document = parse_json_document(text)
             if not document.repeated:
                 return sorted(_iter_leaf_spans(text, document.value))
-        own = [*_iter_broken_spans(text)]
+        places = [_Span(*place, whole=True) for place in iter_broken_places(text)]
+        told = [one for one in places if not REFERENCE.search(text, one.start, one.end)]
+        rest = (one for one in _iter_broken_spans(text) if not _overlaps(told, one))
+        own = sorted([*told, *rest])
     else:
         own = [*_iter_yaml_spans(text)]
     return sorted([*own, *(one for one in _iter_token_places(text) if not _overlaps(own, one))])
@@ -151,7 +153,7 @@ def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
         raw = text[start:end]
         if not raw or (raw[0] in "{[" and not quoted):
             continue
-        label = _name_place(path, value)
+        label = name_place(path, value)
         if SECRET_FIELDS.isdisjoint(map(str, path)) or REFERENCE.search(raw):
             if quoted:
                 yield from (
@@ -160,22 +162,6 @@ def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
                 )
         elif quoted:
             yield _Span(start, end, label, whole=True)
-
-
-def _name_place(path: JsonPath, value: JsonValue) -> str:
-    """Return a label that stays the same when other items of a list come or go."""
-    words = []
-    for part in path:
-        inner: JsonValue = None
-        if isinstance(value, list) and isinstance(part, int):
-            inner = value[part]
-        elif isinstance(value, dict):
-            inner = value.get(str(part))
-        held = inner if isinstance(value, list) and isinstance(inner, dict) else {}
-        own = (held.get(key) for key in IDENTITIES)
-        words.append(next((str(one) for one in own if isinstance(one, str) and one), str(part)))
-        value = inner
-    return "/".join(words)
 
 
 def _iter_broken_spans(text: str) -> Iterator[_Span]:

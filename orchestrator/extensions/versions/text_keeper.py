@@ -373,6 +373,10 @@ def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
             else:
                 text = replace_value(text, change.path, change.value)
             parse_json_document(text)
+            text.encode()
+        except UnicodeEncodeError as error:
+            where = "/".join(map(str, change.path))
+            raise OrchestratorError(f"{where} has half a character; write it anew") from error
         except (IndexError, KeyError, RecursionError, ValueError) as error:
             where = "/".join(map(str, change.path))
             raise OrchestratorError(f"the file has no place {where}; read it again") from error

@@ -110,6 +110,15 @@ def test_words_after_a_field_of_yaml_are_no_secrets() -> None:
     assert {secret.raw for secret in masked.secrets.values()} == {"word"}
 
 
+@pytest.mark.parametrize("value", ['["plain-secret"]', '{"A": {"B": "x"}, "C": "plain-secret"}'])
+def test_secret_within_a_value_is_found_in_half_written_json(value: str) -> None:
+    """As in the whole file."""
+    text = f'{{"a": [{{"x": 1, "secret": {value}, "agentId": "work"}}]}}'
+    whole, half = (mask_secrets("agents.json", one) for one in (text, text[:-1]))
+    assert "plain-secret" not in half.text
+    assert set(half.secrets.values()) == set(whole.secrets.values())
+
+
 @pytest.mark.parametrize("name", ["agents.json", "tasks/7"])
 @pytest.mark.parametrize("end", ["}", ',}, "env": {}'])
 def test_value_from_the_environment_does_not_hide_a_secret_after_it(name: str, end: str) -> None:

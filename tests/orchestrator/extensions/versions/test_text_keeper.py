@@ -277,6 +277,18 @@ async def test_undo_goes_back_before_all_texts_with_errors(tmp_path: Path) -> No
     assert (home.path / "agents.json").read_text() == good
 
 
+@pytest.mark.parametrize("cut", [",\n", "  ]", '"demo" }', "}\n"])
+async def test_undo_of_a_text_that_is_no_json_keeps_its_secrets(home: EditedHome, cut: str) -> None:
+    """They are found by their places, as far as these can be told."""
+    good = AGENTS.replace('"home",', '"home", "env": { "WIKI_TOKEN": "other-secret" },')
+    file = home.path / "agents.json"
+    file.write_text(good)
+    await home.notice()
+    file.write_text(good[::-1].replace(cut[::-1], "", 1)[::-1])
+    report = await home.undo("agents.json")
+    assert (report.saved, file.read_text()) == (True, good)
+
+
 async def test_undo_to_a_text_with_errors_is_refused(home: EditedHome) -> None:
     """Its problems are told."""
     file = home.path / "agents.json"
@@ -358,6 +370,15 @@ async def test_change_that_a_file_cannot_hold_is_an_error(home: EditedHome) -> N
     edit = FileEdit(name="agents.json", base=present.base, changes=changes)
     report = await home.keeper.check_edit(edit)
     assert report.problems
+
+
+async def test_half_a_character_in_a_form_is_an_error(home: EditedHome) -> None:
+    """No file can hold it."""
+    present = await home.keeper.read_text(VersionName(name="agents.json"))
+    changes = (ValueChange(path=("agents", 0, "model"), value="\ud800"),)
+    edit = FileEdit(name="agents.json", base=present.base, changes=changes)
+    report = await home.keeper.save_edit(edit, "web:anna")
+    assert "agents/0/model has half a character" in report.problems[0].message
 
 
 TEXTS = st.sampled_from([SKILL.replace("one", word) for word in ("two", "three", "four", "five")])
