@@ -208,7 +208,8 @@ class TextKeeper:
     ) -> tuple[EditReport, str | None]:
         """Return the report on an edit of the present text, and the new text; nothing is saved."""
         draft = await self.in_thread(_build_draft, edit, present)
-        conflict = (base := _digest(present)) != edit.base
+        base = _digest(present)
+        conflict = base != edit.base
         report = EditReport(
             name=edit.name,
             text=draft.sent or "",
