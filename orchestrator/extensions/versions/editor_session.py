@@ -50,18 +50,21 @@ class EditorSession:
         )
         folder = Path(tempfile.mkdtemp(prefix="orchestrator-edit-"))
         copy = folder / Path(self._name).name
-        copy.write_text(present.text, "utf-8")
-        saved = self._edit_copy(copy, present.base, present.text)
-        if saved or copy.read_text("utf-8", "replace") == present.text:
-            shutil.rmtree(folder)
-        else:
-            print_text(f"nothing was saved; your text is in {copy}")
+        copy.write_bytes(present.text.encode())
+        saved = False
+        try:
+            saved = self._edit_copy(copy, present.base, present.text)
+        finally:  # what was typed stays, whatever went wrong
+            if saved or _read_copy(copy) == present.text:
+                shutil.rmtree(folder)
+            else:
+                print_text(f"nothing was saved; your text is in {copy}")
         return saved
 
     def _edit_copy(self, copy: Path, base: str, before: str) -> bool:
         while True:
             run_editor(copy)
-            text = copy.read_text("utf-8", "replace")
+            text = _read_copy(copy)
             if text == before:
                 print_text("nothing was changed")
                 return True
@@ -117,6 +120,11 @@ def run_editor(copy: Path) -> None:
         raise ConfigError(f"the editor {command!r} cannot be run ({error}); set EDITOR") from error
     if done.returncode:
         raise ConfigError(f"the editor {command!r} ended with {done.returncode}; nothing was saved")
+
+
+def _read_copy(copy: Path) -> str:
+    """Return the text with its own ends of lines, which reading as text would replace."""
+    return copy.read_bytes().decode("utf-8", "replace")
 
 
 def print_report(report: EditReport) -> None:
