@@ -39,7 +39,7 @@ from orchestrator.extensions.versions.secret_marks import (
     restore_secrets,
 )
 from orchestrator.extensions.versions.text_difference import format_difference
-from orchestrator.extensions.versions.text_sentences import count_nouns
+from orchestrator.extensions.versions.text_sentences import count_nouns, cut_text
 from orchestrator.extensions.versions.version_files import VersionFiles, VersionHead
 from orchestrator.files import OffLoop
 
@@ -272,7 +272,7 @@ class TextKeeper:
         found = list(await kind.describe_change(name, old, new))
         if len(found) > MAX_SENTENCES:
             found[MAX_SENTENCES - 1 :] = [f"and {len(found) - MAX_SENTENCES + 1} changes more"]
-        return tuple(_shorten(mask_tokens(sentence)) for sentence in found)
+        return tuple(cut_text(mask_tokens(sentence), MAX_SENTENCE) for sentence in found)
 
     def _make_head(self, origin: "_Origin", sentences: tuple[str, ...]) -> VersionHead:
         return VersionHead(
@@ -386,10 +386,6 @@ def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
 
 def _digest(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _shorten(sentence: str) -> str:
-    return sentence if len(sentence) <= MAX_SENTENCE else f"{sentence[: MAX_SENTENCE - 1]}…"
 
 
 @contextmanager
