@@ -220,7 +220,9 @@ class TextKeeper:
             present=draft.present if conflict else "",
         )
         problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
-        sentences = await self._describe(kind, edit.name, present, draft.text)
+        # Without secrets: a mark in another field would show its secret to one who may only look.
+        shown = None if present is None else draft.present
+        sentences = await self._describe(kind, edit.name, shown, draft.sent)
         update = {"problems": problems, "sentences": sentences}
         return report.model_copy(update=update), draft.text
 

@@ -372,6 +372,21 @@ async def test_change_that_a_file_cannot_hold_is_an_error(home: EditedHome) -> N
     assert report.problems
 
 
+async def test_token_that_is_moved_to_another_field_is_in_no_sentence(home: EditedHome) -> None:
+    """Also where other letters make it look like a word."""
+    token = "ghp_" + "a1B2" * 6
+    file = home.path / "agents.json"
+    file.write_text(AGENTS.replace('"demo" }', f'"demo", "systemPrompt": "{token}" }}'))
+    present = await home.keeper.read_text(VersionName(name="agents.json"))
+    text = present.text.replace(
+        '"home",', '"home", "model": "x[kept secret: agents/home/systemPrompt 1]",'
+    )
+    edit = FileEdit(name="agents.json", base=present.base, text=text)
+    report = await home.keeper.check_edit(edit)
+    assert "model" in report.sentences[0]
+    assert token not in report.model_dump_json()
+
+
 async def test_half_a_character_in_a_form_is_an_error(home: EditedHome) -> None:
     """No file can hold it."""
     present = await home.keeper.read_text(VersionName(name="agents.json"))
