@@ -55,7 +55,8 @@ def render_search_results(
     request: ScreenRequest, found: SearchMatches, wanted: str
 ) -> TitledContent:
     """Render the list of matches."""
-    lead = f"{found.total or 'nothing'} for “{show_hidden_characters(wanted)}”"
+    number = f"{found.total or 'nothing'}{' or more' if found.is_full else ''}"
+    lead = f"{number} for “{show_hidden_characters(wanted)}”"
     return TitledContent("Find", _render_matches(request, found, wanted), lead=lead)
 
 
