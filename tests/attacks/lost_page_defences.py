@@ -159,12 +159,12 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "the audit log has no tokens": (
-        Edit(PAGE_ACCESS, "    if not isinstance(value, str):", "    if value or not value:"),
+        Edit(PAGE_ACCESS, "mask_tokens(v) if isinstance(v, str) else v", "v"),
     ),
     "a budget grows by a sum of money": (
         Edit(
             "orchestrator/extensions/reports/reports_part.py",
-            "usd: float = Field(gt=0, le=1000, allow_inf_nan=False)",
+            "usd: float = Field(gt=0, le=MAX_EXTENSION, allow_inf_nan=False)",
             "usd: float = Field(ne=0)",
         ),
     ),
@@ -203,7 +203,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         ),
     ),
     "a key has the name of a key": (
-        Edit(STORED_KEYS, "if not KEY_NAME.fullmatch(name):", "if not name:"),
+        Edit(STORED_KEYS, "or not references.NAME.fullmatch(name)", "or not name"),
     ),
     "keys are no settings of programs": (
         Edit(
