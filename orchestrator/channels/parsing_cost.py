@@ -22,7 +22,7 @@ _COST_CODE = 5  # a line of a code block: the parser only looks whether the bloc
 _COST_MARK = 6
 _COST_LINK = 40
 _COST_CELL = 14  # the cells of a row are as many as those of the widest row before it
-_BRACKETS = 8  # pairs of brackets that cost about one microsecond: each opener looks at the rest
+_LOOKED_AT = 8  # marks that cost about one microsecond: each opener looks at all after it
 _COST_QUOTED = 3  # a quote looks at all lines up to the next empty one, and so does each in it
 _BLOCK = re.compile(r"[ \t]*(?:[-+*#=_~`>]|\d+[.)])")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
@@ -88,9 +88,10 @@ class _LineCosts:
         return cost + self._estimate_inline(line) if inline else cost
 
     def _estimate_inline(self, line: str) -> int:
-        before, self._openers = self._openers, self._openers + line.count("[")
+        before, marks = self._openers, sum(map(line.count, _MARKS))
+        self._openers += line.count("[")
         return (
-            _COST_MARK * sum(map(line.count, _MARKS))
+            _COST_MARK * marks
             + _COST_LINK * (line.count("](") + line.count("<"))
-            + (self._openers**2 - before**2) // _BRACKETS
+            + (before + self._openers) * marks // _LOOKED_AT
         )

@@ -57,6 +57,7 @@ def test_nesting_costs_no_more_than_a_long_reply(name: str) -> None:
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
 @example(["a\n", "> ", "> ", "\n"], 20_000)
 @example(["~~a ", "- a\n", "<a", "<http://a>", "![", "* * a\n"], 20_000)
+@example(["\n", "😀", "&#", ">- a\n", "#", "!["], 20_000)
 @given(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6), st.integers(200, 20_000))
 def test_fragments_that_alternate_cost_no_more_either(fragments: list[str], times: int) -> None:
     """No combination is worse than its parts."""
