@@ -33,7 +33,7 @@ from thinker.protocol.background import TEXTS_EMBED, EmbeddingRequest, Embedding
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 from thinker.protocol.model_endpoints import list_known_providers
-from thinker.protocol.prompt_record import PromptPreview
+from thinker.protocol.prompt_record import TOOL_BLOCK, PromptPreview
 from thinker.request_rehearsal import RehearsedModel, capture_first_request
 from thinker.worker_errors import FatalModelError
 
@@ -161,7 +161,7 @@ class Agent:
         request = await self._build_loop_request(turn, prepared, hooks)
         model: Model = RehearsedModel(self._model)
         sent = await capture_first_request(request, hooks.wrap_model(model) if hooks else model)
-        record = request.prompt.prepend_layer("tool_calls", sent.tool_block)
+        record = request.prompt.prepend_layer(TOOL_BLOCK, sent.tool_block)
         return PromptPreview(record=record, request=sent.body.decode())
 
     def _build_cache_key(self, chat: ChatRef) -> str:
