@@ -108,7 +108,7 @@ class PromptRecord(Frozen):
 
 
 class PromptPreview(Frozen):
-    """The first model call of a turn, not sent; ``request`` is its body, which may be empty."""
+    """The next model call of a turn, not sent; ``request`` is its body, which may be empty."""
 
     record: PromptRecord
     request: str = ""
