@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, JsonValue, model_validator
 
 from orchestrator.agentsfile.field_types import ConfigModel, Text
 
@@ -21,6 +21,24 @@ def _require_host_port(value: str) -> str:
     if found is None or not 0 < int(found["port"]) < 1 << 16:
         raise ValueError('must be a host and a port, such as "api.example.com:443"')
     return value.lower()
+
+
+def describe_jail(sandbox: JsonValue) -> str:
+    """Return in words what the jail of a server's program leaves open, as the file says it."""
+    if sandbox == "off":
+        return "without a jail, with all that the daemon's user can reach"
+    rules = sandbox if isinstance(sandbox, dict) else {}
+    lists = {key: " and ".join(map(str, v)) for key, v in rules.items() if isinstance(v, list)}
+    words = ["jailed, with network" if rules.get("network", True) else "jailed, without network"]
+    if lists.get("network"):
+        words = [f"jailed, with {lists['network']} as its only network"]
+    if "read" in lists:
+        words.append(f"reading {lists['read'] or 'no files'}")
+    if lists.get("write"):
+        words.append(f"writing {lists['write']}")
+    words += ["with sockets of this machine"] * bool(rules.get("sockets"))
+    words += ["with user namespaces"] * bool(rules.get("namespaces"))
+    return ", ".join(words)
 
 
 WholePathText = Annotated[Text, AfterValidator(_require_path)]

@@ -17,12 +17,9 @@ from orchestrator.control.chat_watch import ChatWatcher
 from orchestrator.control.descendants import is_from_descendant, read_peer_pid
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.status_reports import report_health, report_status
-from orchestrator.errors import (
-    JournalError,
-    OrchestratorError,
-    UnknownNameError,
-)
+from orchestrator.errors import JournalError, OrchestratorError, UnknownNameError
 from orchestrator.journal.access import pairing, tool_pins
+from orchestrator.journal.access.pairing import Pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.turns import deadletters
@@ -39,6 +36,7 @@ NO_PAIRING = (
     "pairings do not count while channels.{channel}.access in agents.json is {access!r}; set it to"
     ' "pairing", or name the chat in a binding or in channels.{channel}.allowlist'
 )
+NO_CODE = "no chat has the code {code!r}, or it has expired; see: orchestrator pair list"
 PROOF_AGE = 60.0  # seconds since the journal was written, as a proof that it can be
 ACCEPT_RETRY = 1.0  # seconds; the process may be out of file descriptors for a while
 log = structlog.get_logger()
@@ -170,18 +168,26 @@ class ControlServer:
             RpcError: pairing is off, or no chat has the code.
             JournalError: the approval was not stored.
         """
-        store, now = self.daemon.store, self.daemon.clock()
-        channel = await store.read(pairing.find_channel_of_code, code)
-        settings = self.daemon.configuration.file.channels.list_chat_channels().get(channel or "")
-        if settings is not None and settings.access != "pairing":
-            raise RpcError(FAILED, NO_PAIRING.format(channel=channel, access=settings.access))
-        found = await store.transact(pairing.approve, code, now, role)
+        await self.find_waiting_chat(code)
+        now = self.daemon.clock()
+        found = await self.daemon.store.transact(pairing.approve, code, now, role)
         if found is None:
-            raise _make_unknown_error(f"no chat has the code {code!r}; see: orchestrator pair list")
+            raise _make_unknown_error(NO_CODE.format(code=code))
         self.wake()
         return protocol.AdmittedChat(
             channel=found.channel, chat_id=found.chat_id, role=found.role or "operate"
         )
+
+    async def find_waiting_chat(self, code: str) -> Pairing:
+        """Return the chat that `approve_chat` would approve, or raise its `RpcError`."""
+        found = await self.daemon.store.read(pairing.find_waiting_chat, code, self.daemon.clock())
+        if found is None:
+            raise _make_unknown_error(NO_CODE.format(code=code))
+        channels = self.daemon.configuration.file.channels.list_chat_channels()
+        access = channels[found.channel].access if found.channel in channels else "pairing"
+        if access != "pairing":
+            raise RpcError(FAILED, NO_PAIRING.format(channel=found.channel, access=access))
+        return found
 
     async def _revoke_pairing(self, params: JsonValue) -> protocol.Ack:
         chat = protocol.PairedChat.model_validate(params)
@@ -254,11 +260,10 @@ class ControlServer:
         """
         try:
             await self.daemon.store.transact(change, *what, self.daemon.clock())
+        except UnknownNameError as error:
+            raise _make_unknown_error(str(error)) from error
         except OrchestratorError as error:
-            refused = (
-                _make_unknown_error if isinstance(error, UnknownNameError) else _make_failed_error
-            )
-            raise refused(str(error)) from error
+            raise RpcError(FAILED, str(error)) from error
         self.wake()
         return protocol.Ack()
 
@@ -278,10 +283,6 @@ def _make_unpaired_error(chat: protocol.PairedChat, problem: str) -> RpcError:
 
 def _make_unknown_error(problem: str) -> RpcError:
     return RpcError(protocol.UNKNOWN_NAME, problem)
-
-
-def _make_failed_error(problem: str) -> RpcError:
-    return RpcError(FAILED, problem)
 
 
 async def _stop_daemon(_: JsonValue) -> protocol.Ack:

@@ -178,8 +178,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "an edit replaces only the text that was read": (
         Edit(
             KEEPER,
-            "if base != edit.base:",
-            "if base is None:",
+            "conflict = base != edit.base",
+            "conflict = base is None",
         ),
     ),
     "an undo ends only the change that was seen": (

@@ -11,6 +11,7 @@ from anyio import to_thread
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
+from orchestrator.control.control_server import ControlServer
 from orchestrator.control.protocol import ReloadReport
 from orchestrator.extension import DaemonView
 from orchestrator.files import run_off_loop
@@ -21,7 +22,10 @@ from thinker.protocol.peer import RequestHandler
 
 @dataclass
 class SetUpHome:
-    """A daemon without processes; ``own`` is its environment, ``methods`` those of editors."""
+    """A daemon without processes; ``own`` is its environment, ``methods`` those of editors.
+
+    ``now`` are its milliseconds. With a ``store`` it has the real requests about chats.
+    """
 
     home: Path
     own: Mapping[str, str] = field(default_factory=dict)
@@ -29,6 +33,7 @@ class SetUpHome:
     methods: dict[str, RequestHandler] = field(default_factory=dict)
     adapters: dict[str, Adapter] = field(default_factory=dict)
     store: Any = None
+    now: int = 0
 
     def __post_init__(self) -> None:
         self.settings = Settings.read_environ({"ORCHESTRATOR_HOME": str(self.home), **self.own})
@@ -38,11 +43,20 @@ class SetUpHome:
             in_thread=to_thread.run_sync,
             off_loop=run_off_loop,
             model_servers=self._list_servers,
-            monotonic=lambda: 0.0,
-            clock=lambda: 0,
+            monotonic=lambda: self.now / 1000,
+            clock=lambda: self.now,
         )
         self.operations = SimpleNamespace(reload_configuration=self._reload)
         self.control: Any = SimpleNamespace(build_methods_for=lambda _: self.methods)
+        if self.store is not None:
+            self.control = self._build_control()
+
+    def _build_control(self) -> ControlServer:
+        unused: Any = None
+        operations: Any = SimpleNamespace(
+            store=self.store, clock=lambda: self.now, configuration=self.configuration
+        )
+        return ControlServer(operations, unused, unused, unused, wake=lambda: None)
 
     async def _list_servers(self) -> tuple[Endpoint, ...]:
         return self.servers

@@ -25,6 +25,7 @@ COLUMNS: Columns = {
     "approved by": "by",
     "at (UTC)": lambda pin: format_minute(pin.at),
 }
+NOTHING = "nothing"  # no digest: what has changed since the look is not approved unseen
 MAX_LINES = 200  # of one tool's change
 app = make_command_group("tools")
 
@@ -67,7 +68,7 @@ def approve(
     for change in changes:
         _print_change(change)
     orders = [protocol.ToolName(name=one.name, seen=one.seen) for one in changes]
-    for order in orders or [protocol.ToolName(name=name)]:
+    for order in orders or [protocol.ToolName(name=name, seen=NOTHING)]:
         send_order(settings, protocol.TOOL_APPROVE, order)
     typer.echo("approved")
 

@@ -10,8 +10,8 @@ from orchestrator.extensions.page.edit_calls import explain_refusal
 from thinker.protocol.peer import Params
 
 TIMEOUT = 10.0  # seconds, after which the outcome is unknown
-# Seconds for methods that wait for a service elsewhere, or copy the whole home.
-LONG_TIMEOUTS = {"setup/model": 90.0, "setup/bot": 60.0, "backup/make": 300.0}
+# Seconds for methods that wait for a service elsewhere; a backup goes on after its answer.
+LONG_TIMEOUTS = {"setup/model": 90.0, "setup/bot": 60.0, "backup/make": 30.0}
 M = TypeVar("M", bound=BaseModel)
 
 

@@ -6,6 +6,7 @@ from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from orchestrator.config_problem import Problem
 from orchestrator.control.editing import (
     FILE_CHECK,
     FILE_HISTORY,
@@ -27,7 +28,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.page.html.outside_text import strip_terminal_codes
 from orchestrator.extensions.page.html.vocabulary import render_blank
 from orchestrator.extensions.page.screen_request import DaemonLink, ScreenRequest, ScreenResult
-from thinker.protocol.peer import NO_METHOD, RpcError
+from thinker.protocol.peer import FAILED, NO_METHOD, RpcError
 
 NO_DAEMON = "No daemon runs, so nothing can be changed here. Start it with: orchestrator run"
 CONFLICT = "Nothing was saved: the text was changed meanwhile. Open it again, and edit it there."
@@ -98,8 +99,18 @@ async def check_text(request: ScreenRequest, edit: FileEdit) -> EditReport:
 
 
 async def save_text(request: ScreenRequest, edit: FileEdit) -> EditReport:
-    """Save an edit, if it is without errors and the text is still the one it began from."""
-    return await ask_extension(request, FILE_SAVE, edit, EditReport)
+    """Save an edit, if it is without errors and the text is still the one it began from.
+
+    A refusal is a problem of the report, so that the form with the edit is shown again.
+    """
+    try:
+        return await ask_extension(request, FILE_SAVE, edit, EditReport)
+    except RpcError as error:
+        if error.code != FAILED:
+            raise
+        report = await check_text(request, edit)
+        refusal = Problem.build_unusable(edit.name, str(error))
+        return report.model_copy(update={"problems": (*report.problems, refusal)})
 
 
 async def load_history(request: ScreenRequest, name: str = "") -> FileHistory:

@@ -11,6 +11,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.extension import Part
 from orchestrator.extensions.reports import conversations
 from orchestrator.extensions.reports.operator_decisions import (
+    MAX_EXTENSION,
     extend_budget,
     readmit_chat,
     refuse_chat,
@@ -22,16 +23,16 @@ SESSION_END = "sessions/end"  # RowId → Ack
 PAIR_REFUSE = "pair/refuse"  # PairCode → Ack
 PAIR_RESTORE = "pair/restore"  # PairedChat → Ack
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
-
-
-NO_AMOUNT = "name an agent, and an amount in US dollars between 0 and 1000, such as 0.10"
+NO_AMOUNT = (
+    f"name an agent, and an amount in US dollars between 0 and {MAX_EXTENSION:g}, such as 0.10"
+)
 
 
 class MoreMoney(CamelModel):
     """What an agent may spend more today, in US dollars."""
 
     agent_id: str
-    usd: float = Field(gt=0, le=1000, allow_inf_nan=False)
+    usd: float = Field(gt=0, le=MAX_EXTENSION, allow_inf_nan=False)
 
 
 class ExtendedBudget(CamelModel):

@@ -25,6 +25,8 @@ from orchestrator.schedules.times import find_first_due
 NEW = "tasks/new"
 NAME = re.compile(r"tasks/(new|[1-9]\d{0,17})", re.ASCII)
 OF_SKILL = "task {id} comes from the skill {name!r}: change the schedule in its SKILL.md"
+TAKEN = "a task {name!r} exists (id {id}); cancel it or choose another name"
+KEPT = "state IN('active','disabled')"  # of tasks that have texts, and names of their own
 OTHER_AGENT = "a task stays with its agent {agent!r}; make a new task for another one"
 
 
@@ -126,6 +128,17 @@ def change_task(db: Database, change: TaskChange, now: int) -> int:
 def _rewrite_task(db: Database, task: Task, written: WrittenTask, now: int) -> None:
     """Store another definition; an unchanged schedule of an enabled task keeps its next instant."""
     spec = written.spec
+    taken = TASKS.find_first(
+        db,
+        f"agent_id = ? AND source = ? AND scope = ? AND name = ? AND id <> ? AND {KEPT}",
+        task.agent_id,
+        task.source,
+        task.scope,
+        spec.name,
+        task.id,
+    )
+    if taken is not None:
+        raise OrchestratorError(TAKEN.format(name=taken.name, id=taken.id))
     same = (task.spec.trigger, task.spec.timezone) == (spec.trigger, spec.timezone)
     kept = task.next_at if same and task.state == "active" else None
     next_at = kept or find_first_due(spec.parsed_trigger, spec.zone, now)
@@ -138,7 +151,7 @@ def _rewrite_task(db: Database, task: Task, written: WrittenTask, now: int) -> N
 
 def _find_task(db: Database, task_id: int) -> Task | None:
     """Return a task that is active or disabled."""
-    return TASKS.find_first(db, "id = ? AND state IN('active','disabled')", task_id)
+    return TASKS.find_first(db, f"id = ? AND {KEPT}", task_id)
 
 
 def parse_task_name(name: str) -> int | None:

@@ -54,7 +54,8 @@ class ServicePart(Part):
         if not self._restarts:
             self._restarts = True
             if way == "anew":
-                # Runs last of all, when the journal is closed and the lock released.
+                # Runs when the journal is closed and the lock released, and before all that was
+                # registered earlier, which a new program in this process leaves out.
                 atexit.register(_execute_anew, sys.executable, sys.orig_argv, dict(environ))
             self.daemon.tasks.start_soon(_stop_soon)
         return Restart(text=MANAGED if way == "systemd" else ANEW)

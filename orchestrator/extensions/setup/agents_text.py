@@ -1,10 +1,11 @@
 """Read and save agents.json in a running daemon: by its editor, which keeps versions, if any."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+import anyio
 from pydantic import JsonValue
 
 from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
@@ -16,7 +17,7 @@ from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.settings import Settings
 from thinker.formats import regular_file
-from thinker.formats.regular_file import FileError
+from thinker.formats.regular_file import FileError, FileMissingError
 from thinker.protocol.peer import RequestHandler
 
 NAME = "agents.json"
@@ -63,6 +64,7 @@ class AgentsText:
     """The agents.json of a daemon, which has the bundled one until the first is saved."""
 
     daemon: DaemonView
+    _writing: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def read_text(self) -> FileText:
         """Return the present text, with the digest that a save needs.
@@ -105,7 +107,8 @@ class AgentsText:
         """
         handler = self._find_handler(editing.FILE_SAVE, by)
         if handler is None:
-            await self._write_text(text, base)
+            async with self._writing:
+                await self._write_text(text, base)
             return
         edit = FileEdit(name=NAME, base=base, text=text, why=why)
         report = EditReport.model_validate(
@@ -126,17 +129,26 @@ class AgentsText:
         if before.base != base:
             raise OrchestratorError(MEANWHILE)
         path = find_agents_file(daemon.settings)
-        await daemon.machine.in_thread(_write_file, path, text)
+        old = before.text if before.where == str(path) else None  # None: it was the bundled one
+        await daemon.machine.in_thread(_replace_file, path, old, text)
         report = await daemon.operations.reload_configuration()
         if not report.applied:
-            old = before.text if before.where == str(path) else None  # None: it was the bundled one
-            await daemon.machine.in_thread(_write_file, path, old)
+            await daemon.machine.in_thread(_replace_file, path, text, old)
             await daemon.operations.reload_configuration()
             wrong = next((one for one in report.problems if one.severity == "error"), None)
             raise OrchestratorError(REFUSED.format(problem=wrong or "agents.json has an error"))
 
 
-def _write_file(path: Path, text: str | None) -> None:
+def _replace_file(path: Path, old: str | None, text: str | None) -> None:
+    """Write the file, or remove it for None, if it still has the old text: editors write it too."""
+    try:
+        present = regular_file.read_text(path, regular_file.AGENTS_FILE)
+    except FileMissingError:
+        present = None
+    except FileError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    if present != old:
+        raise OrchestratorError(MEANWHILE)
     if text is None:
         path.unlink(missing_ok=True)
         return

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret, split_account
 from orchestrator.agentsfile.text_edits import replace_value
+from orchestrator.control.editing import FileText
 from orchestrator.errors import ConfigError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
@@ -86,8 +87,10 @@ class BotSetup:
         if found.replaces and not asked.replace:
             text = REPLACES.format(old=found.replaces, new=bot)
             return BotOutcome(works=True, text=text, bot_name=bot, replaces=found.replaces)
-        text = await self._save_binding(asked.agent_id.strip(), account, bot, by)
+        before, text = await self._propose_binding(asked.agent_id.strip(), account)
         await self.keys.store_values({variable: token})
+        if text != before.text:
+            await self.text.save_text(text, before.base, f"set up the bot @{bot}", by)
         self.names[channel] = bot
         later = PAIRED_LATER if find_access(text, account) == PAIRING else ""
         return BotOutcome(
@@ -101,8 +104,8 @@ class BotSetup:
     def _find_api_url(self) -> str:
         return self.daemon.environ.get(API_URL) or self.daemon.settings.telegram_api_url
 
-    async def _save_binding(self, agent_id: str, account: str, bot: str, by: str) -> str:
-        """Save an agents.json in which the bot is on and leads to an agent; return its text."""
+    async def _propose_binding(self, agent_id: str, account: str) -> tuple[FileText, str]:
+        """Return agents.json, and a text of it in which the bot is on and leads to an agent."""
         before, value = await self.text.read_value()
         agent_id = choose_agent(agent_id, list_agent_objects(value))
         wishes = SetupChoices(agent_id, None, "", telegram=True, bot_account=account)
@@ -111,9 +114,7 @@ class BotSetup:
         section = channels.get(TELEGRAM) if isinstance(channels, dict) else None
         if isinstance(section, dict) and section.get("enabled") is False:
             text = replace_value(text, ("channels", TELEGRAM, "enabled"), value=True)
-        if text != before.text:
-            await self.text.save_text(text, before.base, f"set up the bot @{bot}", by)
-        return text
+        return before, text
 
     def list_bots(self) -> TelegramState:
         """Return the bots that agents.json has, or could have with a token."""

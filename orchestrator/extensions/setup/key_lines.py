@@ -1,12 +1,9 @@
 """Set keys in the text of a keys file, where other lines stay, and read what a key's name says."""
 
-import re
 from collections.abc import Mapping
 
 from orchestrator.extensions.setup.bot_tokens import TOKEN, parse_account
 from orchestrator.keys_file import PLAIN, parse_bindings
-
-VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def replace_values(text: str, values: Mapping[str, str]) -> str:

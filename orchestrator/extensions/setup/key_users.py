@@ -1,16 +1,14 @@
 """Find which keys an agents.json needs, and what uses each."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile import AgentsFile, references
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds, name_secret, split_account
 from orchestrator.extensions.setup.bot_tokens import TELEGRAM, TOKEN
 from orchestrator.extensions.setup.offers import list_provider_facts
 
-REFERENCE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 SECTIONS = {"mcpServers": "MCP server {}", "channels": "channel {}", "models": "model {}"}
 
 
@@ -44,7 +42,8 @@ def _list_references(document: JsonValue) -> Iterator[tuple[str, str]]:
 
 def _find_names(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
-        yield from REFERENCE.findall(value)
+        found = (one["name"] for one in references.MARK.finditer(value) if one["end"])
+        yield from (name for name in found if references.NAME.fullmatch(name))
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _find_names(item)

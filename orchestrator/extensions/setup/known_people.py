@@ -11,12 +11,12 @@ from orchestrator.agentsfile.channel_kinds import split_account
 from orchestrator.agentsfile.chat_roles import find_role
 from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.control.protocol import AdmittedChat
-from orchestrator.errors import UnknownAgentError, UnknownNameError
+from orchestrator.errors import UnknownAgentError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.setup_requests import ChosenAgent, KnownPerson, PeopleList
 from orchestrator.journal.access import pairing
-from orchestrator.journal.access.pairing import REFUSED_FOR, Pairing
+from orchestrator.journal.access.pairing import IS_REFUSED, Pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.routing import resolve_agent
 from thinker.protocol.messages import JsonObject
@@ -76,9 +76,7 @@ class KnownPeople:
         if asked.agent_id not in agents:
             names = ", ".join(sorted(agents))
             raise UnknownAgentError(f"no agent is called {asked.agent_id!r}; choose one of {names}")
-        found = await self.daemon.store.read(_find_asked, asked.code)
-        if found is None:
-            raise UnknownNameError(f"no chat has the code {asked.code!r}; it may have expired")
+        found = await control.find_waiting_chat(asked.code)
         role = asked.role or "talk"  # the binding has the role in writing
         # Before the approval, so that this agent answers what the chat has written.
         chosen = AdmittedChat(channel=found.channel, chat_id=found.chat_id, role=role)
@@ -109,11 +107,6 @@ def _is_binding_of(item: JsonValue, own: JsonObject) -> bool:
     return all(str(item.get(name) or "") == str(own.get(name) or "") for name in names)
 
 
-def _find_asked(db: Database, code: str) -> Pairing | None:
-    """Return the chat that waits with this code, in upper or lower case."""
-    return pairing.PAIRINGS.find_first(db, "code = ? AND state = 'pending'", code.upper())
-
-
 def _load_asked(db: Database) -> list[_Asked]:
     """Return all chats that ever asked, oldest first, with the first of their held messages."""
     held: dict[tuple[str, str], str] = {}
@@ -121,13 +114,7 @@ def _load_asked(db: Database) -> list[_Asked]:
         "SELECT channel, chat_id, text FROM held ORDER BY inbox_id DESC"
     ):
         held[str(channel), str(chat_id)] = str(text)
-    refused = {
-        (str(channel), str(chat_id))
-        for channel, chat_id in db.execute(
-            "SELECT channel, chat_id FROM pairing WHERE expires_at - decided_at >= ?",
-            (REFUSED_FOR,),
-        )
-    }
+    refused = {(one.channel, one.chat_id) for one in pairing.PAIRINGS.select(db, IS_REFUSED)}
     return [
         _Asked(one, (one.channel, one.chat_id) in refused, held.get((one.channel, one.chat_id)))
         for one in pairing.list_pairings(db)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -51,6 +52,7 @@ LOADING = 60.0  # seconds for a model of this machine, which may have to be load
 ANSWERING = 20.0  # seconds for a model elsewhere
 LISTED = 600.0  # seconds for which a provider is not asked for its models again
 AGAIN = 60.0  # the same, for one that listed none
+PROBED = 10.0  # seconds for which this machine is not searched again; an open page asks often
 PATIENCE = 4.0  # seconds that a person who looks waits for lists
 NO_KEY = "{provider} needs a key; paste it from the account that you have there"
 NO_ADDRESS = "{provider} needs the address of your resource, such as https://NAME.openai.azure.com"
@@ -90,6 +92,7 @@ class ModelSetup:
     tried: dict[str, str] = field(default_factory=dict)
     # Until when a list counts, and the list, by address and key.
     _listed: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = field(default_factory=dict)
+    _local: tuple[float, tuple[LocalServer, ...]] = (-inf, ())  # the same, of this machine
     _trying: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def list_offers(self, params: JsonValue) -> SetupOffers:
@@ -116,7 +119,13 @@ class ModelSetup:
         )
 
     async def list_local_servers(self) -> tuple[LocalServer, ...]:
-        """Return the servers of models on this machine that answer now."""
+        """Return the servers of models on this machine that answer, or did a moment ago."""
+        now = self.daemon.machine.monotonic()
+        if now >= self._local[0]:
+            self._local = now + PROBED, await self._probe_local_servers()
+        return self._local[1]
+
+    async def _probe_local_servers(self) -> tuple[LocalServer, ...]:
         known = self.daemon.get_agents_file().known_providers
         found = [
             find_account(end.provider, known=known)

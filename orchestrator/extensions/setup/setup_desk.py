@@ -27,11 +27,7 @@ class SetupDesk:
     """All that a daemon does to be set up."""
 
     daemon: DaemonView
-
-    @cached_property
-    def text(self) -> AgentsText:
-        """The daemon's agents.json."""
-        return AgentsText(self.daemon)
+    text: AgentsText
 
     @cached_property
     def keys(self) -> StoredKeys:

@@ -34,7 +34,8 @@ class SetupPart(Part):
 
     def __init__(self, daemon: DaemonView) -> None:
         super().__init__(daemon)
-        self._people = KnownPeople(daemon, AgentsText(daemon))
+        self._text = AgentsText(daemon)  # one, so that no two requests write at once
+        self._people = KnownPeople(daemon, self._text)
         self._desk: SetupDesk | None = None  # before the first request
         self._loading = anyio.Lock()
 
@@ -48,7 +49,8 @@ class SetupPart(Part):
     async def _answer_request(self, by: str, method: str, params: JsonValue) -> Params:
         async with self._loading:
             if self._desk is None:
-                self._desk = await self.daemon.machine.in_thread(_make_desk, self.daemon)
+                make = self.daemon.machine.in_thread
+                self._desk = await make(_make_desk, self.daemon, self._text)
         return await _answer(self._desk.build_methods(by)[method], params)
 
 
@@ -63,11 +65,11 @@ async def _answer(handler: RequestHandler, params: JsonValue) -> Params:
         raise RpcError(UNKNOWN_NAME if unknown else FAILED, str(error)) from error
 
 
-def _make_desk(daemon: DaemonView) -> "SetupDesk":
+def _make_desk(daemon: DaemonView, text: AgentsText) -> "SetupDesk":
     """Load what requests need: a client of the web, which few daemons use."""
     from orchestrator.extensions.setup.setup_desk import SetupDesk
 
-    return SetupDesk(daemon)
+    return SetupDesk(daemon, text)
 
 
 def _describe_fields(error: ValidationError) -> str:

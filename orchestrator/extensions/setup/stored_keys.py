@@ -1,6 +1,5 @@
 """List, set and remove the keys of a home while its daemon runs; no answer has a value."""
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import anyio
 from pydantic import JsonValue
 
 from orchestrator import keys_file
+from orchestrator.agentsfile import references
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText, copy_bundled
@@ -29,7 +29,7 @@ from thinker.formats.regular_file import FileError
 from thinker.protocol.peer import RpcError
 from thinker.protocol.providers import list_key_variables
 
-KEY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+MAX_NAME = 200  # characters
 # What begins the names of settings of this program, and of programs that it starts.
 OTHERS = ("ORCHESTRATOR_", "THINKER_", "LD_", "DYLD_", "PYTHON", "BASH_", "GIT_", "NODE_")
 PLACES = ("PATH", "HOME", "SHELL", "TMPDIR")
@@ -163,7 +163,7 @@ def parse_key_name(name: str) -> str:
         OrchestratorError: it is another one.
     """
     name = name.strip()
-    if not KEY_NAME.fullmatch(name):
+    if len(name) > MAX_NAME or not references.NAME.fullmatch(name):
         raise OrchestratorError(WRONG_NAME.format(name=name))
     if name.upper().startswith(OTHERS) or name.upper() in PLACES:
         raise OrchestratorError(NO_KEY.format(name=name))

@@ -4,6 +4,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
 from orchestrator.journal.memory.playbooks import (
+    PLAYBOOKS,
     StoredPlaybook,
     build_row_values,
     find_playbook,
@@ -48,6 +49,19 @@ def update_playbook(db: Database, memory: MemoryScope, playbook: StoredPlaybook,
         build_row_values(memory, playbook, now),
     )
     _check_size(db, memory)
+
+
+def rename_playbook(db: Database, memory: MemoryScope, number: int, name: str) -> None:
+    """Give an entry of this memory's own another name.
+
+    Raises:
+        PlaybookError: the name is taken.
+    """
+    where = "agent_id = ? AND scope = ? AND name = ? AND id <> ?"
+    owner = memory.agent_id, memory.own_scope
+    if PLAYBOOKS.find_first(db, where, *owner, name, number) is not None:
+        raise PlaybookError(f"{name!r} exists already; choose another name, or change that one")
+    db.execute("UPDATE playbook SET name = ? WHERE id = ?", (name, number))
 
 
 def delete_playbook(db: Database, memory: MemoryScope, name: str) -> bool:

@@ -156,7 +156,7 @@ def change_playbook(db: Database, change: PlaybookChange, now: int) -> int:
             playbook_changes.add_playbook(db, written.memory, playbook, now)
             number = _take_number(db, written, change.id)
         else:
-            db.execute("UPDATE playbook SET name = ? WHERE id = ?", (written.name, number))
+            playbook_changes.rename_playbook(db, written.memory, number, written.name)
             playbook_changes.update_playbook(db, written.memory, playbook, now)
     act = "deleted" if written is None else "edited" if known is not None else "stored"
     audit.record_decision(db, change.by, act, f"playbook {number}", now)

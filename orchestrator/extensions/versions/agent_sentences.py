@@ -14,7 +14,7 @@ from orchestrator.extensions.versions.field_sentences import (
     read_object,
     read_words,
 )
-from orchestrator.extensions.versions.text_sentences import count_words, describe_text
+from orchestrator.extensions.versions.text_sentences import choose_verb, count_words, describe_text
 from thinker.protocol.messages import JsonObject
 
 Describe = Callable[[str, JsonValue, JsonValue], Iterator[str]]
@@ -123,7 +123,7 @@ def _describe_denied(agent_id: str, old: JsonValue, new: JsonValue) -> Iterator[
     if added := [name for name in after if name not in before]:
         yield f"{agent_id} may not use {join_words(added, 'or')} any more"
     if gone := [name for name in before if name not in after]:
-        yield f"{join_words(gone)} {_agree(gone, 'is', 'are')} not denied to {agent_id} any more"
+        yield f"{join_words(gone)} {choose_verb(gone)} not denied to {agent_id} any more"
 
 
 def _describe_approvals(agent_id: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
@@ -169,10 +169,6 @@ def _format_limit(key: str, value: JsonValue) -> str:
         cents = f"{number:,.2f}"
         return f"${cents if float(cents.replace(',', '')) == number else number} {PERIODS[key]}"
     return f"{number:,} {PERIODS.get(key, key)}"
-
-
-def _agree(words: list[str], one: str, many: str) -> str:
-    return one if len(words) == 1 else many
 
 
 def _list_plain_defaults() -> dict[str, str]:

@@ -5,11 +5,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
 from orchestrator.cli.output import make_printable, print_text
+from orchestrator.config_problem import Problem
 from orchestrator.control.editing import (
     FILE_CHECK,
     FILE_READ,
@@ -48,18 +50,21 @@ class EditorSession:
         )
         folder = Path(tempfile.mkdtemp(prefix="orchestrator-edit-"))
         copy = folder / Path(self._name).name
-        copy.write_text(present.text, "utf-8")
-        saved = self._edit_copy(copy, present.base, present.text)
-        if saved or copy.read_text("utf-8", "replace") == present.text:
-            shutil.rmtree(folder)
-        else:
-            print_text(f"nothing was saved; your text is in {copy}")
+        copy.write_bytes(present.text.encode())
+        saved = False
+        try:
+            saved = self._edit_copy(copy, present.base, present.text)
+        finally:  # what was typed stays, whatever went wrong
+            if saved or _read_copy(copy) == present.text:
+                shutil.rmtree(folder)
+            else:
+                print_text(f"nothing was saved; your text is in {copy}")
         return saved
 
     def _edit_copy(self, copy: Path, base: str, before: str) -> bool:
         while True:
             run_editor(copy)
-            text = copy.read_text("utf-8", "replace")
+            text = _read_copy(copy)
             if text == before:
                 print_text("nothing was changed")
                 return True
@@ -78,7 +83,7 @@ class EditorSession:
                 return False
             if not self._confirm("Edit again?" if wrong else "Save?"):
                 return False
-            if not wrong and self._save(edit):
+            if not wrong and self._save(edit, report):
                 return True
 
     def _check(self, edit: FileEdit) -> EditReport:
@@ -86,13 +91,15 @@ class EditorSession:
             self._settings, FILE_CHECK, edit, EditReport, lambda keeper: keeper.check_edit(edit)
         )
 
-    def _save(self, edit: FileEdit) -> bool:
+    def _save(self, edit: FileEdit, checked: EditReport) -> bool:
+        """Save an edit, and print what its check has not told yet; return whether it is saved."""
         report = edit_texts(
             self._settings, FILE_SAVE, edit, EditReport, lambda keeper: keeper.save_edit(edit, BY)
         )
         if not report.saved:
             print_text("it was changed at this moment; look at both texts again")
             return False
+        print_problems(one for one in report.problems if one not in checked.problems)
         print_text(f"{report.name}: saved; orchestrator undo goes back")
         return True
 
@@ -115,12 +122,22 @@ def run_editor(copy: Path) -> None:
         raise ConfigError(f"the editor {command!r} ended with {done.returncode}; nothing was saved")
 
 
+def _read_copy(copy: Path) -> str:
+    """Return the text with its own ends of lines, which reading as text would replace."""
+    return copy.read_bytes().decode("utf-8", "replace")
+
+
 def print_report(report: EditReport) -> None:
     """Print the problems of an edit, and what it changes."""
-    for problem in report.problems:
-        print_text(make_printable(str(problem)))
+    print_problems(report.problems)
     for sentence in report.sentences:
         print_text(make_printable(sentence))
+
+
+def print_problems(problems: Iterable[Problem]) -> None:
+    """Print problems, each on a line of its own."""
+    for problem in problems:
+        print_text(make_printable(str(problem)))
 
 
 def make_printable_lines(text: str) -> str:

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from pydantic import JsonValue
 
 from orchestrator.agentsfile.problems import SECRET_FIELDS, SECRET_NAME
+from orchestrator.extensions.versions.text_sentences import choose_verb, cut_text
 from thinker.protocol.messages import JsonObject
 
 MAX_VALUE = 60  # characters of a value in a sentence
@@ -70,12 +71,13 @@ def format_value(value: JsonValue) -> str:
         return "on" if value else "off"
     if isinstance(value, str):
         text = value.replace("\n", " ")
-        return text if 0 < len(text) <= MAX_VALUE else _cut(json.dumps(text, ensure_ascii=False))
+        quoted = json.dumps(text, ensure_ascii=False)
+        return text if 0 < len(text) <= MAX_VALUE else cut_text(quoted, MAX_VALUE)
     if isinstance(value, int):
         return f"{value:,}"
     if _is_list_of_words(value):
         return join_words(read_words(value)) or "none"
-    return _cut(json.dumps(value, ensure_ascii=False))
+    return cut_text(json.dumps(value, ensure_ascii=False), MAX_VALUE)
 
 
 def join_words(words: Names, last: str = "and") -> str:
@@ -108,9 +110,9 @@ def _describe_list(owner: str, old: Names, new: Names) -> str:
     gone = [word for word in old if word not in new]
     changes = []
     if added:
-        changes.append(f"{join_words(added)} {'is' if len(added) == 1 else 'are'} added")
+        changes.append(f"{join_words(added)} {choose_verb(added)} added")
     if gone:
-        changes.append(f"{join_words(gone)} {'is' if len(gone) == 1 else 'are'} removed")
+        changes.append(f"{join_words(gone)} {choose_verb(gone)} removed")
     return f"{owner}: {', '.join(changes) or 'another order'}"
 
 
@@ -124,7 +126,3 @@ def _describe_secret(owner: str, old: JsonValue, new: JsonValue) -> Iterator[str
         return
     change = "is set" if old is None else "is removed" if new is None else "has a new value"
     yield f"{owner} {change}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 1]}…"

@@ -201,22 +201,21 @@ class PromptKind(HomeFileKind):
 
     def _check(self, name: str, text: str | None, agents: AgentsFile) -> Sequence[Problem]:
         path = self._find(name).path
-        folder = self.settings.paths.prompts
         library = PromptLibrary(self.settings)
-        library.read_files(agents)
+        bundled, unusable = scan_definitions((find_bundled_path("prompts"),))
+        own, unusable_own = scan_definitions((self.settings.paths.prompts,))
+        unusable |= unusable_own
+        library.adopt_set(library.examine_definitions(agents, bundled | own, unusable))
         before = {problem for problem in library.current_set.problems if problem.file != str(path)}
-        files, unusable = scan_definitions((find_bundled_path("prompts"), folder))
+        taken = own.get(path.stem)
         if text is None:
-            bundled, _ = scan_definitions((find_bundled_path("prompts"),))
-            files = {key: one for key, one in files.items() if one.path != path}
-            files = {**{key: one for key, one in bundled.items() if key == path.stem}, **files}
+            own = {key: one for key, one in own.items() if one.path != path}
+        elif taken is not None and taken.path != path:
+            text_of_error = f"{taken.path.name} has the same name; choose another one"
+            return (_build_error(name, text_of_error),)
         else:
-            taken = files.get(path.stem)
-            if taken is not None and taken.path.parent == folder and taken.path != path:
-                text_of_error = f"{taken.path.name} has the same name; choose another one"
-                return (_build_error(name, text_of_error),)
-            files[path.stem] = load_definition_file(path, lambda _path, _kind: text)
-        found = library.examine_definitions(agents, files, unusable).problems
+            own[path.stem] = load_definition_file(path, lambda _path, _kind: text)
+        found = library.examine_definitions(agents, bundled | own, unusable).problems
         return [problem for problem in found if problem not in before]
 
     async def describe_change(self, name: str, old: str | None, new: str | None) -> Sequence[str]:

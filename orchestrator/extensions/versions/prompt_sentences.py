@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.extensions.versions.field_sentences import describe_fields, join_words
-from orchestrator.extensions.versions.text_sentences import describe_text
+from orchestrator.extensions.versions.text_sentences import choose_verb, describe_text
 from orchestrator.settings import COMPACTION, DEFAULT_PROMPT, FACT_EXTRACTION, SMALL_PROMPT
 from thinker.formats.prompts.definition_files import load_definition_file
 from thinker.protocol.messages import JsonObject
@@ -42,7 +42,7 @@ def describe_prompt_change(
     else:
         found = describe_text(subject, old, new)
     if found:
-        verb = "uses" if len(users) == 1 else "use"
+        verb = choose_verb(users, "uses", "use")
         found.append(
             f"{join_words(users)} {verb} it, from the next answer on"
             if users

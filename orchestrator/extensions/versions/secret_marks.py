@@ -6,6 +6,7 @@ with the secret that is at this place now.
 """
 
 import re
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,24 +14,28 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.agentsfile.positions import JsonPath, JsonSyntaxError, parse_json_document
+from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
 from orchestrator.agentsfile.problems import SECRET_FIELDS
 from orchestrator.agentsfile.references import MARK as REFERENCE
 from orchestrator.agentsfile.text_edits import JsonLayout
 from orchestrator.config_problem import Problem
+from orchestrator.extensions.versions.secret_places import MAX_LABEL, iter_broken_places, name_place
 from orchestrator.journal.memory.secret_filter import iter_token_spans
 
 MARK = re.compile(r'\[kept secret: ([^\[\]"\\\n]{1,300})\]')
 UNUSUAL = re.compile(r'[\[\]"\\\n]')
-MAX_LABEL = 280  # characters; a number may follow
 MAX_PROBLEMS = 20  # of marks in one text
-IDENTITIES = ("agentId", "id", "name")  # what distinguishes an item of a list
 _NAMES = "|".join(sorted(SECRET_FIELDS))
+_JSON_START = re.compile(r"\s*\{(?!\{)")  # two begin a template
 # In a text that is no JSON (yet): a field of secrets, and the values in it.
-_JSON_FIELD = re.compile(rf'"(?:{_NAMES})"\s*:\s*(?:"(?:[^"\\\n]|\\.)*"?|\{{[^{{}}]*)')
+_JSON_FIELD = re.compile(
+    rf'"(?:{_NAMES})"\s*:\s*(?:"(?:[^"\\\n]|\\.)*"?|\{{(?:"(?:[^"\\\n]|\\.)*"?|[^{{}}"])*)'
+)
 _JSON_VALUE = re.compile(r':\s*"((?:[^"\\\n]|\\.)+)')
-_YAML_FIELD = re.compile(rf"^([ \t]*(?:- )?)(?:{_NAMES}):[ \t]*(.*)$")
-_YAML_VALUE = re.compile(r"^([ \t]*)(?:- )?[^\s#][^:#]*:[ \t]+(\S.*)$")
+# Of YAML: the space and dashes before a line's content, a name and its colon, and the rest.
+_YAML_LINE = re.compile(r"([ \t]*)((?:-(?:[ \t]+|$))*)(?:([^\s#:\[{][^:#=]*):(?=\s|$)\s*)?(.*)")
+_YAML_BLOCK = re.compile(r"[|>][-+0-9]*(?:\s+#.*)?")
+_NEVER = sys.maxsize  # a place that no line has
 
 
 class _Span(NamedTuple):
@@ -69,13 +74,6 @@ def mask_secrets(name: str, text: str) -> MaskedText:
         parts += [text[at : span.start], f"[kept secret: {label}]"]
         at = span.end
     return MaskedText("".join([*parts, text[at:]]), secrets)
-
-
-def mask_tokens(text: str) -> str:
-    """Return a sentence in which everything that looks like a token is a mark."""
-    for start, end in reversed(list(iter_token_spans(text))):
-        text = f"{text[:start]}[secret]{text[end:]}"
-    return text
 
 
 def restore_secrets(
@@ -126,21 +124,18 @@ def _make_unique(label: str, taken: Mapping[str, object], numbers: dict[str, int
 
 def _list_spans(name: str, text: str) -> list[_Span]:
     """Return the places of secrets in order; none overlaps another."""
-    if name.endswith(".json"):
-        found = _list_json_spans(text)
+    if name.endswith(".json") or _JSON_START.match(text):
+        with suppress(JsonSyntaxError):
+            document = parse_json_document(text)
+            if not document.repeated:
+                return sorted(_iter_leaf_spans(text, document.value))
+        places = [_Span(*place, whole=True) for place in iter_broken_places(text)]
+        told = [one for one in places if not REFERENCE.search(text, one.start, one.end)]
+        rest = (one for one in _iter_broken_spans(text) if not _overlaps(told, one))
+        own = sorted([*told, *rest])
     else:
         own = [*_iter_yaml_spans(text)]
-        found = [*own, *(one for one in _iter_token_places(text) if not _overlaps(own, one))]
-    return sorted(found)
-
-
-def _list_json_spans(text: str) -> list[_Span]:
-    with suppress(JsonSyntaxError):
-        document = parse_json_document(text)
-        if not document.repeated:
-            return list(_iter_leaf_spans(text, document.value))
-    found = [*_iter_broken_spans(text)]
-    return found + [span for span in _iter_token_places(text) if not _overlaps(found, span)]
+    return sorted([*own, *(one for one in _iter_token_places(text) if not _overlaps(own, one))])
 
 
 def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
@@ -151,7 +146,7 @@ def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
         raw = text[start:end]
         if not raw or (raw[0] in "{[" and not quoted):
             continue
-        label = _name_place(path, value)
+        label = name_place(path, value)
         if SECRET_FIELDS.isdisjoint(map(str, path)) or REFERENCE.search(raw):
             if quoted:
                 yield from (
@@ -160,22 +155,6 @@ def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
                 )
         elif quoted:
             yield _Span(start, end, label, whole=True)
-
-
-def _name_place(path: JsonPath, value: JsonValue) -> str:
-    """Return a label that stays the same when other items of a list come or go."""
-    words = []
-    for part in path:
-        inner: JsonValue = None
-        if isinstance(value, list) and isinstance(part, int):
-            inner = value[part]
-        elif isinstance(value, dict):
-            inner = value.get(str(part))
-        held = inner if isinstance(value, list) and isinstance(inner, dict) else {}
-        own = (held.get(key) for key in IDENTITIES)
-        words.append(next((str(one) for one in own if isinstance(one, str) and one), str(part)))
-        value = inner
-    return "/".join(words)
 
 
 def _iter_broken_spans(text: str) -> Iterator[_Span]:
@@ -190,23 +169,58 @@ def _iter_broken_spans(text: str) -> Iterator[_Span]:
 
 
 def _iter_yaml_spans(text: str) -> Iterator[_Span]:
-    """Yield the values of fields for secrets in YAML; a text of other lines has none."""
-    at, depth = 0, None
-    for line in text.splitlines(keepends=True):
-        field, value = _YAML_FIELD.match(line.rstrip()), _YAML_VALUE.match(line.rstrip())
-        indent = len(line) - len(line.lstrip(" \t"))
-        if depth is not None and line.strip() and indent <= depth:
-            depth = None
-        found = None
-        if field is not None:
-            depth = len(field[1])
-            found = (field.start(2), field.end(2)) if field[2].strip() else None
-        elif depth is not None and value is not None:
-            found = value.start(2), value.end(2)
-        if found is not None and not REFERENCE.search(line):
-            label = line[: found[0]].strip().rstrip(":").strip()
-            yield _Span(at + found[0], at + found[1], label, whole=True)
-        at += len(line)
+    """Yield what fields for secrets hold in YAML, line by line; a text of other lines has none."""
+    end, label = 0, ""
+    field = value = _NEVER  # the least places of further lines of a field, and of a value in it
+    for full in text.splitlines(keepends=True):
+        start, end, line = end, end + len(full), _split_yaml_line(full.rstrip())
+        if line.place < field:
+            field = value = _NEVER
+            if line.key not in SECRET_FIELDS:
+                continue
+            field = line.place_below
+        goes_on = line.place >= value
+        if not goes_on:
+            label, value = line.key or label, line.place_below if line.held else _NEVER
+        held = line.content if goes_on else line.held
+        if held and not _names_no_secret(held):
+            until = start + len(full.rstrip())
+            yield _Span(until - len(held), until, label, whole=True)
+
+
+class _YamlLine(NamedTuple):
+    """A line's name and value, if it has them; places are in half columns, for dashes count half.
+
+    ``place_below`` is the least place of the lines that belong to this one.
+    """
+
+    place: int
+    place_below: int
+    key: str
+    held: str
+    content: str
+
+
+def _split_yaml_line(line: str) -> _YamlLine:
+    found = _YAML_LINE.fullmatch(line)
+    if found is None or not line:
+        return _YamlLine(_NEVER, _NEVER, "", "", "")
+    space, dashes, key, held = found.groups(default="")
+    column = len(space) + (len(dashes) if key else 0)
+    return _YamlLine(
+        place=2 * len(space) + bool(dashes),
+        place_below=2 * column + (2 if held else 1),
+        key=key.strip().strip("\"'"),
+        held=held,
+        content=line[len(space) :],
+    )
+
+
+def _names_no_secret(held: str) -> bool:
+    """Return whether a value of YAML is only the head of a block, or is filled in later."""
+    if _YAML_BLOCK.fullmatch(held):
+        return True
+    return not held.startswith(("{", "[")) and REFERENCE.search(held) is not None
 
 
 def _iter_token_places(text: str) -> Iterator[_Span]:

@@ -2,14 +2,8 @@
 
 from collections.abc import Iterator
 
-from pydantic import JsonValue
-
-from orchestrator.extensions.versions.field_sentences import (
-    describe_fields,
-    join_words,
-    read_object,
-    read_words,
-)
+from orchestrator.agentsfile.server_sandbox import describe_jail
+from orchestrator.extensions.versions.field_sentences import describe_fields, read_object
 from thinker.protocol.messages import JsonObject
 
 WORDED = frozenset({"sandbox", "disabled", "trusted", "pin"})
@@ -26,32 +20,6 @@ def describe_servers(before: JsonObject, after: JsonObject) -> Iterator[str]:
             yield from _describe_server(name, old[name], server)
     for name in old.keys() - new.keys():
         yield f"server {name} is removed, with all its tools"
-
-
-def describe_jail(sandbox: JsonValue) -> str:
-    """Return in words what the jail of a server's program leaves open."""
-    if sandbox == "off":
-        return "without a jail, with all that the daemon's user can reach"
-    rules = read_object(sandbox)
-    network = rules.get("network", True)
-    if isinstance(network, list):
-        words = [f"jailed, with {join_words(read_words(network))} as its only network"]
-        words = words if network else ["jailed, without network"]
-    else:
-        words = ["jailed, with network" if network else "jailed, without network"]
-    if isinstance(rules.get("read"), list):
-        words.append(f"reading {join_words(read_words(rules['read'])) or 'no files'}")
-    if write := read_words(rules.get("write")):
-        words.append(f"writing {join_words(write)}")
-    words += [
-        text
-        for key, text in (
-            ("sockets", "with sockets of this machine"),
-            ("namespaces", "with user namespaces"),
-        )
-        if rules.get(key)
-    ]
-    return ", ".join(words)
 
 
 def _describe_reach(server: JsonObject) -> str:

@@ -6,7 +6,8 @@ after the daemon has adopted them, at its start, and before anything else is don
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,15 +33,15 @@ from orchestrator.control.editing import (
 from orchestrator.editable import EditableKind, TextChangedError
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.versions.secret_marks import (
-    MaskedText,
     count_marks,
     mask_secrets,
-    mask_tokens,
     restore_secrets,
 )
 from orchestrator.extensions.versions.text_difference import format_difference
+from orchestrator.extensions.versions.text_sentences import count_nouns, cut_text
 from orchestrator.extensions.versions.version_files import VersionFiles, VersionHead
 from orchestrator.files import OffLoop
+from orchestrator.journal.memory.secret_filter import mask_tokens
 
 MAX_SENTENCES, MAX_SENTENCE = 40, 400  # of a change; characters
 MAX_SHOWN = 200  # versions of all texts
@@ -52,11 +53,16 @@ log = structlog.get_logger()
 
 
 class _Draft(NamedTuple):
-    """A text that an edit makes: as it is shown, and with its secrets."""
+    """A text that an edit makes: as it was sent, and with its secrets; None removes it.
 
-    shown: str | None
+    ``difference`` is how it differs from the ``present`` one; both are without secrets.
+    """
+
+    sent: str | None
     text: str | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...]
+    present: str
+    difference: str
 
 
 @dataclass
@@ -91,18 +97,18 @@ class TextKeeper:
         kind = self._find_kind(asked.name)
         text = await kind.read_text(asked.name)
         base, place = _digest(text), kind.find_place(asked.name)
-        shown = (await self._mask(asked.name, text)).text
-        number = asked.number
-        if number is not None:
-            version = await self.in_thread(self.versions.read_version, asked.name, number)
-            shown = version[1] or ""
-        return FileText(name=asked.name, text=shown, base=base, where=place)
+        if asked.number is not None:
+            version = await self.in_thread(self.versions.read_version, asked.name, asked.number)
+            text = version[1]
+        shown = await self._mask(asked.name, text)
+        return FileText(name=asked.name, text=shown or "", base=base, where=place)
 
     async def check_edit(self, edit: FileEdit) -> EditReport:
         """Return what an edit would do, and change nothing."""
         kind = self._find_kind(edit.name)
         present = await kind.read_text(edit.name)
-        return await self._add_note(kind, await self._examine(kind, edit, present))
+        report, _ = await self._examine(kind, edit, present)
+        return await self._add_note(kind, report)
 
     async def save_edit(self, edit: FileEdit, by: str) -> EditReport:
         """Save an edit and keep a version of it, unless it has errors or met another one."""
@@ -137,9 +143,9 @@ class TextKeeper:
             )
         kept = 0 if text is None else count_marks(text)
         if report.saved and kept:
-            note = f"versions hold no secrets: {_count(kept, 'secret')} stayed as it is now"
-            report = report.model_copy(update={"sentences": (*report.sentences, note)})
-        return report
+            told = f"versions hold no secrets: {count_nouns(kept, 'secret')} stayed as it is now"
+            report = report.model_copy(update={"sentences": (*report.sentences, told)})
+        return await self._add_note(kind, report)
 
     async def load_history(self, asked: FileName) -> FileHistory:
         """Return the versions of a text, or without a name of all, newest first."""
@@ -159,13 +165,13 @@ class TextKeeper:
         """Keep a version of every text of some kinds that has changed since its last one."""
         known = await self.in_thread(self.versions.list_names)
         for kind in kinds:
-            gone = (name for name in known if name.startswith(kind.prefix))
-            for name in sorted({*await kind.list_names(), *gone}):
-                try:
+            names = {name for name in known if name.startswith(kind.prefix)}
+            with _log_failure(kind.prefix):
+                names.update(await kind.list_names())
+            for name in sorted(names):
+                with _log_failure(name):
                     async with self._writing:
                         await self._notice_text(kind, name)
-                except (OrchestratorError, TimeoutError) as error:
-                    log.warning("version_not_kept", text=name, problem=str(error))
 
     def _find_kind(self, name: str) -> EditableKind:
         """Return the kind of a text.
@@ -183,7 +189,7 @@ class TextKeeper:
         """Return the present text; keep a version if it is another one than the newest."""
         present = await kind.read_text(name)
         newest = await self.in_thread(self.versions.find_newest, name)
-        shown = None if present is None else (await self._mask(name, present)).text
+        shown = await self._mask(name, present)
         if newest is None:
             if present is not None:
                 head = self._make_head(_Origin(kind.author), (FOUND,))
@@ -197,46 +203,60 @@ class TextKeeper:
             await self._store_version(name, head, shown)
         return present
 
-    async def _examine(self, kind: EditableKind, edit: FileEdit, present: str | None) -> EditReport:
-        """Return the report on an edit of the present text, as nothing was saved yet."""
-        draft, masked = await self.in_thread(_build_draft, edit, present)
-        shown, base = draft.shown or "", _digest(present)
+    async def _examine(
+        self, kind: EditableKind, edit: FileEdit, present: str | None
+    ) -> tuple[EditReport, str | None]:
+        """Return the report on an edit of the present text, and the new text; nothing is saved."""
+        draft = await self.in_thread(_build_draft, edit, present)
+        base = _digest(present)
+        conflict = base != edit.base
         report = EditReport(
             name=edit.name,
-            text=shown,
+            text=draft.sent or "",
             base=base,
             where=kind.find_place(edit.name),
-            difference=await self.in_thread(format_difference, masked, shown),
+            difference=draft.difference,
+            conflict=conflict,
+            present=draft.present if conflict else "",
         )
         problems = draft.problems or tuple(await kind.check_text(edit.name, draft.text))
-        found: dict[str, object] = {
-            "problems": problems,
-            "sentences": await self._describe(kind, edit.name, present, draft.text),
-        }
-        if base != edit.base:
-            found |= {"conflict": True, "present": masked}
-        return report.model_copy(update=found)
+        # Without secrets: a mark in another field would show its secret to one who may only look.
+        shown = None if present is None else draft.present
+        sentences = await self._describe(kind, edit.name, shown, draft.sent)
+        update = {"problems": problems, "sentences": sentences}
+        return report.model_copy(update=update), draft.text
 
     async def _save(
         self, kind: EditableKind, edit: FileEdit, present: str | None, origin: "_Origin"
     ) -> EditReport:
-        report = await self._examine(kind, edit, present)
+        report, text = await self._examine(kind, edit, present)
         if report.conflict or any(one.severity == "error" for one in report.problems):
             return report
-        draft, _ = await self.in_thread(_build_draft, edit, present)
-        if draft.text == present:
-            return report.model_copy(update={"saved": True})
+        report = report.model_copy(update={"saved": True})
+        if text == present:
+            return report
         try:
-            name = await kind.write_text(edit.name, present, draft.text, origin.by)
+            name = await kind.write_text(edit.name, present, text, origin.by)
         except TextChangedError:
-            return await self._examine(kind, edit, await self._notice_text(kind, edit.name))
-        now = await kind.read_text(name)
-        if present is None and not await self.in_thread(self.versions.list_heads, name):
+            now = await self._notice_text(kind, edit.name)
+            return (await self._examine(kind, edit, now))[0]
+        try:
+            return await self._keep_saved(kind, report.model_copy(update={"name": name}), origin)
+        except (OrchestratorError, OSError) as error:
+            told = Problem("warning", name, 0, None, f"it is saved and in force, but {error}")
+            kept = {"name": name, "base": _digest(text), "problems": (*report.problems, told)}
+            return report.model_copy(update=kept)
+
+    async def _keep_saved(
+        self, kind: EditableKind, report: EditReport, origin: "_Origin"
+    ) -> EditReport:
+        """Keep a version of what was just saved; return the report with the text as it is now."""
+        name, now = report.name, await kind.read_text(report.name)
+        if await self.in_thread(self.versions.find_newest, name) is None:
             await self._store_version(name, self._make_head(_Origin(origin.by), (NOTHING,)), None)
-        shown = None if now is None else (await self._mask(name, now)).text
+        shown = await self._mask(name, now)
         await self._store_version(name, self._make_head(origin, report.sentences), shown)
-        changed = {"name": name, "base": _digest(now), "text": shown or "", "saved": True}
-        return report.model_copy(update=changed)
+        return report.model_copy(update={"base": _digest(now), "text": shown or ""})
 
     async def _add_note(self, kind: EditableKind, report: EditReport) -> EditReport:
         note = await self.in_thread(self.find_note)
@@ -244,8 +264,9 @@ class TextKeeper:
         added = (*report.sentences, note) if told else report.sentences
         return report.model_copy(update={"sentences": added})
 
-    async def _mask(self, name: str, text: str | None) -> MaskedText:
-        return await self.in_thread(mask_secrets, name, text or "")
+    async def _mask(self, name: str, text: str | None) -> str | None:
+        masked = await self.in_thread(mask_secrets, name, text or "")
+        return None if text is None else masked.text
 
     async def _describe(
         self, kind: EditableKind, name: str, old: str | None, new: str | None
@@ -253,7 +274,7 @@ class TextKeeper:
         found = list(await kind.describe_change(name, old, new))
         if len(found) > MAX_SENTENCES:
             found[MAX_SENTENCES - 1 :] = [f"and {len(found) - MAX_SENTENCES + 1} changes more"]
-        return tuple(_shorten(mask_tokens(sentence)) for sentence in found)
+        return tuple(cut_text(mask_tokens(sentence), MAX_SENTENCE) for sentence in found)
 
     def _make_head(self, origin: "_Origin", sentences: tuple[str, ...]) -> VersionHead:
         return VersionHead(
@@ -270,8 +291,8 @@ class TextKeeper:
             await self.in_thread(self.versions.add_version, name, head, text)
         except OSError as error:
             raise OrchestratorError(
-                f"{name}: its version was not kept ({error.strerror}); free some space, and look"
-                " at the folder history of the home"
+                f"no version of {name} as it is now could be kept ({error.strerror}); free some"
+                " space, and look at the folder history of the home"
             ) from error
 
     def _collect_heads(self, name: str) -> list[tuple[str, VersionHead]]:
@@ -326,20 +347,19 @@ class _Origin(NamedTuple):
     undoes: int = 0
 
 
-def _build_draft(edit: FileEdit, present: str | None) -> tuple[_Draft, str]:
-    """Return the text that an edit makes of the present one, and the present one as it is shown."""
+def _build_draft(edit: FileEdit, present: str | None) -> _Draft:
+    """Return what an edit makes of the present text."""
     masked = mask_secrets(edit.name, present or "")
-    shown = edit.text
-    if edit.changes:
-        try:
-            shown = _apply_changes(masked.text, edit.changes)
-        except OrchestratorError as error:
-            problem = Problem("error", edit.name, 0, None, str(error))
-            return _Draft(masked.text, None, (problem,)), masked.text
-    if shown is None:
-        return _Draft(None, None), masked.text
-    text, problems = restore_secrets(edit.name, shown, masked.secrets)
-    return _Draft(shown, text, problems), masked.text
+    sent, text, problems = edit.text, None, tuple[Problem, ...]()
+    try:
+        if edit.changes:
+            sent = _apply_changes(masked.text, edit.changes)
+        if sent is not None:
+            text, problems = restore_secrets(edit.name, sent, masked.secrets)
+    except OrchestratorError as error:
+        sent, problems = masked.text, (Problem("error", edit.name, 0, None, str(error)),)
+    shown = mask_secrets(edit.name, sent or "").text  # new secrets were sent as they are
+    return _Draft(sent, text, problems, masked.text, format_difference(masked.text, shown))
 
 
 def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
@@ -356,6 +376,10 @@ def _apply_changes(text: str, changes: Sequence[ValueChange]) -> str:
             else:
                 text = replace_value(text, change.path, change.value)
             parse_json_document(text)
+            text.encode()
+        except UnicodeEncodeError as error:
+            where = "/".join(map(str, change.path))
+            raise OrchestratorError(f"{where} has half a character; write it anew") from error
         except (IndexError, KeyError, RecursionError, ValueError) as error:
             where = "/".join(map(str, change.path))
             raise OrchestratorError(f"the file has no place {where}; read it again") from error
@@ -366,9 +390,10 @@ def _digest(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shorten(sentence: str) -> str:
-    return sentence if len(sentence) <= MAX_SENTENCE else f"{sentence[: MAX_SENTENCE - 1]}…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+@contextmanager
+def _log_failure(text: str) -> Iterator[None]:
+    """Log that no version is kept of a text that cannot be read, or of its state."""
+    try:
+        yield
+    except (OrchestratorError, OSError) as error:
+        log.warning("version_not_kept", text=text, problem=str(error))

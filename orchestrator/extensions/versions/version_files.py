@@ -6,6 +6,7 @@ it the text. A file that is gone or damaged is a version less, and nothing else.
 Where: are the versions of agents.json, prompts and skills stored?
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -55,8 +56,8 @@ class VersionFiles:
 
     def list_heads(self, name: str) -> list[VersionHead]:
         """Return the versions of a text, oldest first."""
-        found = (self._load(path) for path in self._list_paths(name))
-        return [version[0] for version in found if version is not None]
+        found = map(_load_head, self._list_paths(name))
+        return [head for head in found if head is not None]
 
     def find_newest(self, name: str) -> tuple[VersionHead, str | None] | None:
         """Return the newest version of a text, with the text; None without any version."""
@@ -118,6 +119,15 @@ class VersionFiles:
             return head, None if head.removed else text.decode()
         except (FileError, ValidationError, UnicodeDecodeError):
             return None
+
+
+def _load_head(path: Path) -> VersionHead | None:
+    """Read the first line of a version, without its text, which may be a thousand times as long."""
+    try:
+        with os.fdopen(regular_file.open_regular(path, os.O_RDONLY), "rb") as file:
+            return VersionHead.model_validate_json(file.readline(VERSION.max_bytes))
+    except (FileError, OSError, ValidationError):
+        return None
 
 
 def _iter_excess(paths: list[Path]) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from thinker.protocol.names import ChatName
 
 CODE_LIFETIME = 3_600_000  # milliseconds: an hour to read a code to the operator
 REFUSED_FOR = 86_400_000  # milliseconds until a refused chat may ask again: a day
+IS_REFUSED = f"state = 'revoked' AND expires_at - decided_at >= {REFUSED_FOR}"
 MAX_PENDING = 100  # codes at a time, so that strangers cannot fill the disk
 
 
@@ -57,9 +58,9 @@ def request_pairing(
 def delete_expired_codes(db: Database, now: int) -> int:
     """Delete expired codes and refusals with the chats' messages; return their number."""
     expired = db.execute(
-        "DELETE FROM pairing WHERE expires_at < ? AND (state = 'pending' OR state = 'revoked' AND"
-        " expires_at - decided_at >= ?) RETURNING channel, chat_id",
-        (now, REFUSED_FOR),
+        f"DELETE FROM pairing WHERE expires_at < ? AND (state = 'pending' OR {IS_REFUSED})"
+        " RETURNING channel, chat_id",
+        (now,),
     ).fetchall()
     for channel, chat_id in expired:
         held_messages.delete_held_texts(db, str(channel), str(chat_id))
@@ -72,10 +73,10 @@ def has_pending_code(db: Database, channel: str, chat_id: str) -> bool:
     return PAIRINGS.find_first(db, where, channel, chat_id) is not None
 
 
-def find_channel_of_code(db: Database, code: str) -> str | None:
-    """Return the channel of the chat that waits with this code, in upper or lower case."""
-    found = PAIRINGS.find_first(db, "code = ? AND state = 'pending'", code.upper())
-    return None if found is None else found.channel
+def find_waiting_chat(db: Database, code: str, now: int) -> Pairing | None:
+    """Return the chat with this code, in upper or lower case, unless the code has expired."""
+    where = "code = ? AND state = 'pending' AND expires_at >= ?"
+    return PAIRINGS.find_first(db, where, code.upper(), now)
 
 
 def approve(db: Database, code: str, now: int, role: ChatRole | None = None) -> Pairing | None:

@@ -58,6 +58,13 @@ def iter_token_spans(text: str) -> Iterator[tuple[int, int]]:
             yield start, until
 
 
+def mask_tokens(text: str) -> str:
+    """Return a sentence in which everything that looks like a token is a mark."""
+    for start, end in reversed(list(iter_token_spans(text))):
+        text = f"{text[:start]}[secret]{text[end:]}"
+    return text
+
+
 def _list_secrets(text: str) -> Iterator[str]:
     yield from (kind for kind, rule in RULES if rule.search(text))
     for number in CARD.findall(text):

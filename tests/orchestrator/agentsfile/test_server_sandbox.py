@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.agentsfile import ServerSandbox, parse_agents_file
+from orchestrator.agentsfile.server_sandbox import describe_jail
 
 
 def problems(home: Path, sandbox: Any) -> list[tuple[str, str]]:
@@ -62,3 +63,26 @@ def test_wrong_jail_is_one_problem_in_words_of_the_file(
 def test_names_of_hosts_are_compared_in_lower_case() -> None:
     """As the network does."""
     assert ServerSandbox(network=("API.Example.com:443",)).network == ("api.example.com:443",)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "words"),
+    [
+        ("off", "without a jail, with all that the daemon's user can reach"),
+        (None, "jailed, with network"),
+        ({"network": []}, "jailed, without network"),
+        ({"network": ["a.example:443"]}, "jailed, with a.example:443 as its only network"),
+        ({"read": [], "network": False}, "jailed, without network, reading no files"),
+        (
+            {"read": ["/srv/a", "/srv/b"], "write": ["/srv/c"]},
+            "jailed, with network, reading /srv/a and /srv/b, writing /srv/c",
+        ),
+        (
+            {"sockets": True, "namespaces": True},
+            "jailed, with network, with sockets of this machine, with user namespaces",
+        ),
+    ],
+)
+def test_all_that_a_jail_leaves_open_is_named(sandbox: Any, words: str) -> None:
+    """Before it is saved one knows what the program can reach."""
+    assert describe_jail(sandbox) == words

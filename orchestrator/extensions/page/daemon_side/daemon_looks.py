@@ -2,23 +2,22 @@
 
 import os
 from collections.abc import Mapping
-from functools import partial
 
 from pydantic import JsonValue
 
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.page.daemon_side.log_tail import answer_log_tail
+from orchestrator.extensions.page.daemon_side.log_tail import read_tail
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     LOG_TAIL,
     PROCESS_LIST,
     TOOL_RULES,
+    LogLines,
     ProcessNumbers,
     ProcessTable,
     ToolRuleTable,
 )
 from orchestrator.extensions.page.daemon_side.process_figures import measure_processes
 from orchestrator.extensions.page.daemon_side.tool_rules import list_tool_rules
-from orchestrator.files import run_off_loop
 from thinker.protocol.peer import RequestHandler
 
 FRESH_SECONDS = 5.0  # for which figures of processes are reused; they cost 1 ms a process
@@ -35,16 +34,22 @@ class DaemonLooks:
     def methods(self) -> Mapping[str, RequestHandler]:
         """The handlers, keyed by method."""
         return {
-            LOG_TAIL: partial(answer_log_tail, self._daemon.settings.paths.log),
+            LOG_TAIL: self._read_log,
             PROCESS_LIST: self._measure_processes,
             TOOL_RULES: self._list_tool_rules,
         }
+
+    async def _read_log(self, params: JsonValue) -> LogLines:
+        del params
+        daemon = self._daemon
+        return LogLines(lines=await daemon.machine.off_loop(read_tail, daemon.settings.paths.log))
 
     async def _measure_processes(self, params: JsonValue) -> ProcessTable:
         wanted, now = ProcessNumbers.model_validate(params), self._daemon.machine.monotonic()
         until, known, found = self._measured
         if now >= until or known != wanted:
-            found = await run_off_loop(measure_processes, wanted, os.getpid())
+            off_loop = self._daemon.machine.off_loop
+            found = await off_loop(measure_processes, wanted, os.getpid())
             self._measured = (now + FRESH_SECONDS, wanted, found)
         return found
 

@@ -3,11 +3,6 @@
 import os
 from pathlib import Path
 
-from pydantic import JsonValue
-
-from orchestrator.extensions.page.daemon_side.page_protocol import LogLines
-from orchestrator.files import run_off_loop
-
 MAX_BYTES = 512 * 1024  # that are read of the newest lines
 
 
@@ -21,9 +16,3 @@ def read_tail(path: Path) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(lines[1:] if size > MAX_BYTES else lines)
-
-
-async def answer_log_tail(path: Path, params: JsonValue) -> LogLines:
-    """Answer a request of the page for the end of the log."""
-    del params
-    return LogLines(lines=await run_off_loop(read_tail, path))

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel, to_snake
 from orchestrator.control import editing, protocol
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.daemon_side import page_protocol
-from orchestrator.journal.memory.secret_filter import iter_token_spans
+from orchestrator.journal.memory.secret_filter import mask_tokens
 
 # The right that each method of the control socket needs; a method that is missing here is closed
 # to the page.
@@ -131,16 +131,8 @@ def can_call_method(role: str, method: str, params: JsonValue = None) -> bool:
 def select_audited_fields(params: JsonValue) -> dict[str, JsonValue]:
     """Return the parameters that an entry of the audit log may contain, without tokens."""
     named = _name_fields(params)
-    return {name: _mask_tokens(named[name]) for name in AUDITED_FIELDS if name in named}
-
-
-def _mask_tokens(value: JsonValue) -> JsonValue:
-    """Return a value without what was pasted into the wrong field."""
-    if not isinstance(value, str):
-        return value
-    for start, end in reversed(list(iter_token_spans(value))):
-        value = f"{value[:start]}[secret]{value[end:]}"
-    return value
+    found = {name: named[name] for name in AUDITED_FIELDS if name in named}
+    return {k: mask_tokens(v) if isinstance(v, str) else v for k, v in found.items()}
 
 
 def _name_fields(params: JsonValue) -> dict[str, JsonValue]:

@@ -25,12 +25,20 @@ class _Stat(NamedTuple):
 
 
 def measure_processes(wanted: ProcessNumbers, root: int, proc: Path = PROC) -> ProcessTable:
-    """Return the figures of those processes that descend from ``root``, or are it."""
-    return ProcessTable(processes=tuple(_measure_each(wanted.pids, root, proc)))
+    """Return the figures of those processes that descend from ``root``, or are it.
+
+    None where ``/proc`` does not tell since when the machine runs, as in some containers.
+    """
+    try:
+        uptime = float((proc / "uptime").read_text("ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return ProcessTable(processes=())
+    return ProcessTable(processes=tuple(_measure_each(wanted.pids, root, uptime, proc)))
 
 
-def _measure_each(pids: tuple[int, ...], root: int, proc: Path) -> Iterator[ProcessFigures]:
-    uptime = float((proc / "uptime").read_text("ascii").split()[0])
+def _measure_each(
+    pids: tuple[int, ...], root: int, uptime: float, proc: Path
+) -> Iterator[ProcessFigures]:
     per_second, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGESIZE")
     for pid in pids:
         found = _read_stat(pid, proc)

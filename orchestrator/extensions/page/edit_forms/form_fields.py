@@ -119,7 +119,8 @@ def _choose_kind(root: JsonObject, schema: JsonObject, name: str, value: JsonVal
         return _choose_collection_kind(root, shapes, name, value)
     if types <= {"integer", "number"}:
         return "number"
-    return "text" if name in LONG_FIELDS else "line"
+    lines = isinstance(value, str) and "\n" in value  # which the control for a line would drop
+    return "text" if lines or name in LONG_FIELDS else "line"
 
 
 def _choose_collection_kind(

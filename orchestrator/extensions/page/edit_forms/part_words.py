@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from orchestrator.agentsfile import server_sandbox
 from orchestrator.agentsfile.text_edits import JsonLayout
 from orchestrator.extensions.page.edit_forms import agents_schema
 from orchestrator.extensions.page.edit_forms.agents_schema import PartPath
@@ -46,7 +47,7 @@ REMOVALS: Mapping[str, str] = {
     SERVER: "Agents lose all its tools at once. What they already did with them stays.",
 }
 ITS_USERS = "All agents may use its tools, unless their own lists of tools leave them out."
-ITS_JAIL = "Its program runs in a jail: the home of the daemon, its keys and its journal are closed"
+CLOSED = "It also writes its own folder; the daemon's home, keys and journal are closed to it."
 
 
 def name_part(at: PartPath, value: JsonValue) -> str:
@@ -106,18 +107,8 @@ def describe_jail(schema: JsonObject, server: JsonValue) -> str:
     """Return in words how a tool server is jailed; empty for other parts."""
     if schema.get("title") != SERVER:
         return ""
-    rules = agents_schema.find_value(server, ("sandbox",))
-    if rules == "off":
-        return "It runs without a jail of its own, with all that the daemon's user can reach."
     if agents_schema.find_value(server, ("url",)) is not None:
         return "It runs elsewhere, at its address; nothing of it runs on this machine."
-    network, write = (agents_schema.find_value(rules, (name,)) for name in ("network", "write"))
-    reach = "it may use the network"
-    if network is False or network == []:
-        reach = "it has no network"
-    elif isinstance(network, list):
-        reach = f"of the network it reaches {', '.join(map(str, network))} alone"
-    places = "only its own folder"
-    if isinstance(write, list) and write:
-        places = ", ".join(map(str, write))
-    return f"{ITS_JAIL}, {reach}, and it writes {places}. {ITS_USERS}"
+    rules = agents_schema.find_value(server, ("sandbox",))
+    words = f"Its program runs {server_sandbox.describe_jail(rules)}."
+    return words if rules == "off" else f"{words} {CLOSED} {ITS_USERS}"

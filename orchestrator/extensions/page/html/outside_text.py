@@ -9,6 +9,10 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _KEPT = frozenset("\t\n")
 _JOINED = "\u200d"  # joins parts of an emoji
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+# Rules of tables, fences of code, quotes, headings and bullets, at the beginning of a line.
+_FRAMES = re.compile(r"(?m)^\s*(?:\|?[-:| ]{3,}$|```\w*|>+ ?|#{1,6} |[-*+] (?=\S))|\s*\|\s*")
+_SIGNS = re.compile(r"\*\*|__|~~|`")
 
 
 def show_hidden_characters(text: str) -> str:
@@ -37,6 +41,12 @@ def shorten_text(text: str, limit: int) -> str:
     """Return the beginning of ``text`` on one line, with a mark if it was cut."""
     line = " ".join(strip_terminal_codes(text[: limit * 4 + 200]).split())
     return line if len(line) <= limit and len(text) <= limit * 4 + 200 else f"{line[: limit - 1]}…"
+
+
+def find_plain_text(markdown: str) -> str:
+    """Return what a message says, without the signs of Markdown."""
+    text = _LINK.sub(r"\1", _FRAMES.sub(" ", markdown))
+    return _SIGNS.sub("", text)
 
 
 def _show_character(char: str) -> str:

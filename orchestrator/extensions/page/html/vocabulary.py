@@ -84,13 +84,6 @@ def render_cut_note(shown: int, whole: int, what: str = "characters") -> h.Node:
     return h.span(class_="cut")[f" … the first {shown:,} of {whole:,} {what}"]
 
 
-def render_skeleton(lines: int = 3) -> h.Element:
-    """Render grey lines in place of what still loads."""
-    return h.div(class_="skeleton", role="status", aria_label="Loading")[
-        (h.span for _ in range(lines))
-    ]
-
-
 def render_field(
     label: str, control: h.Node, help_text: h.Node = None, problem: str = ""
 ) -> h.Element:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import orjson
 
 from orchestrator.control import editing, protocol
+from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND, PAIR_REFUSE
 from orchestrator.journal.db.database import Database
 
 MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
@@ -19,8 +20,8 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     protocol.PAIR_APPROVE: ("pairing approved",),
     protocol.PAIR_REVOKE: ("pairing revoked",),
     protocol.PAIR_ROLE: ("pairing may ",),
-    "pair/refuse": ("pairing refused",),
-    "budget/extend": ("may spend ",),
+    PAIR_REFUSE: ("pairing refused",),
+    BUDGET_EXTEND: ("may spend ",),
     protocol.TOOL_APPROVE: ("approved a tool",),
     "calls/settle": ("call happened", "call did not happen"),
     protocol.DLQ_RETRY: ("dead letter put back",),

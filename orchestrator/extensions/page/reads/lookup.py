@@ -1,6 +1,6 @@
 """Find turns, messages, agents, chats and message text by a few characters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import NamedTuple, TypeVar
 
 from orchestrator.errors import QueryTimeoutError
@@ -43,8 +43,16 @@ class SearchMatches(NamedTuple):
     @property
     def total(self) -> int:
         """The number of matches."""
-        names = len(self.turns) + len(self.messages) + len(self.agents) + len(self.chats)
-        return names + len(self.texts)
+        return sum(map(len, self._lists))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be more matches of a kind than are listed."""
+        return any(len(found) >= MAX_MATCHES for found in self._lists)
+
+    @property
+    def _lists(self) -> tuple[Sized, ...]:
+        return self.turns, self.messages, self.agents, self.chats, self.texts
 
 
 async def search_journal(journal: JournalView, text: str, *, texts: bool) -> SearchMatches:
@@ -77,7 +85,7 @@ def _list_matching_turns(db: Database, text: str) -> list[str]:
 
 def _list_matching_agents(db: Database, text: str) -> list[str]:
     names = db.execute(build_distinct_query("model_call", "agent_id", "true"))
-    return [str(name) for (name,) in names if text.lower() in name]
+    return [str(name) for (name,) in names if text.lower() in str(name).lower()]
 
 
 def _list_matching_chats(db: Database, text: str) -> list[ChatHit]:

@@ -17,7 +17,7 @@ from orchestrator.extensions.page.edit_forms import agents_schema
 from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import render_saved_note, was_just_saved
-from orchestrator.extensions.page.html.forms import build_link, render_act_button
+from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
     show_hidden_characters,
@@ -39,11 +39,15 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.agent_table import choose_state, render_budget
+from orchestrator.extensions.page.screens.agent_table import (
+    choose_state,
+    render_budget,
+    render_more_money,
+    render_order,
+)
 from orchestrator.extensions.page.screens.remedies import explain_reason, shorten_reason
 from orchestrator.extensions.page.screens.settings_form import build_form_link
 from orchestrator.extensions.page.screens.text_editor import build_text_link
-from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
 from orchestrator.journal.access import pairing
 from orchestrator.journal.access.pairing import Pairing
 from orchestrator.journal.schedule import tasks
@@ -54,7 +58,6 @@ MEMORY = {
     "agent": "one for all chats: what is said in one can be told in another",
     "person": "one for each chat: no other chat learns of it",
 }
-MORE_USD = "0.10"  # by which the button raises today's budget
 
 
 @edit_calls.need_daemon
@@ -161,7 +164,7 @@ def render_agent(
             [
                 render_link_button("Edit", build_form_link("agents", place), "do", "edit"),
                 render_link_button("Memory", build_link("memory", agent=name), icon="memory"),
-                _render_pause(request, agent) if agent else None,
+                render_order(request, agent) if agent else None,
             ]
             if place is not None and edits
             else None,
@@ -173,7 +176,6 @@ def render_agent(
 def _render_agent_row(
     request: ScreenRequest, agent: AgentReport, doing: Sequence[TurnInProgress]
 ) -> Sequence[h.Node]:
-    edits = request.has_right(Right.CHANGE) and not agent.parent
     return (
         [
             h.span(class_="soft")["└ "] if agent.parent else None,
@@ -187,22 +189,8 @@ def _render_agent_row(
             h.div(class_="soft")[shorten_reason(agent.paused or agent.reason, agent.agent_id)],
         ],
         [render_budget(use) for use in agent.budgets] or h.span(class_="soft")["no limit"],
-        [_render_more_money(request, agent), _render_pause(request, agent)] if edits else None,
+        [render_more_money(request, agent), render_order(request, agent)],
     )
-
-
-def _render_more_money(request: ScreenRequest, agent: AgentReport) -> h.Node:
-    if not any(use.usd_limit is not None for use in agent.budgets):
-        return None
-    fields = {"agentId": agent.agent_id, "usd": MORE_USD}
-    return render_act_button(request, BUDGET_EXTEND, fields, f"+ ${MORE_USD} today")
-
-
-def _render_pause(request: ScreenRequest, agent: AgentReport) -> h.Node:
-    stopped = agent.paused or agent.state in ("fatal", "quarantined")
-    order = protocol.AGENT_RESUME if stopped else protocol.AGENT_PAUSE
-    label = "Resume" if stopped else "Pause"
-    return render_act_button(request, order, {"agentId": agent.agent_id}, label)
 
 
 def _render_state(agent: AgentReport | None, doing: Sequence[TurnInProgress]) -> h.Node:

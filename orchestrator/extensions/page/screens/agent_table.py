@@ -10,7 +10,12 @@ from orchestrator.control.protocol import AgentReport, BudgetUse, name_model
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side.page_protocol import ProcessFigures
 from orchestrator.extensions.page.html import figures, svg
-from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
+from orchestrator.extensions.page.html.forms import (
+    ButtonKind,
+    build_link,
+    render_act_button,
+    render_button,
+)
 from orchestrator.extensions.page.html.outside_text import (
     show_hidden_characters,
     strip_terminal_codes,
@@ -22,10 +27,12 @@ from orchestrator.extensions.page.reads.turn_people import NO_PEOPLE, TurnPeople
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.extensions.page.screens.remedies import shorten_reason
 from orchestrator.extensions.page.screens.turn_table import name_chat, render_cost
+from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND
 from thinker.protocol.names import format_chat_name
 
 PERIODS = {"Hour": "this hour", "Day": "today", "Month": "this month"}
 MANY = 8  # agents from which they can be filtered
+MORE_USD = "0.10"  # dollars by which a button raises an agent's limits until midnight
 NOTHING = RecentSpending(0, 0.0, 0)
 
 
@@ -125,7 +132,7 @@ def _render_row(request: ScreenRequest, row: AgentRow, people: TurnPeople) -> Se
         ],
         [figures.format_usd(row.used.usd), _render_unpriced(request, row.used)],
         [render_budget(use) for use in agent.budgets],
-        _render_order(request, agent),
+        render_order(request, agent),
     )
 
 
@@ -185,7 +192,22 @@ def _render_process(process: ProcessFigures | None) -> h.Node:
     return h.div(class_="soft", title=words)[figures.format_size(process.memory_bytes)]
 
 
-def _render_order(request: ScreenRequest, agent: AgentReport) -> h.Node:
+def render_more_money(request: ScreenRequest, agent: AgentReport) -> h.Node:
+    """Render the button that raises an agent's limits in dollars; nothing if it has no such."""
+    limited = any(use.usd_limit is not None for use in agent.budgets)
+    if not limited or agent.parent or not request.has_right(Right.CHANGE):
+        return None
+    return render_extension(request, agent.agent_id)
+
+
+def render_extension(request: ScreenRequest, agent_id: str, kind: ButtonKind = "quiet") -> h.Node:
+    """Render the button that raises the limits in dollars of an agent that has some."""
+    fields = {"agentId": agent_id, "usd": MORE_USD}
+    return render_act_button(request, BUDGET_EXTEND, fields, f"+ ${MORE_USD} today", kind=kind)
+
+
+def render_order(request: ScreenRequest, agent: AgentReport) -> h.Node:
+    """Render the button that pauses an agent, or lets one go on that does not run."""
     if agent.parent or not request.has_right(Right.CHANGE):
         return None
     stands = agent.paused or agent.state in ("fatal", "quarantined")

@@ -110,8 +110,9 @@ def _render_asker(request: ScreenRequest, found: OpenQuestion) -> h.Node:
     """Render for whom the call is, with a link to the chat for those who may read it."""
     own = found.chat_key.startswith(OWN)
     mine = own and found.sender == request.viewer.user
-    place = "" if own else f" in {show_hidden_characters(format_chat_name(found.chat_key))}"
-    text = "for you" if mine else f"for {shorten_text(found.sender, 40) or 'a task'}{place}"
+    place = "" if own else f"in {show_hidden_characters(format_chat_name(found.chat_key))}"
+    sender = "you" if mine else shorten_text(found.sender, 40) or ("a task" if own else "")
+    text = " ".join(filter(None, (f"for {sender}" if sender else "", place)))
     if not request.viewer.can_see_chat(found.chat_key):
         return f"{text} · "
     return [h.a(href=f"/chats/{found.chat_key}")[text], " · "]

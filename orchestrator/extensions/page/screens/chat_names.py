@@ -5,7 +5,11 @@ from zoneinfo import ZoneInfo
 
 import htpy as h
 
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    find_plain_text,
+    shorten_text,
+    show_hidden_characters,
+)
 from orchestrator.extensions.page.screen_request import OWN
 from thinker.protocol.names import format_chat_name
 
@@ -22,7 +26,7 @@ def format_chat_title(key: str, sender: str = "", opening: str = "") -> str:
     if not key.startswith(OWN):
         return shorten_text(sender, MAX_TITLE) or show_hidden_characters(format_chat_name(key))
     if opening and not opening.startswith("/"):
-        return shorten_text(opening, MAX_TITLE)
+        return shorten_text(find_plain_text(opening), MAX_TITLE) or NEW
     user = key.removeprefix(OWN).partition("/")[0]
     return f"a chat of {show_hidden_characters(user)}" if sender or opening else NEW
 

@@ -13,7 +13,11 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
 from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.html.layout import render_split
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    find_plain_text,
+    shorten_text,
+    show_hidden_characters,
+)
 from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_link_button,
@@ -58,6 +62,7 @@ STATES = {
     "failed": ("failed", "failed"),
     "dead": ("failed", "given up"),
 }
+ASK, EMPTY = "What would you like to know?", "Nothing was said here, or it was deleted."
 AFRESH = (
     "New conversation: the agent stops reading what was said so far; what it stored as facts stays"
 )
@@ -211,7 +216,8 @@ def _render_entry(request: ScreenRequest, item: ListedChat, chat: _ShownChat | N
             h.b[format_chat_title(item.key, item.sender, item.opening)],
             h.small[render_clock(item.at, request.zone)],
             h.span(class_="soft")[
-                shorten_text(item.text, 80) or (h.i[_describe_lack(item)] if not item.held else "")
+                shorten_text(find_plain_text(item.text), 80)
+                or (h.i[_describe_lack(item)] if not item.held else "")
             ],
             h.small[
                 figures.render_state("waiting", "not let in")
@@ -266,7 +272,7 @@ def _render_chat(request: ScreenRequest, chat: _ShownChat) -> h.Node:
             else None,
             render_talk(request, chat.talk)
             if turns
-            else render_blank("What would you like to know?", icon="chats"),
+            else render_blank(ASK if key.startswith(OWN) else EMPTY, icon="chats"),
             None if chat.newest else h.p(class_="older")[h.a(href=here)["newest messages"]],
         ],
         _render_foot(request, chat),

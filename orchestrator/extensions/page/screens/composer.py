@@ -141,7 +141,7 @@ def _render_agent_choice(agents: Sequence[str], last: str) -> h.Node:
             size="14",
         )
     return h.select(name="agent", class_="plain", aria_label="Agent", title=about)[
-        None if last else h.option(value="")["agent: as set up"],
+        None if last in agents else h.option(value="")["agent: as set up"],
         (
             h.option(value=name, selected=name == last)[show_hidden_characters(name)]
             for name in agents

@@ -27,7 +27,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens import waiting_cards
+from orchestrator.extensions.page.screens import stopped_cards, waiting_cards
 from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.changed_tools import ChangedTool, load_changed_tools
 from orchestrator.extensions.page.screens.composer import list_writable_agents
@@ -86,8 +86,8 @@ def list_cards(
         *(waiting_cards.build_tool_card(request, item, known) for item in found.tools),
         *(waiting_cards.build_call_card(request, item) for item in found.calls),
         *(waiting_cards.build_dead_card(request, row) for row in found.dead),
-        *(waiting_cards.build_pause_card(request, item) for item in found.pauses),
-        *(waiting_cards.build_task_card(request, item) for item in found.tasks),
+        *(stopped_cards.build_pause_card(request, item) for item in found.pauses),
+        *(stopped_cards.build_task_card(request, item) for item in found.tasks),
         *waiting_cards.build_delivery_cards(request, found.unconfirmed),
     ]
     return sorted(cards, key=lambda card: (card.expires is None, card.expires or 0))

@@ -12,6 +12,7 @@ from orchestrator.extensions.page.reads.turn_filters import compute_day_start, p
 from orchestrator.extensions.page.screen_request import ScreenRequest
 
 DEFAULT_DAYS, MAX_DAYS = 30, 93  # shown by default, and at most
+TOO_LONG = f"More than {MAX_DAYS} days are not shown at once; these are the last of them."
 HOUR = 3_600_000  # milliseconds
 MONTH, OTHER = "month", "other"
 # The periods to choose from, in days up to today; a month begins with its first day.
@@ -72,6 +73,13 @@ class Days(NamedTuple):
     problem: str = ""
 
     @property
+    def query(self) -> dict[str, str]:
+        """What an address asks for these days with."""
+        if self.name != OTHER:
+            return {"range": self.name}
+        return {"from_": self.since.isoformat(), "to": self.until.isoformat()}
+
+    @property
     def length(self) -> int:
         return (self.until - self.since).days + 1
 
@@ -97,9 +105,15 @@ def choose_days(request: ScreenRequest) -> Days:
         return Days(today - timedelta(days=DEFAULT_DAYS - 1), today, str(DEFAULT_DAYS))
     wrong = [text for text in texts.values() if text and parse_day(text) is None]
     until = parse_day(texts["to"]) or today
-    since = parse_day(texts["from"]) or until - timedelta(days=DEFAULT_DAYS - 1)
-    since = min(until, max(since, until - timedelta(days=MAX_DAYS - 1)))
-    problem = f"“{wrong[0]}” is no day; write for example {today.isoformat()}." if wrong else ""
+    wanted = parse_day(texts["from"]) or until - timedelta(days=DEFAULT_DAYS - 1)
+    since = min(until, max(wanted, until - timedelta(days=MAX_DAYS - 1)))
+    problem = ""
+    if wrong:
+        problem = f"“{wrong[0]}” is no day; write for example {today.isoformat()}."
+    elif wanted != since:
+        problem = (
+            TOO_LONG if wanted < since else f"{wanted} is after {until}; choose an earlier day."
+        )
     return Days(since, until, OTHER, problem)
 
 

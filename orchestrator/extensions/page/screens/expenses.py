@@ -12,7 +12,7 @@ from orchestrator.control import protocol
 from orchestrator.control.protocol import AgentReport, StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
-from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
+from orchestrator.extensions.page.html.forms import build_link, render_button
 from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
 from orchestrator.extensions.page.html.svg import Column, Plot
 from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
@@ -32,7 +32,7 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens import expense_periods
-from orchestrator.extensions.page.screens.agent_table import render_budget
+from orchestrator.extensions.page.screens.agent_table import render_budget, render_more_money
 from orchestrator.extensions.page.screens.expense_periods import (
     DEFAULT_DAYS,
     KEYS,
@@ -47,8 +47,6 @@ WEEK = 7  # days needed to estimate a pace
 OTHERS = "all others"
 MEASURES = {"usd": "dollars", "tokens": "tokens"}
 MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
-EXTENSION = "0.10"  # dollars that a button adds to a budget of today
-BUDGET_EXTEND = "budget/extend"  # {agentId, usd} → Ack, of the extension `setup`
 
 
 class View(NamedTuple):
@@ -73,7 +71,7 @@ async def _send_costs_csv(request: ScreenRequest) -> ScreenResult:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(("day", "agent", "model", "purpose", *MEASURED, "usd", "unpriced_calls"))
-    for slot in found.slots:
+    for slot in _choose_agent(found, _choose_view(request).agent).slots:
         day = expense_periods.find_day(slot, request).isoformat()
         names = (slot.agent_id, slot.model, slot.purpose)
         counts = (getattr(slot, name) for name in MEASURED)
@@ -93,13 +91,9 @@ def render_costs(
 ) -> TitledContent:
     """Render the screen."""
     view = _choose_view(request)
-    if view.agent:
-        found = found._replace(
-            slots=[slot for slot in found.slots if slot.agent_id == view.agent],
-            before=[slot for slot in found.before if slot.agent_id == view.agent],
-        )
-    total = expense_periods.sum_all(found.slots)
     names = sorted({slot.agent_id for slot in found.slots} | {one.agent_id for one in agents})
+    found = _choose_agent(found, view.agent)
+    total = expense_periods.sum_all(found.slots)
     content = [
         _render_budgets(request, agents),
         _render_choices(view, found.days, names),
@@ -112,6 +106,16 @@ def render_costs(
     ]
     lead = f"{figures.format_usd(total.usd)} in {_name_days(found.days)}" if found.slots else None
     return TitledContent("Costs", content, lead=lead)
+
+
+def _choose_agent(found: Period, agent: str) -> Period:
+    """Return the usage of one agent only; that of all without one."""
+    if not agent:
+        return found
+    return found._replace(
+        slots=[slot for slot in found.slots if slot.agent_id == agent],
+        before=[slot for slot in found.before if slot.agent_id == agent],
+    )
 
 
 def _choose_view(request: ScreenRequest) -> View:
@@ -138,7 +142,7 @@ def _render_period(
     if not ranked:
         return render_blank(
             "No model calls in this period.",
-            render_link_button("The last 30 days", build_link("costs", range=DEFAULT_DAYS))
+            render_link_button("The last 30 days", _build_link(view, range=str(DEFAULT_DAYS)))
             if found.days.name != str(DEFAULT_DAYS)
             else None,
             "costs",
@@ -155,14 +159,14 @@ def _render_period(
     return [
         _render_plot(view, columns, names, _find_day_limit(view, found.days, agents))
         if getattr(total, view.measure)
-        else _render_free(found, total),
+        else _render_free(view, found, total),
         render_panel(f"By {view.by}", _render_cost_table(ranked, before, view.by)),
     ]
 
 
-def _render_free(found: Period, total: ExpenseSum) -> h.Element:
+def _render_free(view: View, found: Period, total: ExpenseSum) -> h.Element:
     calls = figures.format_plural(total.calls, "call")
-    link = build_link("costs", range=found.days.name, in_="tokens")
+    link = _build_link(view._replace(measure="tokens"), **found.days.query)
     return render_panel(
         "In dollars",
         render_blank(
@@ -235,7 +239,7 @@ def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.
         (
             h.b[show_hidden_characters(agent.agent_id)],
             [render_budget(use) for use in agent.budgets],
-            _render_extension(request, agent),
+            render_more_money(request, agent),
         )
         for agent in limited
     )
@@ -245,14 +249,6 @@ def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.
             "Budgets", (TableColumn("Agent", "id"), TableColumn("Used", "grow"), ACTIONS), rows
         ),
     )
-
-
-def _render_extension(request: ScreenRequest, agent: AgentReport) -> h.Node:
-    limited = any(use.window == "Day" and use.usd_limit is not None for use in agent.budgets)
-    if not limited or agent.parent or not request.has_right(Right.CHANGE):
-        return None
-    fields = {"agentId": agent.agent_id, "usd": EXTENSION}
-    return render_act_button(request, BUDGET_EXTEND, fields, f"+ ${EXTENSION} today")
 
 
 def _name_days(days: Days) -> str:
@@ -304,9 +300,8 @@ def _describe_pace(total: ExpenseSum, found: Period, request: ScreenRequest) -> 
 
 
 def _render_choices(view: View, days: Days, agents: Sequence[str]) -> h.Node:
-    kept = {"agent": view.agent, "by": view.by, "in_": view.measure}
     ranges = [
-        (text, build_link("costs", **kept, range=name), days.name == name)
+        (text, _build_link(view, range=name), days.name == name)
         for name, text in RANGES.items()
         if name != OTHER
     ]
@@ -326,6 +321,10 @@ def _render_choices(view: View, days: Days, agents: Sequence[str]) -> h.Node:
             render_button("Show"),
         ],
     ]
+
+
+def _build_link(view: View, **days: str) -> str:
+    return build_link("costs", agent=view.agent, by=view.by, in_=view.measure, **days)
 
 
 def _render_list(
@@ -377,7 +376,8 @@ def _render_cost_row(one: ExpenseSum, before: ExpenseSum | None) -> Sequence[h.N
 
 
 def _render_ends(days: Days, view: View) -> h.Element:
-    link = build_link("costs.csv", from_=days.since.isoformat(), to=days.until.isoformat())
+    span = {"from_": days.since.isoformat(), "to": days.until.isoformat()}
+    link = build_link("costs.csv", agent=view.agent, **span)
     return h.p(class_="soft")[
         h.a(href=link)["These numbers as CSV"],
         [" · in a terminal: ", h.code[f"orchestrator usage --by {view.by}"]]

@@ -54,6 +54,7 @@ from orchestrator.extensions.page.setup_answers import (
     TrialOutcome,
     TriedModel,
 )
+from thinker.protocol.peer import FAILED, RpcError
 
 DEMO = "demo"
 MAX_LISTED = 40  # models that a field offers
@@ -107,7 +108,7 @@ async def _try_model(request: ScreenRequest) -> TrialOutcome:
     )
     if not provider:
         return TrialOutcome(works=False, text="Choose where the model runs.")
-    return await edit_calls.ask_extension(request, SETUP_MODEL, trial, TrialOutcome)
+    return await _ask_trial(request, SETUP_MODEL, trial)
 
 
 async def _try_bot(request: ScreenRequest) -> TrialOutcome:
@@ -115,7 +116,19 @@ async def _try_bot(request: ScreenRequest) -> TrialOutcome:
     if not token:
         return TrialOutcome(works=False, text="Paste the token that @BotFather gave you.")
     trial = BotTrial(token=token, replace=request.form.get("replace") == "yes")
-    return await edit_calls.ask_extension(request, SETUP_BOT, trial, TrialOutcome)
+    return await _ask_trial(request, SETUP_BOT, trial)
+
+
+async def _ask_trial(
+    request: ScreenRequest, method: str, trial: TriedModel | BotTrial
+) -> TrialOutcome:
+    """Return what came of a trial; one that is refused has failed."""
+    try:
+        return await edit_calls.ask_extension(request, method, trial, TrialOutcome)
+    except RpcError as error:
+        if error.code != FAILED:
+            raise
+        return TrialOutcome(works=False, text=str(error))
 
 
 def render_setup(request: ScreenRequest, look: SetupLook) -> TitledContent:

@@ -128,6 +128,8 @@ def _render_form(request: ScreenRequest, name: str, known: Sequence[str]) -> h.E
                     list="known-keys",
                     required=True,
                     maxlength="200",
+                    pattern="[A-Za-z_][A-Za-z0-9_]*",
+                    title="Letters, digits and _, such as GROQ_API_KEY",
                     placeholder="GROQ_API_KEY",
                     spellcheck="false",
                     autocomplete="off",

@@ -253,7 +253,7 @@ def _render_good_checks(found: Sequence[Finding]) -> h.Node:
     return render_panel(
         "Checks",
         h.details[
-            h.summary[figures.render_state("ok", f"{len(good)} checks are well")],
+            h.summary[figures.render_state("ok", f"{len(good)} checks passed")],
             render_table("Checks", ("Subject", TableColumn("Finding", "grow")), rows),
         ],
         h.p(class_="soft")[

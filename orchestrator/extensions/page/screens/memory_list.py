@@ -168,6 +168,7 @@ def render_memory(
                             "memory",
                             agent=request.query.get("agent"),
                             chat=request.query.get("chat"),
+                            q=request.query.get("q"),
                             before=found.facts[-1].id,
                         )
                     )["Older"]

@@ -228,7 +228,8 @@ def _list_channels(request: ScreenRequest, report: StatusReport) -> Iterator[Seq
         off = channel.detail.startswith("off")
         state = figures.render_state("off" if off else channel.state)
         detail = strip_terminal_codes(channel.detail.removeprefix("off; "))
-        yield channel.name, state, h.span(class_="soft")[f"{heard}{detail}"]
+        about = f"{heard}{detail}"
+        yield channel.name, state, h.span(class_="soft")[about] if about else None
 
 
 def _render_tool_servers(report: StatusReport) -> h.Node:

@@ -83,6 +83,7 @@ EVERYTHING = (
     "Who may do everything can stop agents, let others in, and allow any call: let only people do"
     " so whom you trust with this machine."
 )
+WRONG_USER = "Use letters, digits, dots, - and _, beginning with a letter or digit."
 SECOND = 1000  # milliseconds
 INVITED_HOURS = web_sessions.INVITATION_MS // (3600 * SECOND)
 
@@ -90,12 +91,14 @@ INVITED_HOURS = web_sessions.INVITATION_MS // (3600 * SECOND)
 @edit_calls.need_daemon
 async def _show_people(request: ScreenRequest) -> ScreenResult:
     daemon = edit_calls.require_daemon(request)
-    invited, problem = None, ""
+    invited: PageAddress | None = None
+    problems: Mapping[str, str] = {}
     if request.form.get("do") in CHAT_ACTS and not _asks_for_everything(request):
         return await _decide_about_chat(request)
+    agents = (await daemon.ask_daemon(protocol.STATUS, None, StatusReport)).agents
+    names = [agent.agent_id for agent in agents if not agent.parent]
     if request.form.get("do") == "invite":
-        user = request.form.get("user", "").strip()
-        invited, problem = await _invite_guest(request, user)
+        invited, problems = await _invite_guest(request, names)
     sessions: Sequence[PageSession] = ()
     people: Sequence[ListedPerson] = ()
     if request.has_right(Right.READ):
@@ -103,9 +106,7 @@ async def _show_people(request: ScreenRequest) -> ScreenResult:
         people = (await edit_calls.ask_extension(request, PEOPLE_LIST, None, ListedPeople)).people
     else:
         people = await _list_waiting(request)
-    agents = (await daemon.ask_daemon(protocol.STATUS, None, StatusReport)).agents
-    names = [agent.agent_id for agent in agents if not agent.parent]
-    return render_people(request, people, sessions, names, invited=invited, problem=problem)
+    return render_people(request, people, sessions, names, invited=invited, problems=problems)
 
 
 def _asks_for_everything(request: ScreenRequest) -> bool:
@@ -154,20 +155,26 @@ async def _list_waiting(request: ScreenRequest) -> Sequence[ListedPerson]:
     ]
 
 
-async def _invite_guest(request: ScreenRequest, user: str) -> tuple[PageAddress | None, str]:
-    """Invite someone to the page; return the address, or what is wrong with the form."""
+async def _invite_guest(
+    request: ScreenRequest, known: Sequence[str]
+) -> tuple[PageAddress | None, Mapping[str, str]]:
+    """Invite someone to the page; return the address, or what is wrong with fields of the form."""
     try:
         guest = PageGuest.model_validate(
             {
-                "user": user,
+                "user": request.form.get("user", "").strip(),
                 "role": request.form.get("role", "chat"),
                 "agents": request.form.get("agents") or None,
             }
         )
     except ValueError:
-        return None, "Use letters, digits, dots, - and _, beginning with a letter or digit."
+        return None, {"user": WRONG_USER}
+    strange = next((one for one in guest.agents or () if one not in known), None)
+    if strange is not None:
+        agents = ", ".join(known) or "none yet"
+        return None, {"agents": f"No agent is called {strange}; there are {agents}."}
     daemon = edit_calls.require_daemon(request)
-    return await daemon.ask_daemon(DASHBOARD_INVITE, guest, PageAddress), ""
+    return await daemon.ask_daemon(DASHBOARD_INVITE, guest, PageAddress), {}
 
 
 def render_people(
@@ -177,9 +184,12 @@ def render_people(
     agents: Sequence[str],
     *,
     invited: PageAddress | None = None,
-    problem: str = "",
+    problems: Mapping[str, str] = {},
 ) -> TitledContent:
-    """Render all people; ``invited`` is the link of a new invitation, shown this once."""
+    """Render all people; ``invited`` is the link of a new invitation, shown this once.
+
+    ``problems`` are what is wrong with fields of the form that invites.
+    """
     waiting = [one for one in people if one.state == "pending"]
     others = [one for one in people if one.state != "pending"]
     done = DONE.get(request.query.get("done", "")) if not request.form else None
@@ -193,7 +203,7 @@ def render_people(
             _render_invitation(invited, request.form.get("user", "")) if invited else None,
             [_render_waiting(request, one, agents) for one in waiting],
             _render_chats(request, others) if request.has_right(Right.READ) else None,
-            _render_logins(request, sessions, agents, problem)
+            _render_logins(request, sessions, agents, problems)
             if request.has_right(Right.READ)
             else None,
             render_blank("No one waits to be let in.", icon="people")
@@ -229,7 +239,7 @@ def _is_chat_of_form(one: ListedPerson, fields: Mapping[str, str]) -> bool:
 
 
 def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[str]) -> h.Element:
-    name = strip_terminal_codes(one.name) or one.chat_id
+    name = strip_terminal_codes(one.name) or show_hidden_characters(one.chat_id)
     code = one.code or ""
     changes = request.has_right(Right.CHANGE)
     roles = CHAT_ROLES if changes else CHAT_ROLES[:2]
@@ -313,7 +323,10 @@ def _render_chat_action(
 
 
 def _render_logins(
-    request: ScreenRequest, sessions: Sequence[PageSession], agents: Sequence[str], problem: str
+    request: ScreenRequest,
+    sessions: Sequence[PageSession],
+    agents: Sequence[str],
+    problems: Mapping[str, str],
 ) -> h.Element:
     changes = request.has_right(Right.CHANGE)
     return render_panel(
@@ -343,7 +356,7 @@ def _render_logins(
             ),
             "No login.",
         ),
-        _render_invite_form(request, agents, problem) if changes else None,
+        _render_invite_form(request, agents, problems) if changes else None,
         id="page",
     )
 
@@ -357,9 +370,11 @@ def _render_browser(one: PageSession, digest: str) -> h.Node:
     ]
 
 
-def _render_invite_form(request: ScreenRequest, agents: Sequence[str], problem: str) -> h.Element:
-    role = request.form.get("role", "chat")
-    return h.details(open=bool(problem) or None)[
+def _render_invite_form(
+    request: ScreenRequest, agents: Sequence[str], problems: Mapping[str, str]
+) -> h.Element:
+    typed: Mapping[str, str] = request.form if problems else {}
+    return h.details(open=bool(problems) or None)[
         h.summary["Invite someone to this page"],
         h.form(method="post", action="/people", class_="form")[
             render_hidden_fields(request),
@@ -367,18 +382,19 @@ def _render_invite_form(request: ScreenRequest, agents: Sequence[str], problem: 
                 "Name",
                 h.input(
                     name="user",
-                    value=request.form.get("user", "") if problem else "",
+                    value=typed.get("user", ""),
                     required=True,
                     maxlength="64",
                 ),
                 "Of the person, as it stands beside what they do.",
-                problem,
+                problems.get("user", ""),
             ),
-            render_field("May", render_choice("role", PAGE_ROLES, role)),
+            render_field("May", render_choice("role", PAGE_ROLES, typed.get("role", "chat"))),
             render_field(
                 "Agents",
-                h.input(name="agents", list="agent-names"),
+                h.input(name="agents", list="agent-names", value=typed.get("agents", "")),
                 "Names with commas between them; empty: all agents.",
+                problems.get("agents", ""),
             ),
             h.datalist(id="agent-names")[(h.option(value=one) for one in agents)],
             h.div(class_="row")[h.button(class_="do", name="do", value="invite")["Make a link"]],

@@ -1,14 +1,16 @@
 """Search results: turns, messages, agents, chats, texts."""
 
-import re
-
 import htpy as h
 from starlette.responses import RedirectResponse
 
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link
-from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    find_plain_text,
+    shorten_text,
+    show_hidden_characters,
+)
 from orchestrator.extensions.page.html.vocabulary import render_blank, render_note, render_panel
 from orchestrator.extensions.page.reads import lookup, stamps
 from orchestrator.extensions.page.reads.lookup import SearchMatches
@@ -22,10 +24,6 @@ from orchestrator.journal.inspect.message_hits import MessageHit
 from thinker.protocol.names import format_chat_name, format_turn_name
 
 MAX_SEARCH = 200  # longest searched text, in characters
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-# Rules of tables, fences of code, quotes, headings and bullets, at the beginning of a line.
-_FRAMES = re.compile(r"(?m)^\s*(?:\|?[-:| ]{3,}$|```\w*|>+ ?|#{1,6} |[-*+] (?=\S))|\s*\|\s*")
-_SIGNS = re.compile(r"\*\*|__|~~|`")
 
 
 async def _show_search(request: ScreenRequest) -> ScreenResult:
@@ -55,7 +53,8 @@ def render_search_results(
     request: ScreenRequest, found: SearchMatches, wanted: str
 ) -> TitledContent:
     """Render the list of matches."""
-    lead = f"{found.total or 'nothing'} for “{show_hidden_characters(wanted)}”"
+    number = f"{found.total or 'nothing'}{' or more' if found.is_full else ''}"
+    lead = f"{number} for “{show_hidden_characters(wanted)}”"
     return TitledContent("Find", _render_matches(request, found, wanted), lead=lead)
 
 
@@ -115,12 +114,6 @@ def _render_matches(request: ScreenRequest, found: SearchMatches, wanted: str) -
         note = f"The search of {kinds} took too long, and was cut off; search for longer words."
         return [render_note(note, kind="warn"), shown]
     return shown or render_blank(f"No matches for “{show_hidden_characters(wanted)}”.")
-
-
-def find_plain_text(markdown: str) -> str:
-    """Return what a message says, without the signs of Markdown."""
-    text = _LINK.sub(r"\1", _FRAMES.sub(" ", markdown))
-    return _SIGNS.sub("", text)
 
 
 def _build_hit_address(hit: MessageHit) -> str:

@@ -26,6 +26,7 @@ from orchestrator.extensions.page.html.outside_text import (
     strip_terminal_codes,
 )
 from orchestrator.extensions.page.html.vocabulary import (
+    render_blank,
     render_choice,
     render_field,
     render_link_button,
@@ -45,6 +46,7 @@ from thinker.protocol.peer import RpcError
 TASK_CHECK = "tasks/check"
 NEW = "new"
 NO_BASE = ""  # of a text that does not exist yet
+NO_TASK = "This task does not exist."
 TIMES = ("schedule", "interval_minutes", "at")  # fields of which a task has one
 EXAMPLES = (
     "daily at 8:30",
@@ -84,8 +86,10 @@ async def _show_task_form(request: ScreenRequest) -> ScreenResult:
     file = FileText(name=name, text="", base=NO_BASE)
     if number != NEW:
         file = await edit_calls.read_text(request, name)
+        if not file.base:
+            return render_blank(NO_TASK, render_link_button("All tasks", "/tasks"), "tasks")
     agents = await _list_agents(request)
-    if "remove" in request.query and file.base:
+    if "remove" in request.query and number != NEW:
         return await _remove_task(request, file)
     if not request.form:
         values = {"when": EXAMPLES[0], **read_values(file.text)}
@@ -188,6 +192,7 @@ def render_task_form(
     """Render the form, with what its values would do beside it."""
     values, number = look.values, request.path.get("task", NEW)
     chosen = values.get("agent") or (agents[0] if agents else "")
+    choices = dict.fromkeys((*agents, chosen))  # also one that is not there any more
     return TitledContent(
         "New task" if number == NEW else f"Task {strip_terminal_codes(values.get('name', number))}",
         h.form(
@@ -203,7 +208,7 @@ def render_task_form(
                 render_field("Name", _render_input("name", values, required=True), "A few words."),
                 render_field(
                     "Agent",
-                    render_choice("agent", [(one, one) for one in agents], chosen),
+                    render_choice("agent", [(one, one) for one in choices], chosen),
                     "Who does it. It stays with this agent.",
                 ),
                 render_field(

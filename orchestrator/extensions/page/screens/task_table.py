@@ -107,7 +107,6 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
     """Render one task."""
     task = found.task
     reads = request.has_right(Right.READ)
-    zone = find_task_zone(request, task)
     content = [
         render_panel(
             "What it does",
@@ -126,19 +125,7 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
         ),
         render_panel(
             "Next",
-            h.ul[
-                (
-                    h.li[
-                        figures.render_moment(at, zone),
-                        h.span(class_="soft")[f" {format_time_until(at, request.now)}"],
-                    ]
-                    for at in islice(list_next_instants(task, request.now), NEXT_INSTANTS)
-                )
-            ],
-            h.p(class_="soft")[
-                f"In {zone.key}. A time that a change of the clock skips comes right after it, and"
-                " one that comes twice counts once."
-            ],
+            _render_instants(request, task),
         ),
         render_panel("Runs", _render_runs(request, found.runs, reads=reads)),
     ]
@@ -149,6 +136,29 @@ def render_task(request: ScreenRequest, found: TaskHistory) -> TitledContent:
     name = show_hidden_characters(task.name)
     buttons = _render_buttons(request, task, removes=True)
     return TitledContent(name, content, lead=lead, actions=buttons)
+
+
+def _render_instants(request: ScreenRequest, task: Task) -> h.Node:
+    zone = find_task_zone(request, task)
+    coming = list(islice(list_next_instants(task, request.now), NEXT_INSTANTS))
+    if not coming:
+        off = task.state == "disabled"
+        return h.p(class_="empty")["It is switched off." if off else "It is not due any more."]
+    return [
+        h.ul[
+            (
+                h.li[
+                    figures.render_moment(at, zone),
+                    h.span(class_="soft")[f" {format_time_until(at, request.now)}"],
+                ]
+                for at in coming
+            )
+        ],
+        h.p(class_="soft")[
+            f"In {zone.key}. A time that a change of the clock skips comes right after it, and"
+            " one that comes twice counts once."
+        ],
+    ]
 
 
 def find_task_zone(request: ScreenRequest, task: Task) -> ZoneInfo:
@@ -272,7 +282,7 @@ def _describe_destination(task: Task) -> str:
     return (
         "nowhere; it is only stored here"
         if notify is None
-        else f"{notify.channel}:{notify.chat_id}"
+        else show_hidden_characters(f"{notify.channel}:{notify.chat_id}")
     )
 
 

@@ -283,7 +283,7 @@ def _choose_sign(rule: ToolRule) -> tuple[str, str, str]:
 def _render_rules(rules: Sequence[ToolRule]) -> h.Node:
     return render_table(
         "Rules",
-        ("Agent", "May use it", TableColumn("Because", "grow")),
+        (TableColumn("Agent", "id"), "May use it", TableColumn("Because", "grow")),
         (
             (
                 show_hidden_characters(rule.agent_id),

@@ -27,17 +27,12 @@ from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.extensions.page.screens.call_questions import format_wish, render_question
 from orchestrator.extensions.page.screens.changed_tools import SUSPECT, ChangedTool, render_change
-from orchestrator.extensions.page.screens.remedies import explain_reason
+from orchestrator.extensions.page.setup_answers import PAIR_REFUSE
 from orchestrator.journal.access.pairing import CODE_LIFETIME, Pairing
 from orchestrator.journal.access.tool_pins import Pin
 from orchestrator.journal.inspect.chat_history import OpenQuestion
-from orchestrator.journal.schedule.tasks import Task
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.journal.turns.pauses import Pause
 
-PAIR_REFUSE = "pair/refuse"
-BUDGET_EXTEND = "budget/extend"
-EXTENSION_USD = 0.10  # by which one press of a button raises today's budget
 ROLES = (
     ("talk", "may talk"),
     ("approve", "may also approve calls"),
@@ -87,7 +82,7 @@ def build_pairing_card(request: ScreenRequest, found: Pairing, known: KnownTexts
     chat = f"{show_hidden_characters(found.channel)}:{show_hidden_characters(found.chat_id)}"
     title = f"{shorten_text(found.name, 40) or chat} asks to be let in"
     held = known.held.get((found.channel, found.chat_id), ())
-    card = _render_card(
+    card = render_card(
         f"p-{code}",
         title,
         h.p(class_="soft")[
@@ -140,7 +135,7 @@ def build_tool_card(request: ScreenRequest, found: Pin, known: KnownTexts) -> Wa
     title = f"The tool {name} {'has changed' if found.changed else 'is new'}"
     shown = change is not None and change.new is not None
     fields = {"name": found.name} | ({} if change is None else {"seen": change.seen})
-    card = _render_card(
+    card = render_card(
         f"t-{name}",
         title,
         h.p(class_="soft")["It is not offered to any agent until you approve it."],
@@ -160,7 +155,7 @@ def build_call_card(request: ScreenRequest, found: UnconfirmedCall) -> WaitingCa
     fields = {"turnId": found.turn_id, "seq": str(found.seq)}
     tool, name = show_hidden_characters(found.tool), f"c-{found.turn_id}-{found.seq}"
     title = f"Did {tool} happen?"
-    card = _render_card(
+    card = render_card(
         name,
         title,
         h.p(class_="soft")[
@@ -184,7 +179,7 @@ def build_dead_card(request: ScreenRequest, row: InboxRow) -> WaitingCard:
     row_id = {"id": str(row.id)}
     name = show_hidden_characters(row.build_address().name)
     title = f"A message of {name} was given up"
-    card = _render_card(
+    card = render_card(
         f"m-{row.id}",
         title,
         h.blockquote(class_="held")[strip_terminal_codes(row.text[:2000])]
@@ -200,52 +195,6 @@ def build_dead_card(request: ScreenRequest, row: InboxRow) -> WaitingCard:
     return WaitingCard(f"m-{row.id}", title, f"message {row.id}", None, card)
 
 
-def build_pause_card(request: ScreenRequest, found: Pause) -> WaitingCard:
-    """Return the card of a paused agent; more money for today, where that is why."""
-    agent, fields = show_hidden_characters(found.agent_id), {"agentId": found.agent_id}
-    extended = {**fields, "usd": f"{EXTENSION_USD:.2f}"}
-    card = _render_card(
-        f"a-{agent}",
-        f"{agent} is paused",
-        h.p[explain_reason(found.reason)],
-        h.p(class_="soft")[
-            f"since {figures.format_age(found.at, request.now)}; its messages are kept"
-        ],
-        [
-            render_act_button(
-                request, BUDGET_EXTEND, extended, f"+ ${EXTENSION_USD:.2f} today", kind="do"
-            )
-            if found.kind == "budget"
-            else None,
-            render_act_button(request, protocol.AGENT_RESUME, fields, "Resume"),
-        ]
-        if request.has_right(Right.CHANGE)
-        else None,
-    )
-    return WaitingCard(f"a-{agent}", f"{agent} is paused", "an agent", None, card)
-
-
-def build_task_card(request: ScreenRequest, found: Task) -> WaitingCard:
-    """Return the card of a task that was switched off after failures."""
-    title = f"The task {shorten_text(found.name, 60)} was switched off"
-    failures = figures.format_plural(found.failures, "failure")
-    card = _render_card(
-        f"k-{found.id}",
-        title,
-        h.p[strip_terminal_codes(found.note or "")],
-        h.p(class_="soft")[
-            f"after {failures} of {show_hidden_characters(found.agent_id)} · ",
-            h.a(href=build_link("tasks", str(found.id)))["the task"],
-        ],
-        render_act_button(
-            request, protocol.TASK_ENABLE, {"id": str(found.id)}, "Switch on", kind="do"
-        )
-        if request.has_right(Right.CHANGE)
-        else None,
-    )
-    return WaitingCard(f"k-{found.id}", title, "a task", None, card)
-
-
 def build_delivery_cards(
     request: ScreenRequest, found: Sequence[tuple[str, str]]
 ) -> Iterator[WaitingCard]:
@@ -253,13 +202,14 @@ def build_delivery_cards(
     for number, (chat, text) in enumerate(found):
         title = f"A message to {show_hidden_characters(chat)} may not have arrived"
         body = shorten_text(text, 300) if request.has_right(Right.READ) else None
-        card = _render_card(
+        card = render_card(
             f"d-{number}", title, h.blockquote(class_="held")[body] if body else None
         )
         yield WaitingCard(f"d-{number}", title, "a message", None, card)
 
 
-def _render_card(id: str, title: str, *content: h.Node, urgent: bool = False) -> h.Element:  # noqa: A002 - HTML's name
+def render_card(id: str, title: str, *content: h.Node, urgent: bool = False) -> h.Element:  # noqa: A002 - HTML's name
+    """Render a card; an ``urgent`` one stands out."""
     return h.article(
         class_="card urgent ask" if urgent else "card ask", id=id, data_row=True, tabindex="-1"
     )[h.h2[title], content]

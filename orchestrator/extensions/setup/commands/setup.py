@@ -153,7 +153,7 @@ def _read_secret(source: str, option: str) -> str:
     """Read a secret from a variable of this shell or from stdin."""
     if not source:
         return ""
-    named = source == STDIN or key_lines.VARIABLE.fullmatch(source)
+    named = source == STDIN or (source.isascii() and source.isidentifier())
     if not named:  # perhaps the secret itself, so it is not shown
         raise OrchestratorError(
             f'{option} takes the name of a variable, or "-" for stdin, not the secret itself'

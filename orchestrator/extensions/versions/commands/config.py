@@ -147,6 +147,8 @@ def undo_change(settings: Settings, asked: UndoRequest) -> None:
         lambda keeper: keeper.undo_change(asked, BY),
     )
     print_report(report)
+    if report.conflict:
+        raise ConfigError(f"{report.name} was changed at this moment, so nothing was undone")
     if not report.saved:
         raise ConfigError(f"{report.name} stays as it is: the version has the errors above")
     print_text(f"{report.name}: undone")

@@ -47,13 +47,15 @@ async def test_empty_list_of_tools_says_so(tmp_path: Path) -> None:
 
 
 async def test_approval_reaches_the_daemon_and_its_refusal_the_operator(tmp_path: Path) -> None:
-    """The daemon's sentence, and an exit code."""
+    """The daemon's sentence, and an exit code; what was not shown is not approved."""
     async with serving(tmp_path, {TOOL_APPROVE: Ack(), TOOL_PINS: CHANGES}) as server:
         for name in ("files/write", "files"):
             done = await ask(tmp_path, "tools", "approve", name)
             assert "+Write a file. Always" in done.stdout
             assert done.stdout.endswith("approved\n")
         assert server.params(TOOL_APPROVE) == [{"name": "files/write", "seen": "b"}] * 2
+        await ask(tmp_path, "tools", "approve", "later")
+        assert server.params(TOOL_APPROVE)[-1] == {"name": "later", "seen": "nothing"}
     no_tool = RpcError(FAILED, "no tool 'x' has changed")
     async with serving(tmp_path, {TOOL_APPROVE: no_tool, TOOL_PINS: CHANGES}):
         refused = await ask(tmp_path, "tools", "approve", "x")

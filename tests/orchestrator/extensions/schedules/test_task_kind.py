@@ -7,7 +7,7 @@ from fakes.agents_file import validate_file
 from fakes.scheduler import NOON
 
 from orchestrator.editable import TextChangedError
-from orchestrator.errors import UnknownNameError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.schedules import task_kind
 from orchestrator.extensions.schedules.task_kind import TaskChange, change_task
 from orchestrator.extensions.schedules.task_texts import WrittenTask, format_task, parse_task
@@ -57,6 +57,21 @@ def test_task_that_changed_meanwhile_stays(db: Database) -> None:
     with pytest.raises(TextChangedError, match="changed meanwhile"):
         change_task(db, late, NOON)
     assert tasks.load_task(db, number).spec.trigger == {"schedule": "0 9 * * *"}
+
+
+def test_task_does_not_get_a_name_that_is_taken(db: Database) -> None:
+    """Neither by a rename, nor when it comes back; a name that is free again is."""
+    number = change_task(db, TaskChange(None, None, written(), "web:anna"), NOON)
+    other = change_task(db, TaskChange(None, None, written(name="lawn"), "web:anna"), NOON)
+    rename = TaskChange(number, text_of(db, number), written(name="lawn"), "web:anna")
+    taken = rf"'lawn' exists \(id {other}\); cancel it or choose another name"
+    with pytest.raises(OrchestratorError, match=taken):
+        change_task(db, rename, NOON)
+    change_task(db, TaskChange(other, text_of(db, other), None, "web:anna"), NOON)
+    change_task(db, rename, NOON)
+    assert tasks.load_task(db, number).name == "lawn"
+    with pytest.raises(OrchestratorError, match="cancel it or choose another name"):
+        change_task(db, TaskChange(other, None, written(name="lawn"), "web:anna"), NOON)
 
 
 def test_text_switches_a_task_off_and_on(db: Database) -> None:

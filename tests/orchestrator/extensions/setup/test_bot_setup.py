@@ -7,13 +7,17 @@ import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.set_up_home import SetUpHome
 from fakes.two_bots import TwoBots
+from pydantic import JsonValue
 
+from orchestrator.control import editing
+from orchestrator.control.editing import EditReport, FileText
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.bot_setup import BotSetup
 from orchestrator.extensions.setup.stored_keys import StoredKeys
 from thinker.protocol.messages import JsonObject
 
+AGENTS = json.dumps({"agents": [{"agentId": "a", "llmProvider": "demo"}]})
 TOKEN, OTHER = f"123456:{'c' * 35}", f"654321:{'d' * 35}"
 
 
@@ -72,6 +76,24 @@ async def test_bot_that_is_switched_off_is_switched_on(tmp_path: Path) -> None:
         world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bot.url})
         assert (await (await open_setup(world)).set_up_bot("web:ann", {"token": TOKEN})).saved
         assert json.loads(world.text)["channels"]["telegram"]["enabled"] is True
+
+
+async def test_token_is_stored_before_agents_json_needs_it(tmp_path: Path) -> None:
+    """Or the bot would be reported as one without a token."""
+    stored: list[str | None] = []
+
+    async def read_text(_: JsonValue) -> FileText:
+        return FileText(name="agents.json", text=AGENTS, base="1")
+
+    async def save_text(_: JsonValue) -> EditReport:
+        stored.append(world.environ.get("TELEGRAM_BOT_TOKEN"))
+        return EditReport(name="agents.json", text="", base="2", saved=True)
+
+    async with FakeBotApi(TOKEN) as bot:
+        world = SetUpHome(tmp_path, {"TELEGRAM_API_URL": bot.url})
+        world.methods = {editing.FILE_READ: read_text, editing.FILE_SAVE: save_text}
+        assert (await (await open_setup(world)).set_up_bot("web:ann", {"token": TOKEN})).saved
+    assert stored == [TOKEN]
 
 
 async def test_token_that_does_not_work_is_not_kept(tmp_path: Path) -> None:

@@ -4,27 +4,26 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from fakes.journal import store_in
 from fakes.set_up_home import SetUpHome
 
 from orchestrator.channel_api import InboundMessage
-from orchestrator.control.control_server import ControlServer
-from orchestrator.errors import UnknownAgentError, UnknownNameError
+from orchestrator.errors import UnknownAgentError
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.known_people import MAX_FIRST, KnownPeople
 from orchestrator.extensions.setup.setup_requests import KnownPerson
 from orchestrator.journal.access import pairing
-from orchestrator.journal.access.pairing import REFUSED_FOR
+from orchestrator.journal.access.pairing import CODE_LIFETIME, REFUSED_FOR
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address
+from thinker.protocol.messages import JsonObject
+from thinker.protocol.peer import RpcError
 
-DOCUMENT = {
+DOCUMENT: JsonObject = {
     "agents": [
         {"agentId": "work", "llmProvider": "demo"},
         {"agentId": "home", "llmProvider": "demo"},
@@ -38,17 +37,14 @@ DOCUMENT = {
 
 
 @asynccontextmanager
-async def people_in(folder: Path) -> AsyncIterator[tuple[SetUpHome, KnownPeople]]:
+async def people_in(
+    folder: Path, document: JsonObject = DOCUMENT
+) -> AsyncIterator[tuple[SetUpHome, KnownPeople]]:
     """The people of a home with two agents, in which Bob waits and Ann is paired."""
-    (folder / "agents.json").write_text(json.dumps(DOCUMENT, indent=2), "utf-8")
+    (folder / "agents.json").write_text(json.dumps(document, indent=2), "utf-8")
     store = store_in(folder)
     world = SetUpHome(folder, store=store)
     daemon = await world.start()
-    unused: Any = None
-    operations: Any = SimpleNamespace(
-        store=store, clock=lambda: 0, configuration=world.configuration
-    )
-    world.control = ControlServer(operations, unused, unused, unused, wake=lambda: None)
     await store.transact(ask_for_admission)
     yield world, KnownPeople(daemon, AgentsText(daemon))
     store.close()
@@ -105,10 +101,29 @@ async def test_wrong_agent_or_code_changes_nothing(tmp_path: Path) -> None:
         before = world.text
         with pytest.raises(UnknownAgentError, match="choose one of home, work"):
             await people.approve_chat("web:ann", {"code": "BBBB", "agentId": "wrok"})
-        with pytest.raises(UnknownNameError, match="no chat has the code"):
+        with pytest.raises(RpcError, match="no chat has the code"):
             await people.approve_chat("web:ann", {"code": "XXXX", "agentId": "home"})
         assert world.text == before
         assert (await people.list_people(None)).people[0].state == "pending"
+
+
+async def test_code_that_has_expired_gets_no_binding(tmp_path: Path) -> None:
+    """A binding lets a chat in by itself."""
+    async with people_in(tmp_path) as (world, people):
+        before, world.now = world.text, CODE_LIFETIME + 1
+        with pytest.raises(RpcError, match="no chat has the code 'BBBB', or it has expired"):
+            await people.approve_chat("web:ann", {"code": "BBBB", "agentId": "home"})
+        assert world.text == before
+
+
+async def test_code_that_does_not_count_gets_no_binding(tmp_path: Path) -> None:
+    """The chat system takes only named chats, so the approval is refused before all else."""
+    named: JsonObject = {**DOCUMENT, "channels": {"telegram": {"access": "allowlist"}}}
+    async with people_in(tmp_path, named) as (world, people):
+        before = world.text
+        with pytest.raises(RpcError, match="pairings do not count"):
+            await people.approve_chat("web:ann", {"code": "BBBB", "agentId": "home"})
+        assert world.text == before
 
 
 async def test_binding_of_a_known_chat_is_changed_in_its_place(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from fakes.set_up_home import SetUpHome
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.setup.agents_text import AgentsText
-from orchestrator.extensions.setup.model_setup import ModelSetup
+from orchestrator.extensions.setup.model_setup import PROBED, ModelSetup
 from orchestrator.extensions.setup.setup_requests import ModelOutcome
 from orchestrator.extensions.setup.stored_keys import StoredKeys
+from orchestrator.processes.launch import Endpoint
 from thinker.protocol.messages import JsonObject
 
 KEY = "sk-good"
@@ -149,6 +150,18 @@ async def test_key_of_the_environment_is_not_hidden_by_another(tmp_path: Path) -
     setup = await open_setup(world)
     with pytest.raises(OrchestratorError, match="which wins over"):
         await setup.set_up_model("web:ann", {"provider": "openai", "key": KEY})
+
+
+async def test_this_machine_is_not_searched_by_every_look(tmp_path: Path) -> None:
+    """An open page looks every second; a server that starts is found a little later."""
+    world = SetUpHome(tmp_path)
+    setup = await open_setup(world)
+    assert await setup.list_local_servers() == ()
+    world.servers = (Endpoint("ollama", "m"),)
+    assert await setup.list_local_servers() == ()
+    world.now += 1000 * round(PROBED)
+    (found,) = await setup.list_local_servers()
+    assert found.provider == "ollama"
 
 
 async def test_offers_list_what_each_provider_has(tmp_path: Path) -> None:

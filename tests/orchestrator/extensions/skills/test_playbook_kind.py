@@ -6,6 +6,7 @@ import pytest
 from fakes.scheduler import NOON
 
 from orchestrator.editable import TextChangedError
+from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.skills import playbook_kind
 from orchestrator.extensions.skills.playbook_kind import (
     PlaybookChange,
@@ -52,6 +53,21 @@ def test_playbook_that_changed_meanwhile_stays(db: Database) -> None:
     late = PlaybookChange(number, "an older text", written(priority=3), "web:bob")
     with pytest.raises(TextChangedError, match="changed meanwhile"):
         change_playbook(db, late, NOON)
+
+
+def test_playbook_is_not_renamed_to_a_name_that_is_taken(db: Database) -> None:
+    """Both stay, and a name that only another chat uses is free."""
+    number = change_playbook(db, PlaybookChange(None, None, written(), "web:anna"), NOON)
+    other = written(name="mate")
+    change_playbook(db, PlaybookChange(None, None, other, "web:anna"), NOON)
+    away = written(name="coffee", chat="telegram:9")
+    change_playbook(db, PlaybookChange(None, None, away, "web:anna"), NOON)
+    first = text_of(db, number)
+    with pytest.raises(OrchestratorError, match="'mate' exists already; choose another name"):
+        change_playbook(db, PlaybookChange(number, first, other, "web:anna"), NOON)
+    assert text_of(db, number) == first
+    change_playbook(db, PlaybookChange(number, first, written(name="coffee"), "web:anna"), NOON)
+    assert json.loads(text_of(db, number))["name"] == "coffee"
 
 
 def test_playbook_of_one_chat_stays_its_own(db: Database) -> None:

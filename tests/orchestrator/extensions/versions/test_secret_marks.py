@@ -9,7 +9,6 @@ from orchestrator.extensions.versions.secret_marks import (
     MAX_PROBLEMS,
     count_marks,
     mask_secrets,
-    mask_tokens,
     restore_secrets,
 )
 
@@ -80,6 +79,12 @@ def test_half_written_file_keeps_no_secret(cut: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "secret: |\n  # first\n  my-secret\n\n    my: my-secret\nmodel: inherit\n",
+        "env:\n- A=my-secret\n- B=my: my-secret\n- ${OTHER}\nmodel: inherit\n",
+        "env:\n  - name: A\n    value: >-\n      my-secret\n    other: my-secret\n",
+        "a:\n- env: [one,\n   my-secret]\n  secret: 'one\n   b: my-secret'\n",
+        'headers: {A: "${A}", B: my-secret}\n"env":\n  "K": my-secret\n',
+        "env:\n  # KEY: my-secret\n  KEY:\n    my-secret\n",
         f"---\nname: a\n---\nUse the token {TOKEN} for it.\n",
         "prompt: Say it.\nenv:\n  KEY: my-secret\n  OTHER: ${OTHER}\nmodel: inherit\n",
         "env: {KEY: my-secret}\nmodel: inherit\n",
@@ -92,13 +97,37 @@ def test_prompts_and_skills_lose_what_looks_like_a_secret(text: str) -> None:
     masked = mask_secrets("prompts/a.md", text)
     assert "my-secret" not in masked.text
     assert TOKEN not in masked.text
-    assert "OTHER: ${OTHER}" in masked.text or "OTHER" not in text
+    assert "${OTHER}" in masked.text or "OTHER" not in text
     assert restore_secrets("prompts/a.md", masked.text, masked.secrets) == (text, ())
+    assert mask_secrets("prompts/a.md", masked.text) == (masked.text, {})
 
 
-def test_sentence_has_no_token() -> None:
-    """Wherever it comes from."""
-    assert mask_tokens(f"args: {TOKEN} is added") == "args: [secret] is added"
+def test_words_after_a_field_of_yaml_are_no_secrets() -> None:
+    """The field ends where the lines are not below it."""
+    text = "secret: word\n- an item\nNext: one\nenv:\n  A: word\n\nfor: all\n- an item\n"
+    masked = mask_secrets("prompts/a.md", text)
+    assert {secret.raw for secret in masked.secrets.values()} == {"word"}
+
+
+@pytest.mark.parametrize("value", ['["plain-secret"]', '{"A": {"B": "x"}, "C": "plain-secret"}'])
+def test_secret_within_a_value_is_found_in_half_written_json(value: str) -> None:
+    """As in the whole file."""
+    text = f'{{"a": [{{"x": 1, "secret": {value}, "agentId": "work"}}]}}'
+    whole, half = (mask_secrets("agents.json", one) for one in (text, text[:-1]))
+    assert "plain-secret" not in half.text
+    assert set(half.secrets.values()) == set(whole.secrets.values())
+
+
+@pytest.mark.parametrize("name", ["agents.json", "tasks/7"])
+@pytest.mark.parametrize("end", ["}", ',}, "env": {}'])
+def test_value_from_the_environment_does_not_hide_a_secret_after_it(name: str, end: str) -> None:
+    """Also in a text that is no file, and that is no valid JSON."""
+    text = '{"agents": [{"env":{"A":"${B}","K":"plainsecret"' + end + "}]}"
+    for whole in (text, text.replace("}]}", "},]}")):
+        masked = mask_secrets(name, whole)
+        assert "plainsecret" not in masked.text
+        assert "${B}" in masked.text
+        assert restore_secrets(name, masked.text, masked.secrets) == (whole, ())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,8 +22,11 @@ from orchestrator.control.editing import (
     VersionName,
 )
 from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
+from orchestrator.extensions.versions.file_kinds import PromptKind
 
 NOTE = "skills/morning-note/SKILL.md"
+SAME = FileEdit(name=NOTE, base="", text=SKILL)
+MARK = "[kept secret: agents/work/env/WIKI_TOKEN]"
 
 
 @pytest.fixture
@@ -273,6 +277,18 @@ async def test_undo_goes_back_before_all_texts_with_errors(tmp_path: Path) -> No
     assert (home.path / "agents.json").read_text() == good
 
 
+@pytest.mark.parametrize("cut", [",\n", "  ]", '"demo" }', "}\n"])
+async def test_undo_of_a_text_that_is_no_json_keeps_its_secrets(home: EditedHome, cut: str) -> None:
+    """They are found by their places, as far as these can be told."""
+    good = AGENTS.replace('"home",', '"home", "env": { "WIKI_TOKEN": "other-secret" },')
+    file = home.path / "agents.json"
+    file.write_text(good)
+    await home.notice()
+    file.write_text(good[::-1].replace(cut[::-1], "", 1)[::-1])
+    report = await home.undo("agents.json")
+    assert (report.saved, file.read_text()) == (True, good)
+
+
 async def test_undo_to_a_text_with_errors_is_refused(home: EditedHome) -> None:
     """Its problems are told."""
     file = home.path / "agents.json"
@@ -307,12 +323,44 @@ async def test_damaged_version_is_one_less(home: EditedHome) -> None:
 
 
 async def test_full_disk_is_said_and_loses_nothing(home: EditedHome) -> None:
-    """The version is kept as soon as it can be."""
-    home.settings.paths.history.write_text("in the way")
-    with pytest.raises(OrchestratorError, match="its version was not kept"):
-        await home.save(NOTE, SKILL)
-    home.settings.paths.history.unlink()
+    """What is saved is in force, and its version is kept as soon as it can be."""
+    history = home.settings.paths.history
+    history.write_text("in the way")
+    report = await home.save(NOTE, SKILL)
+    assert (report.saved, report.base) == (True, (await home.keeper.check_edit(SAME)).base)
+    assert report.problems[0].message == (
+        f"it is saved and in force, but no version of {NOTE} as it is now could be kept (File"
+        " exists); free some space, and look at the folder history of the home"
+    )
+    with pytest.raises(OrchestratorError, match="no version of"):
+        await home.save(NOTE, None)
+    history.unlink()
     await home.notice()
+    assert await home.list_authors(NOTE) == ["a file"]
+
+
+async def test_secret_that_was_just_written_is_not_in_the_difference(home: EditedHome) -> None:
+    """Neither where one was, nor at a new place; what else changes is shown."""
+    text = (await home.read("agents.json")).replace(MARK, "fresh-word")
+    text = text.replace('"demo" }', '"demo", "maxSteps": 9, "env": { "A": "fresh-word" } }')
+    report = await home.save("agents.json", text)
+    assert report.saved
+    assert "fresh-" not in report.difference
+    assert '+    { "agentId": "home", "llmProvider": "demo", "maxSteps": 9' in report.difference
+
+
+async def test_text_whose_folder_does_not_answer_does_not_end_the_notice(
+    home: EditedHome,
+) -> None:
+    """The other texts become versions."""
+
+    class SilentKind(PromptKind):
+        async def list_names(self) -> Sequence[str]:
+            raise TimeoutError("no answer in 10 seconds; check its file system")
+
+    agents = home.kinds[0]
+    await home.keeper.notice_changes([SilentKind(agents.home), agents])
+    assert home.keeper.versions.list_names() == ["agents.json"]
 
 
 async def test_change_that_a_file_cannot_hold_is_an_error(home: EditedHome) -> None:
@@ -322,6 +370,30 @@ async def test_change_that_a_file_cannot_hold_is_an_error(home: EditedHome) -> N
     edit = FileEdit(name="agents.json", base=present.base, changes=changes)
     report = await home.keeper.check_edit(edit)
     assert report.problems
+
+
+async def test_token_that_is_moved_to_another_field_is_in_no_sentence(home: EditedHome) -> None:
+    """Also where other letters make it look like a word."""
+    token = "ghp_" + "a1B2" * 6
+    file = home.path / "agents.json"
+    file.write_text(AGENTS.replace('"demo" }', f'"demo", "systemPrompt": "{token}" }}'))
+    present = await home.keeper.read_text(VersionName(name="agents.json"))
+    text = present.text.replace(
+        '"home",', '"home", "model": "x[kept secret: agents/home/systemPrompt 1]",'
+    )
+    edit = FileEdit(name="agents.json", base=present.base, text=text)
+    report = await home.keeper.check_edit(edit)
+    assert "model" in report.sentences[0]
+    assert token not in report.model_dump_json()
+
+
+async def test_half_a_character_in_a_form_is_an_error(home: EditedHome) -> None:
+    """No file can hold it."""
+    present = await home.keeper.read_text(VersionName(name="agents.json"))
+    changes = (ValueChange(path=("agents", 0, "model"), value="\ud800"),)
+    edit = FileEdit(name="agents.json", base=present.base, changes=changes)
+    report = await home.keeper.save_edit(edit, "web:anna")
+    assert "agents/0/model has half a character" in report.problems[0].message
 
 
 TEXTS = st.sampled_from([SKILL.replace("one", word) for word in ("two", "three", "four", "five")])

@@ -83,3 +83,25 @@ def test_editor_that_fails_saves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     for editor, reason in (("false", "ended with 1"), ("no-such-editor-here", "cannot be run")):
         monkeypatch.setenv("EDITOR", editor)
         assert reason in command(home, "config", "edit").stderr
+
+
+def test_text_stays_when_its_editor_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its place is told."""
+    home = EditedHome(tmp_path).path
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho typed >> $1\nexit 1\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    place = command(home, "config", "edit").stdout.rpartition("your text is in ")[2]
+    assert Path("".join(place.split())).read_text().endswith("typed\n")
+
+
+def test_ends_of_lines_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of another system is not rewritten by the editor's copy."""
+    file = EditedHome(tmp_path).path / "agents.json"
+    before = file.read_bytes().replace(b"\n", b"\r\n")
+    file.write_bytes(before)
+    monkeypatch.setenv("VISUAL", "true")
+    assert "nothing was changed" in command(tmp_path, "config", "edit", said="y\n").stdout
+    assert file.read_bytes() == before

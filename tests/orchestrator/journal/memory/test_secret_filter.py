@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.journal.memory.secret_filter import detect_secret_kind, iter_token_spans
+from orchestrator.journal.memory.secret_filter import (
+    detect_secret_kind,
+    iter_token_spans,
+    mask_tokens,
+)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +93,9 @@ def test_places_of_tokens_are_found_by_their_form_alone() -> None:
     found = [text[start:end] for start, end in iter_token_spans(text)]
     assert found == [token, key]
     assert [*iter_token_spans(key)] == [(0, len(key))]
+
+
+def test_sentence_has_no_token() -> None:
+    """Wherever it comes from, and however many it has."""
+    token = "ghp_" + "a1B2" * 6
+    assert mask_tokens(f"args: {token}, {token} are added") == "args: [secret], [secret] are added"

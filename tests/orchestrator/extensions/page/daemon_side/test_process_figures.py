@@ -38,6 +38,12 @@ def test_memory_is_what_no_other_process_has(tmp_path: Path) -> None:
     assert found.memory_bytes == 12 * 1024
 
 
+def test_machine_that_hides_its_age_gives_no_figures(tmp_path: Path) -> None:
+    """The screen shows the processes without them."""
+    write_process(tmp_path, 10, 1)
+    assert measure_processes(ProcessNumbers(pids=(10,)), 10, tmp_path).processes == ()
+
+
 def test_own_process_is_measured() -> None:
     """As the supervisor does it."""
     own = os.getpid()

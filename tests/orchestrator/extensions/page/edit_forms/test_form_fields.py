@@ -49,6 +49,12 @@ def test_the_present_value_decides_between_kinds() -> None:
     assert listed["sandbox.network"].kind == "json"
 
 
+def test_value_of_several_lines_has_a_control_for_them() -> None:
+    """One for a line would join them, and the next look would call that a change."""
+    assert fields_of(("agents", 0), {"description": "one"})["description"].kind == "line"
+    assert fields_of(("agents", 0), {"description": "one\ntwo"})["description"].kind == "text"
+
+
 def test_keys_become_words() -> None:
     """Camel case is for machines."""
     assert fields_of(("agents", 0))["budget.usdPerHour"].label == "Budget: US dollars per hour"

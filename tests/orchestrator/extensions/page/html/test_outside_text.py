@@ -2,10 +2,12 @@
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, text
 
 from orchestrator.extensions.page.html.outside_text import (
+    find_plain_text,
     list_hidden_characters,
     shorten_text,
     show_hidden_characters,
@@ -44,3 +46,19 @@ def test_hidden_characters_of_a_text_are_listed_once() -> None:
     """A text without any has none."""
     assert list_hidden_characters("a\u202eb\u202e\x07") == ["⟦U+202E⟧", "⟦U+0007⟧"]
     assert list_hidden_characters("plain\n\ttext") == []
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("**Bold** and `code`", "Bold and code"),
+        ("# Trains\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Trains a b 1 2"),
+        ("- one\n- two\n> said", "one two said"),
+        ("see [the list](https://trains.example)", "see the list"),
+        ("```python\nx = a_b * 2\n```", "x = a_b * 2"),
+        ("snake_case_name stays, 3 * 4 too", "snake_case_name stays, 3 * 4 too"),
+    ],
+)
+def test_message_in_a_list_is_text_and_no_markdown(markdown: str, plain: str) -> None:
+    """Its signs say nothing there."""
+    assert " ".join(find_plain_text(markdown).split()) == plain

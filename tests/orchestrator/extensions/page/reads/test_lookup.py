@@ -87,3 +87,14 @@ async def test_search_that_takes_too_long_leaves_the_other_kinds(tmp_path: Path)
 
         found = await lookup.search_journal(slow_for_texts, "ann", texts=True)  # type: ignore[arg-type]  # it returns what work does
         assert (found.cut, found.total, found.texts) == (("texts",), 1, [])
+
+
+async def test_list_that_is_full_may_have_left_some_out(tmp_path: Path) -> None:
+    """Its number is only of those that are listed."""
+    with booted(tmp_path) as db:
+        with job(db):
+            for number in range(2 * lookup.MAX_MATCHES):
+                usage.record_usage(db, f"clerk-{number}", "t1", "m", Usage(prompt=1), None, 5)
+        found = await lookup.search_journal(read_from(db), "clerk", texts=False)
+        assert (found.total, found.is_full) == (lookup.MAX_MATCHES, True)
+        assert not (await lookup.search_journal(read_from(db), "clerk-9", texts=False)).is_full

@@ -1,6 +1,7 @@
 """The card of a call that waits for a person."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from fakes.screens import html, request
@@ -70,3 +71,11 @@ def test_question_says_who_what_and_why_before_the_decisions() -> None:
 def test_question_has_no_buttons_for_those_who_may_not_decide() -> None:
     """They see only what waits."""
     assert "<form" not in html(render_question(request("chat"), QUESTION, {}))
+
+
+def test_question_of_a_chat_without_a_name_is_of_its_place() -> None:
+    """It is no task: only one of the page has neither a name nor a place."""
+    nameless = replace(QUESTION, sender="", chat_key="console/local/asks/")
+    shown = html(render_question(request(), nameless, {}))
+    assert ">in console:asks</a>" in shown
+    assert "a task" not in shown

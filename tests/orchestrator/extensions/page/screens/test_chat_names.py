@@ -22,6 +22,7 @@ DAY = 86_400_000
     ("key", "sender", "opening", "title"),
     [
         (OWN, "ann", "plan a trip\nto Lisbon", "plan a trip to Lisbon"),
+        (OWN, "ann", "## Trains\n\n**when** do they go?", "Trains when do they go?"),
         (OWN, "ann", "/new", "a chat of ann"),
         (OWN, "", "", NEW),
         ("telegram/1/7/", "Anna", "", "Anna"),

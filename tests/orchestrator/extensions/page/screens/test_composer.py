@@ -25,3 +25,11 @@ def test_agent_that_answered_last_is_chosen() -> None:
         render_composer(request(), KEY, turns, ["home", "work"])
     )
     assert "agent: as set up</option>" in html(render_composer(request(), KEY, [], ["home"]))
+
+
+def test_agent_that_is_gone_is_not_replaced_by_the_first() -> None:
+    """A chat whose agent was removed is answered as it is set up."""
+    turns = [TurnTalk("t1", agent_id="gone", state="closed")]
+    page = html(render_composer(request(), KEY, turns, ["home", "work"]))
+    assert "agent: as set up</option>" in page
+    assert "selected" not in page

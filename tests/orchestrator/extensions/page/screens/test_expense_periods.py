@@ -19,14 +19,22 @@ TODAY = date(2026, 3, 20)  # of the requests
         ({"range": "7"}, date(2026, 3, 14), TODAY),
         ({"range": "month"}, date(2026, 3, 1), TODAY),
         ({"from": "2026-03-01", "to": "2026-03-02"}, date(2026, 3, 1), date(2026, 3, 2)),
-        ({"from": "2026-03-05", "to": "2026-03-02"}, date(2026, 3, 2), date(2026, 3, 2)),
-        ({"from": "1999-01-01"}, date(2025, 12, 18), TODAY),
     ],
 )
 def test_days_are_those_of_the_address(query: dict[str, str], since: date, until: date) -> None:
-    """At most about three months, and never backwards."""
+    """By a name, or from one day to another."""
     found = expense_periods.choose_days(request(**query))
     assert (found.since, found.until, found.problem) == (since, until, "")
+
+
+def test_days_that_are_not_shown_are_told() -> None:
+    """At most about three months, and never backwards."""
+    found = expense_periods.choose_days(request(**{"from": "1999-01-01"}))
+    assert (found.since, found.until) == (date(2025, 12, 18), TODAY)
+    assert found.problem.startswith("More than 93 days are not shown at once")
+    turned = expense_periods.choose_days(request(**{"from": "2026-03-05", "to": "2026-03-02"}))
+    assert (turned.since, turned.until) == (date(2026, 3, 2), date(2026, 3, 2))
+    assert turned.problem == "2026-03-05 is after 2026-03-02; choose an earlier day."
 
 
 def test_date_that_is_none_is_told() -> None:

@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
+from fakes.page import NOW, page_bench
 from fakes.screens import html, request
 
 from orchestrator.control.protocol import AgentReport, BudgetUse
 from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screens import expenses
 from orchestrator.extensions.page.screens.expense_periods import Days, Period
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import usage
+from thinker.protocol.messages import Usage
 
 DAY = 86_400_000
 SLOT = SpendingSlot(0, "home", "big", "turn", 2, 1000, 500, 10, 0.5, 0, 0)
@@ -84,3 +89,27 @@ def test_wrong_date_is_told() -> None:
     """With an example of a right one."""
     wrong = Days(date(2026, 1, 1), date(2026, 1, 2), problem="“x” is no day")
     assert "“x” is no day" in page(days=wrong)
+
+
+def test_links_keep_what_was_chosen() -> None:
+    """The agent and the days, also in the file and where dollars say nothing."""
+    asked = request(agent="work", by="model")
+    free = html(expenses.render_costs(asked, Period(TWO_DAYS, [SLOT, OTHER])).content)
+    assert "/costs.csv?agent=work&amp;from=1970-01-01&amp;to=1970-01-02" in free
+    tokens = "/costs?agent=work&amp;by=model&amp;in=tokens&amp;from=1970-01-01&amp;to=1970-01-02"
+    assert tokens in free
+
+
+async def test_file_has_the_numbers_of_the_screen(tmp_path: Path) -> None:
+    """Those of one agent, where one was chosen."""
+    async with page_bench(tmp_path) as bench:
+        await bench.store.transact(_ask_models)
+        person = await bench.login()
+        text = (await person.get("/costs.csv?agent=work")).text
+        assert "work" in text
+        assert "home" not in text
+
+
+def _ask_models(db: Database) -> None:
+    for agent in ("home", "work"):
+        usage.record_usage(db, agent, "t1", "m", Usage(prompt=5, completion=2), None, NOW)

@@ -26,7 +26,7 @@ from orchestrator.extensions.page.setup_answers import (
     SetupProgress,
     TrialOutcome,
 )
-from thinker.protocol.peer import Params
+from thinker.protocol.peer import FAILED, Params, RpcError
 
 LOCAL = LocalModels(
     provider="ollama", name="Ollama", address="http://127.0.0.1:11434", models=("qwen3:8b",)
@@ -156,3 +156,28 @@ async def test_bot_that_would_replace_another_asks_first(tmp_path: Path) -> None
         assert "data-posted" in answer.text  # what was typed stays
         fields = {"do": "bot", "token": "1:a", "replace": "yes", "once": "form-0003"}
         assert "It is here now." in (await person.post("/setup", fields)).text
+
+
+async def test_trial_that_is_refused_keeps_what_was_typed(tmp_path: Path) -> None:
+    """With the reason beside it."""
+
+    async def refuse(_: JsonValue) -> Params:
+        raise RpcError(FAILED, "the key is set in the environment")
+
+    async def find_state(_: JsonValue) -> Params:
+        return SetupProgress(model=DEMO)
+
+    async def list_offers(_: JsonValue) -> Params:
+        return ModelOffers(providers=(GROQ,))
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers |= {
+            SETUP_MODEL: refuse,
+            SETUP_STATE: find_state,
+            SETUP_OFFERS: list_offers,
+        }
+        person = await bench.login()
+        fields = {"do": "model", "provider": "groq", "model": "big", "key": "k"}
+        shown = (await person.post("/setup", fields)).text
+        assert "the key is set in the environment" in shown
+        assert 'value="big"' in shown

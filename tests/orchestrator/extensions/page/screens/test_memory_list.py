@@ -39,8 +39,8 @@ def test_facts_say_where_they_come_from() -> None:
 def test_older_facts_have_a_link() -> None:
     """It keeps the filters."""
     found = ListedFacts(facts=(FACT,), more=True)
-    page = html(memory_list.render_memory(request(agent="home"), found, []).content)
-    assert "agent=home&amp;before=5" in page
+    page = html(memory_list.render_memory(request(agent="home", q="tea"), found, []).content)
+    assert "agent=home&amp;q=tea&amp;before=5" in page
 
 
 def test_only_an_edited_fact_can_be_put_back() -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from fakes.control_server import STATUS
 from fakes.page import page_bench
 from fakes.screens import NOW, html, request
 from pydantic import JsonValue
 
 from orchestrator.control import protocol
+from orchestrator.control.protocol import AgentReport
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     DASHBOARD_INVITE,
     PageAddress,
@@ -29,6 +31,10 @@ PAIRED = ListedPerson(
     channel="telegram", chat_id="7", name="Ann", state="paired", role="approve", agent_id="home"
 )
 BOUND = ListedPerson(channel="slack", chat_id="C1", state="bound", role="talk", agent_id="work")
+AGENT = AgentReport(
+    agent_id="home", state="running", pid=1, restarts=0, provider="groq", model="big"
+)
+WORK = AGENT.model_copy(update={"agent_id": "work"})
 SESSION = PageSession(
     id="abc", user="ann", role="chat", agents=("home",), made=1.0, last=NOW / 1000, label="Firefox"
 )
@@ -69,11 +75,19 @@ async def test_invitation_is_shown_once_as_a_link(tmp_path: Path) -> None:
         invited.append(params)
         return PageAddress(url="http://orchestrator.localhost:8485/in#c0de")
 
+    async def report_agents(_: JsonValue) -> Params:
+        return STATUS.model_copy(update={"agents": (AGENT, WORK)})
+
     async with page_bench(tmp_path) as bench:
-        bench.answers[DASHBOARD_INVITE] = invite
+        bench.answers |= {DASHBOARD_INVITE: invite, protocol.STATUS: report_agents}
         person = await bench.login()
         wrong = await person.post("/people", {"do": "invite", "user": "not a name", "role": "chat"})
         assert "Use letters, digits" in wrong.text
+        strange = {"do": "invite", "user": "bob", "role": "viewer", "agents": "home, nowhere"}
+        told = (await person.post("/people", {**strange, "once": "form-0003"})).text
+        assert "No agent is called nowhere; there are home, work." in told
+        assert 'value="home, nowhere"' in told
+        assert 'value="viewer" selected' in told
         assert invited == []
         fields = {"do": "invite", "user": "bob", "role": "chat", "agents": "home, work"}
         answer = await person.post("/people", {**fields, "once": "form-0002"})

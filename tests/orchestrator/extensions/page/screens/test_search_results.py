@@ -6,7 +6,6 @@ import pytest
 from fakes.journal import next_turn, receive, update
 from fakes.page import PageBench, page_bench
 
-from orchestrator.extensions.page.screens import search_results
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import outbox, turns
 
@@ -46,22 +45,6 @@ async def test_nothing_found_and_nothing_asked_are_sentences(tmp_path: Path) -> 
         nothing = (await person.get("/find?q=%3Cb%3E")).text
         assert "No matches for “&lt;b&gt;”." in nothing
         assert "words that were said" in (await person.get("/find")).text
-
-
-@pytest.mark.parametrize(
-    ("markdown", "text"),
-    [
-        ("**Bold** and `code`", "Bold and code"),
-        ("# Trains\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Trains a b 1 2"),
-        ("- one\n- two\n> said", "one two said"),
-        ("see [the list](https://trains.example)", "see the list"),
-        ("```python\nx = a_b * 2\n```", "x = a_b * 2"),
-        ("snake_case_name stays, 3 * 4 too", "snake_case_name stays, 3 * 4 too"),
-    ],
-)
-def test_found_message_is_text_and_no_markdown(markdown: str, text: str) -> None:
-    """Its signs say nothing in a list."""
-    assert " ".join(search_results.find_plain_text(markdown).split()) == text
 
 
 async def _asked(bench: PageBench) -> None:

@@ -79,7 +79,7 @@ async def test_server_is_added_by_name_with_its_jail_in_words(tmp_path: Path) ->
             }
         }
         form = await page.open("/settings/form?at=mcpServers/wiki")
-        assert "it has no network" in form
+        assert "Its program runs jailed, without network." in form
 
 
 async def test_edit_changes_one_value_and_nothing_around_it(tmp_path: Path) -> None:

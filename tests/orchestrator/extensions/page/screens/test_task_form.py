@@ -15,7 +15,8 @@ from orchestrator.control.editing import (
     FileText,
 )
 from orchestrator.extensions.page.screens import task_form
-from orchestrator.extensions.page.screens.task_form import NextInstants, TaskLook
+from orchestrator.extensions.page.screens.task_form import TASK_CHECK, NextInstants, TaskLook
+from thinker.protocol.peer import FAILED, RpcError
 
 TEXT = json.dumps(
     {
@@ -112,3 +113,42 @@ def test_time_is_shown_in_the_words_of_hours() -> None:
     """As it was written, where it fits."""
     every = json.dumps({"agent": "home", "name": "n", "interval_minutes": 120})
     assert task_form.read_values(every)["when"] == "every 2 hours"
+
+
+def test_task_stays_with_an_agent_that_is_gone() -> None:
+    """A saved form would move it to the first of the others."""
+    look = TaskLook(task_form.read_values(TEXT), base="1")
+    page = html(task_form.render_task_form(request(), look, ["work"]).content)
+    assert '<option value="home" selected>' in page
+
+
+async def test_refused_task_keeps_what_was_typed(tmp_path: Path) -> None:
+    """With the reason beside it."""
+
+    async def refuse(_: JsonValue) -> EditReport:
+        raise RpcError(FAILED, "a task 'note' exists (id 1)")
+
+    async def find_instants(_: JsonValue) -> NextInstants:
+        return NextInstants(times=(), timezone="UTC")
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers |= {FILE_SAVE: refuse, TASK_CHECK: find_instants}
+        person = await bench.login()
+        typed = {"do": "save", "name": "note", "instructions": "Water it", "when": "daily at 8:30"}
+        answer = await person.post("/tasks/new", {**typed, "base": ""})
+        assert "a task &#39;note&#39; exists (id 1)" in answer.text
+        assert "Water it" in answer.text
+
+
+async def test_task_that_does_not_exist_has_no_form(tmp_path: Path) -> None:
+    """It could not be saved."""
+
+    async def read(_: JsonValue) -> FileText:
+        return FileText(name="tasks/9", text="", base="")
+
+    async with page_bench(tmp_path) as bench:
+        bench.answers[FILE_READ] = read
+        person = await bench.login()
+        shown = (await person.get("/tasks/9/edit")).text
+        assert "This task does not exist." in shown
+        assert "What to do" not in shown

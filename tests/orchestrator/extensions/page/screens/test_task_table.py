@@ -51,3 +51,11 @@ def test_one_task_says_when_it_comes_next_and_what_it_does() -> None:
     assert "no daemon was running" in page
     viewer = task_table.render_task(request("viewer"), TaskHistory(TASK, []))
     assert "Write." not in html(viewer.content)
+
+
+def test_task_that_is_off_is_not_due() -> None:
+    """Instead of an empty list and the rules of the clock."""
+    off = replace(TASK, state="disabled")
+    page = html(task_table.render_task(request(), TaskHistory(off, [])).content)
+    assert "It is switched off." in page
+    assert "change of the clock" not in page
