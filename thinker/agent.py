@@ -33,8 +33,8 @@ from thinker.protocol.background import TEXTS_EMBED, EmbeddingRequest, Embedding
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 from thinker.protocol.model_endpoints import list_known_providers
-from thinker.protocol.prompt_record import PromptPreview
-from thinker.request_rehearsal import RehearsedModel, capture_first_request
+from thinker.protocol.prompt_record import TOOL_BLOCK, PromptPreview
+from thinker.request_rehearsal import RehearsedModel, capture_next_request
 from thinker.worker_errors import FatalModelError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Agent:
         return embedded.model_copy(update={"vectors": ()})
 
     async def preview_prompt(self, turn: TurnRun) -> PromptPreview:
-        """Return the request of the turn's first model call.
+        """Return the request of the turn's next model call after its recorded steps.
 
         Hooks that change it run; hooks that only observe new messages do not.
         """
@@ -160,8 +160,10 @@ class Agent:
         hooks = self._load_hooks(turn, prepared.applied)
         request = await self._build_loop_request(turn, prepared, hooks)
         model: Model = RehearsedModel(self._model)
-        sent = await capture_first_request(request, hooks.wrap_model(model) if hooks else model)
-        record = request.prompt.prepend_layer("tool_calls", sent.tool_block)
+        steps = turn.steps if hooks is None else await hooks.replay_steps(turn.steps)
+        wrapped = model if hooks is None else hooks.wrap_model(model)
+        sent = await capture_next_request(request, wrapped, steps)
+        record = request.prompt.prepend_layer(TOOL_BLOCK, sent.tool_block)
         return PromptPreview(record=record, request=sent.body.decode())
 
     def _build_cache_key(self, chat: ChatRef) -> str:

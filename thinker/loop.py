@@ -26,7 +26,7 @@ from thinker.protocol import messages, methods
 from thinker.protocol.messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from thinker.protocol.methods import PlannedCall, StopReason, TurnResult
 from thinker.protocol.notices import CUT_NOTE, STOP_TEXTS
-from thinker.protocol.prompt_record import ModelSettings, PromptRecord
+from thinker.protocol.prompt_record import TOOL_BLOCK, ModelSettings, PromptRecord
 from thinker.toolcalls import arguments, markup
 from thinker.toolcalls.choice import ToolChoiceState, find_choice_problem
 from thinker.toolcalls.execution import execute_calls
@@ -180,8 +180,7 @@ class Loop:
                 call_ids=response.call_ids,
                 timing=request.meter.build_timing(),
                 degraded=response.degraded,
-                prompt=self._prompt
-                and self._prompt.prepend_layer("tool_calls", response.tool_block),
+                prompt=self._prompt and self._prompt.prepend_layer(TOOL_BLOCK, response.tool_block),
                 ends=last,
             )
         )

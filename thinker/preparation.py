@@ -27,8 +27,8 @@ from thinker.prompt.compose import compose_layers
 from thinker.prompt.layers import LayerContext
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.messages import UNTRUSTED, JsonObject, Message, Reasoning, ToolSpec
-from thinker.protocol.methods import TurnRun
-from thinker.protocol.prompt_record import ModelSettings, PromptRecord
+from thinker.protocol.methods import EVERY, TurnRun
+from thinker.protocol.prompt_record import TOOL_BLOCK, ModelSettings, PromptRecord
 from thinker.skills import SkillCatalog
 from thinker.toolcalls.select import Selector, choose_temperature
 from thinker.toolcalls.tool_vectors import ToolVectors
@@ -118,11 +118,14 @@ class Preparation:
             stable=stable,
             volatile=volatile,
             tools_digest=tools_digest,
+            playbooks=self._matcher.keywords,
         )
         past = () if turn.recipe == "proactive" else turn.history
         # An API client's history lacks the context that earlier turns were sent with.
         if self._settings.prompt_layout == "cached" and turn.recipe != "request":
             record = cached.arrange_cached(record, past, turn.context)
+        if turn.given is not None and EVERY not in turn.renewed:
+            record = turn.given.renew_layers(record, {TOOL_BLOCK, *turn.renewed})
         shown = self._select_messages(turn, past, record, applied.recent_images)
         tools, rest = selection.tools, selection.rest
         return PreparedTurn(record, base.source, shown, tools, applied, rest)

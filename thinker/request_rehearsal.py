@@ -1,12 +1,13 @@
-"""Rehearse a turn up to its first model call, to show what would be sent."""
+"""Rehearse a turn up to its next model call, to show what would be sent."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 from thinker.loop import Loop, LoopHost, LoopRequest
 from thinker.models.base import Model, ModelRequest, ModelResponse, ModelWrapper, RehearsedRequest
 from thinker.protocol.messages import ToolResult, UserMessage
-from thinker.protocol.methods import StepCommit, StepCommitted
+from thinker.protocol.methods import RecordedStep, StepCommit, StepCommitted
 
 
 class RehearsedModel(ModelWrapper):
@@ -21,10 +22,12 @@ class RehearsedModel(ModelWrapper):
         return await self.model.complete(replace(request, rehearsed=True))
 
 
-async def capture_first_request(request: LoopRequest, model: Model) -> RehearsedRequest:
-    """Return the first call of a turn by a `RehearsedModel`; empty if the turn makes none."""
+async def capture_next_request(
+    request: LoopRequest, model: Model, recorded: Sequence[RecordedStep]
+) -> RehearsedRequest:
+    """Return a turn's call of a `RehearsedModel` after these ended steps; empty without one."""
     try:
-        await Loop(request, model, _NoHost()).run()
+        await Loop(request, model, _NoHost()).run(recorded)
     except RehearsedRequest as sent:
         return sent
     return RehearsedRequest(b"")
@@ -40,7 +43,7 @@ class _NoHost(LoopHost):
         self._refuse_use(seq)
 
     async def take_new_messages(self) -> tuple[UserMessage, ...]:
-        self._refuse_use()
+        return ()
 
     def show_partial_answer(self, text: str) -> None:
         self._refuse_use(text)

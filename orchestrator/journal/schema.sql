@@ -112,7 +112,10 @@ CREATE TABLE session(
   tokens INTEGER NOT NULL DEFAULT 0,  -- estimate for the messages after summary_upto
   facts_upto INTEGER NOT NULL DEFAULT 0,  -- the last message that facts were extracted from
   idle_since INTEGER,  -- NULL: no message since facts_upto
-  summary_origin TEXT NOT NULL DEFAULT 'user', scope TEXT NOT NULL DEFAULT '') STRICT;
+  summary_origin TEXT NOT NULL DEFAULT 'user', scope TEXT NOT NULL DEFAULT '',
+  -- It goes on from there: the messages of that session up to this one come before its own.
+  parent_id INTEGER REFERENCES session, parent_upto INTEGER) STRICT;
+CREATE INDEX session_parent ON session(parent_id) WHERE parent_id IS NOT NULL;
 CREATE UNIQUE INDEX one_open_session ON session(agent_id, chat_key) WHERE ended_at IS NULL;
 CREATE INDEX session_agent ON session(agent_id);
 CREATE INDEX session_idle ON session(agent_id, idle_since) WHERE idle_since IS NOT NULL;
@@ -167,10 +170,13 @@ CREATE TABLE turn_prompt(  -- the prompts of a turn, and what they were made fro
   definition TEXT REFERENCES prompt_part, tools TEXT REFERENCES prompt_part,
   common TEXT REFERENCES prompt_part,  -- the long layers, which most prompts of an agent share
   history_first INTEGER, history_last INTEGER,  -- messages of the window that was sent
+  agent_id TEXT,  -- the agent of agents.json whose prompt it is
+  settings TEXT REFERENCES prompt_part,  -- of its worker: ThinkerSettings.dump_for_record
   PRIMARY KEY(turn_id, at)) STRICT, WITHOUT ROWID;
 CREATE INDEX prompt_definition ON turn_prompt(definition) WHERE definition IS NOT NULL;
 CREATE INDEX prompt_tools ON turn_prompt(tools) WHERE tools IS NOT NULL;
 CREATE INDEX prompt_common ON turn_prompt(common) WHERE common IS NOT NULL;
+CREATE INDEX prompt_settings ON turn_prompt(settings) WHERE settings IS NOT NULL;
 
 CREATE TABLE step(  -- a model response, or a tool call
   turn_id TEXT NOT NULL REFERENCES turn, seq INTEGER NOT NULL,
@@ -182,7 +188,9 @@ CREATE TABLE step(  -- a model response, or a tool call
   result TEXT, finish TEXT, usage TEXT, request_id TEXT, epoch INTEGER NOT NULL,
   t_plan INTEGER NOT NULL, t_intent INTEGER, t_end INTEGER,
   timing TEXT,  -- thinker.protocol.call_timing.CallTiming of a response
+  answered_by TEXT,  -- the call `turn:seq` of an earlier line whose result was used instead
   PRIMARY KEY(turn_id, seq)) STRICT, WITHOUT ROWID;
+CREATE INDEX step_answered ON step(answered_by) WHERE answered_by IS NOT NULL;
 -- A subagent may repeat a call of its parent; the hash finds both.
 CREATE INDEX step_unknown ON step(args_hash) WHERE state = 'unknown';
 
@@ -309,6 +317,32 @@ CREATE UNIQUE INDEX one_pause ON pause(agent_id) WHERE ended_at IS NULL;
 CREATE TABLE pause_told(  -- chats that were sent the notice of a pause
   pause_id INTEGER NOT NULL REFERENCES pause, chat_key TEXT NOT NULL,
   PRIMARY KEY(pause_id, chat_key)) STRICT, WITHOUT ROWID;
+
+-- Trials ------------------------------------------------------------------------------------------
+
+CREATE TABLE trial(  -- recorded turns run again without effects, with something changed
+  id INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK(kind IN('replay','test','switch')),
+  agent_id TEXT NOT NULL,
+  change TEXT NOT NULL,  -- of the extension workbench, which alone reads it
+  by_user TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN('running','done','stopped')), note TEXT NOT NULL DEFAULT '',
+  limit_tokens INTEGER, limit_usd REAL, made_at INTEGER NOT NULL, ended_at INTEGER) STRICT;
+CREATE INDEX trial_made ON trial(made_at);
+
+CREATE TABLE trial_turn(
+  trial_id INTEGER NOT NULL REFERENCES trial, turn_id TEXT NOT NULL, nth INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK(state IN('waiting','done')), fidelity TEXT,
+  result TEXT,  -- the same: steps, answer, verdicts
+  prompt INTEGER NOT NULL DEFAULT 0, completion INTEGER NOT NULL DEFAULT 0,
+  cached INTEGER NOT NULL DEFAULT 0, usd REAL, ms INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(trial_id, turn_id, nth)) STRICT, WITHOUT ROWID;
+CREATE INDEX trial_turn_turn ON trial_turn(turn_id);
+
+CREATE TABLE saved_turn(  -- turns kept as tests, with their checks; retention leaves them alone
+  set_name TEXT NOT NULL, turn_id TEXT NOT NULL REFERENCES turn, checks TEXT NOT NULL,
+  by_user TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY(set_name, turn_id)) STRICT, WITHOUT ROWID;
+CREATE INDEX saved_turn_turn ON saved_turn(turn_id);
 
 -- Memory ------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ Where: are an agent's environment and prompt file made?
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,6 +32,7 @@ from orchestrator.settings import (
 )
 from orchestrator.timezones import find_host_timezone
 from thinker.protocol.env import ThinkerSettings, select_inherited_variables
+from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
@@ -72,6 +74,11 @@ class LaunchSpec:
     argv: tuple[str, ...] = WORKER
     sandbox: SandboxMode = "auto"
     own: Endpoint | None = None
+
+    @cached_property
+    def recorded_settings(self) -> JsonObject:
+        """The worker's settings as the journal keeps them with its prompts."""
+        return self.settings.dump_for_record()
 
     @property
     def env(self) -> dict[str, str]:

@@ -24,7 +24,7 @@ from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.environments import Environments
 from thinker.protocol.logs import bound
-from thinker.protocol.messages import ToolResult, UserMessage
+from thinker.protocol.messages import JsonObject, ToolResult, UserMessage
 from thinker.protocol.methods import StepCommit, StepCommitted, TurnResult, TurnRun
 from thinker.protocol.peer import FAILED, FENCED, RpcError
 
@@ -36,9 +36,9 @@ log = structlog.get_logger()
 class TurnHost(LoopBound):
     """The journal side of one attempt at a turn (`orchestrator.processes.worker.WorkerHost`).
 
-    ``run`` is what the worker was sent. ``outcome`` is how the attempt ended, once a request
-    decided it. ``last`` is the result that the last step carried, from before its commit on.
-    ``unusable`` is set once the journal could not be used for a request.
+    ``run`` is what the worker, with its ``settings``, was sent. ``outcome`` is how the attempt
+    ended, once a request decided it. ``last`` is the result that the last step carried, from before
+    its commit on. ``unusable`` is set once the journal could not be used for a request.
     """
 
     services: TurnServices
@@ -47,6 +47,7 @@ class TurnHost(LoopBound):
     environments: Callable[[], Environments]
     preview: Preview | None = None
     run: TurnRun | None = None
+    settings: JsonObject | None = None
     outcome: Outcome | None = field(default=None, init=False)
     last: TurnResult | None = field(default=None, init=False)
     unusable: JournalError | None = field(default=None, init=False)
@@ -91,7 +92,13 @@ class TurnHost(LoopBound):
             opening=inputs.stored.messages,
             sources=NO_SOURCES
             if run is None
-            else PromptSources(run.prompt, run.tools, inputs.stored.window),
+            else PromptSources(
+                run.prompt,
+                run.tools,
+                self.settings,
+                inputs.context.definition.configured_id,
+                inputs.stored.window,
+            ),
         )
         if not commit.calls:
             return step

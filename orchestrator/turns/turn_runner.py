@@ -228,6 +228,8 @@ class TurnRunner(LoopBound):
             JournalError: a request could not use the journal; the next attempt continues.
         """
         run = host.run = self.recipe.build_request(host.inputs)
+        provenance = host.inputs.context.definition.provenance
+        host.settings = {**worker.spec.recorded_settings, "provenance": provenance}
         try:
             outcome = await self._judge_result(await self.recipe.run_in_worker(worker, run, host))
         except errors.WorkerLostError as error:

@@ -105,6 +105,7 @@ class Life:
             self._learned(turn)
             self._subagent(turn)
             self._end(turn)
+            self._tried(turn)
             self._summary(turn)
             self._handoff()
             self._task()
@@ -116,6 +117,21 @@ class Life:
             while message_index.index_new_messages(self.db):
                 pass
             self._embedded()
+
+    def _tried(self, turn: Turn) -> None:
+        """Keep the turn as a test, and try it with something that quotes it changed."""
+        trial = self.db.execute(
+            "INSERT INTO trial(kind, agent_id, change, by_user, state, made_at)"
+            " VALUES('replay', ?, ?, 'operator', 'done', 5) RETURNING id",
+            (self.agent, f"no {self.mark}"),
+        ).get
+        self.db.execute(
+            "INSERT INTO trial_turn(trial_id, turn_id, nth, state, result) VALUES(?,?,1,'done',?)",
+            (trial, turn.id, f"tried {self.mark}"),
+        )
+        self.db.execute(
+            "INSERT INTO saved_turn VALUES(?,?,'same calls','operator',5)", (self.mark, turn.id)
+        )
 
     def _embedded(self) -> None:
         """Give each message a vector of a model with a name of its own."""

@@ -79,18 +79,20 @@ def turn_run(text: str = "hello", *tools: ToolSpec, **fields: object) -> TurnRun
 
 
 class ScriptedModel:
-    """Answers by its script; ``requests`` holds what it was asked."""
+    """Answers by its script; ``requests`` holds what it was asked, ``rehearsed`` what it showed."""
 
     name = NAME
 
     def __init__(self, *script: ModelResponse | Exception | Answer) -> None:
         self._script = list(script)
         self.requests: list[ModelRequest] = []
+        self.rehearsed: list[ModelRequest] = []
         self.closed = False
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """The next entry of the script; an assertion error when there is none."""
         if request.rehearsed:
+            self.rehearsed.append(request)
             raise RehearsedRequest(b"")
         self.requests.append(request)
         assert self._script, "the model was asked once too often"

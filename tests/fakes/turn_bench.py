@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
@@ -86,6 +87,7 @@ class ScriptedWorker:
     stop_requested: bool = False
     hung: bool = False
     embedded: set[str] = field(default_factory=set)
+    spec: Any = field(default_factory=lambda: SimpleNamespace(recorded_settings={}))
 
     async def run_turn(self, run: TurnRun, host: WorkerHost, now: float) -> TurnResult:
         """Follow the script."""

@@ -1,5 +1,6 @@
 """Measure one model call through its attempts, for the record of its step."""
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,11 @@ def _read_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+def compute_body_digest(body: bytes) -> str:
+    """Return 32 hexadecimal digits of the body's SHA-256, enough to tell two requests apart."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
 @dataclass(eq=False)
 class CallMeter:
     """The measurements of a call so far; ``clock`` returns milliseconds since the epoch."""
@@ -23,6 +29,7 @@ class CallMeter:
     got: int = 0
     effort: str = ""
     status: int | None = None  # of the newest attempt's answer
+    left_out: tuple[str, ...] = ()  # fields of the body that the next attempt goes without
     _first: int | None = None
     _attempts: list[CallAttempt] = field(default_factory=list)
 
@@ -30,11 +37,11 @@ class CallMeter:
         self._began = self.clock()
 
     @contextmanager
-    def measure_attempt(self, model: str, size: int) -> Iterator[None]:
-        """Measure one request to a provider with a body of this size."""
+    def measure_attempt(self, model: str, body: bytes) -> Iterator[None]:
+        """Measure one request to a provider with this body."""
         began, error = self.clock(), "it was given up"
         self._first = self.status = None
-        self.sent += size
+        self.sent += len(body)
         try:
             yield
             error = ""
@@ -43,7 +50,13 @@ class CallMeter:
             raise
         finally:
             made = CallAttempt(
-                model=model, began=began, ended=self.clock(), status=self.status, error=error
+                model=model,
+                began=began,
+                ended=self.clock(),
+                status=self.status,
+                error=error,
+                digest=compute_body_digest(body),
+                left_out=self.left_out,
             )
             self._attempts.append(made)
 

@@ -99,9 +99,12 @@ class ModelEndpoint:
         Raises:
             ModelError: the failure, as classified by `thinker.models.failures`.
         """
-        return await self._refused.post_without_refused(
-            body, lambda sent: self._post_body(sent, new_collector(), request)
-        )
+
+        async def post_body(sent: Mapping[str, object]) -> ModelResponse:
+            request.meter.left_out = tuple(sorted(body.keys() - sent.keys()))
+            return await self.post_bytes(encode_body(sent), new_collector(), request)
+
+        return await self._refused.post_without_refused(body, post_body)
 
     def list_refused_fields(self) -> Mapping[str, str]:
         """Return the fields that the model has refused, with the provider's words."""
@@ -111,17 +114,12 @@ class ModelEndpoint:
         """Return the bytes that `post_request` would post first."""
         return encode_body(self._refused.remove_known(body))
 
-    async def _post_body(
-        self, body: Mapping[str, object], collector: Collector, request: ModelRequest
-    ) -> ModelResponse:
-        return await self.post_bytes(encode_body(body), collector, request)
-
     async def post_bytes(
         self, data: bytes, collector: Collector, request: ModelRequest
     ) -> ModelResponse:
         """Post the bytes of a request, in the format of the headers; raises like `post_request`."""
         account = self.account
-        with request.meter.measure_attempt(f"{account.provider.name}/{account.model}", len(data)):
+        with request.meter.measure_attempt(f"{account.provider.name}/{account.model}", data):
             return await self._send_and_collect(data, collector, request)
 
     async def _send_and_collect(

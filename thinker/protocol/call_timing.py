@@ -7,13 +7,19 @@ from thinker.protocol.messages import Frozen
 
 
 class CallAttempt(Frozen):
-    """One request to a provider, with the answer's status; ``error`` says why it failed."""
+    """One request to a provider, with the answer's status; ``error`` says why it failed.
+
+    ``digest`` is the beginning of the SHA-256 of its body, in hexadecimal digits. ``left_out`` are
+    fields that the model had refused before.
+    """
 
     model: str
     began: int
     ended: int
     status: int | None = None
     error: str = ""
+    digest: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 class CallTiming(Frozen):

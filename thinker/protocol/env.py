@@ -14,12 +14,33 @@ from typing import Literal, get_origin
 from pydantic import BaseModel, ConfigDict
 
 from thinker.protocol.chosen_folder import EVERY_SKILL, ChosenFolder
-from thinker.protocol.messages import Effort
+from thinker.protocol.messages import Effort, JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
 BROKER_VARIABLE = "THINKER_BROKER_FD"
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
+# Settings that are addresses, keys, places of this machine, or say nothing of a request.
+UNRECORDED = (
+    "base_url",
+    "embeddings_base_url",
+    "providers",
+    "keys",
+    "invalid_keys",
+    "system_prompt_path",
+    "persona_dir",
+    "default_system_prompt_path",
+    "skills_dirs",
+    "hooks_dir",
+    "compaction_prompt_path",
+    "fact_extraction_prompt_path",
+    "peer_fd",
+    "broker_fd",
+    "log_level",
+    "hear",
+    "speak",
+    "draw",
+)
 
 
 class ThinkerSettings(BaseModel):
@@ -155,6 +176,10 @@ class ThinkerSettings(BaseModel):
         if provider is not None:
             values["model"] = environ.get(provider.model_var, provider.default_model)
         return cls.model_validate(values)
+
+    def dump_for_record(self) -> JsonObject:
+        """Return the settings that decide what a model is sent, without addresses and keys."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED})
 
     def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""

@@ -159,6 +159,9 @@ class RequestOptions(Frozen):
     one_call: bool = False
 
 
+EVERY = "*"  # in `TurnRun.renewed`
+
+
 class TurnRun(Frozen):
     """Everything a worker needs to run or resume one turn, without calling back.
 
@@ -176,6 +179,8 @@ class TurnRun(Frozen):
     * ``…_origin``: who wrote the text; text of others goes into the newest message, as a quotation.
     * ``context``, ``offered`` (cached layout): the layers already sent with the newest message
       (None: not sent yet), and the tools of the session's previous turn.
+    * ``given``: a recorded prompt to send again, but for the layers named in ``renewed`` (``tools``
+      are chosen again by that name, and ``*`` stands for all), which are made from the turn.
     * ``keep``, ``kept``: see `thinker.protocol.methods`.
     """
 
@@ -207,6 +212,8 @@ class TurnRun(Frozen):
     steer: bool = False  # whether new messages may join between steps
     started_at: float
     deadline: float
+    given: PromptRecord | None = None
+    renewed: tuple[str, ...] = ()
     keep: int = 0
     kept: int = 0
 

@@ -1,10 +1,13 @@
 """The prompt of a turn as the model saw it, stored in the journal."""
 
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import Field
 
 from thinker.protocol.messages import Frozen, LayerRecord, Reasoning, ToolChoice
+
+TOOL_BLOCK = "tool_calls"  # the layer with tools that are offered as text, made with each request
 
 
 class ModelSettings(Frozen):
@@ -29,7 +32,7 @@ class PromptRecord(Frozen):
 
     ``settings`` belong to the turn's first call; None in records of older versions. ``reasons`` say
     why each tool was offered. ``missing`` maps tools that matched playbooks need but that are not
-    offered to the playbook.
+    offered to the playbook. ``playbooks`` has the keywords of every playbook that could match.
     """
 
     layers: tuple[LayerRecord, ...]
@@ -37,6 +40,7 @@ class PromptRecord(Frozen):
     tools: tuple[str, ...] = ()
     reasons: dict[str, str] = Field(default_factory=dict)
     missing: dict[str, str] = Field(default_factory=dict)
+    playbooks: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     best_score: float | None = None  # cosine of the message and the nearest tool
     temperature: float | None = None  # the temperature chosen by that score
     layout: Literal["system", "cached"] = "system"
@@ -73,6 +77,22 @@ class PromptRecord(Frozen):
         first = LayerRecord(name=name, text=text)
         return self.model_copy(update={"layers": (first, *self.layers)})
 
+    def renew_layers(self, fresh: "PromptRecord", names: Collection[str]) -> "PromptRecord":
+        """Return the record with layers of these names, if any, as ``fresh`` has them now."""
+        renewed = {layer.name: layer for layer in fresh.layers if layer.name in names}
+        kept = {layer.name: layer for layer in self.layers if layer.name not in names}
+        order = [layer.name for layer in self.layers]
+        previous = 0
+        for layer in fresh.layers:
+            if layer.name in order:
+                previous = order.index(layer.name) + 1
+            elif layer.name in renewed:
+                order.insert(previous, layer.name)
+                previous += 1
+        every = kept | renewed
+        layers = tuple(every[name] for name in order if name in every)
+        return self.model_copy(update={"layers": layers})
+
     def find_differences(self, earlier: "PromptRecord") -> tuple[str, ...]:
         """Return the names of changed stable layers, and ``tools``; empty without fingerprints."""
         if not earlier.stable or self.stable == earlier.stable:
@@ -88,7 +108,7 @@ class PromptRecord(Frozen):
 
 
 class PromptPreview(Frozen):
-    """The first model call of a turn, not sent; ``request`` is its body, which may be empty."""
+    """The next model call of a turn, not sent; ``request`` is its body, which may be empty."""
 
     record: PromptRecord
     request: str = ""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from thinker.protocol.messages import ToolResult, ToolSpec
-from thinker.protocol.methods import TurnRun
+from thinker.protocol.methods import EVERY, TurnRun
+from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.vectors import RELEVANT
 from thinker.toolcalls.ranking import Ranking
 from thinker.toolcalls.routes import route_tools
@@ -51,6 +52,8 @@ class Selector:
         """Return the tools of a turn: a task's fixed ones, otherwise those that fit ``text``."""
         if turn.tool_choice.name:
             required = {**required, turn.tool_choice.name: "the tool choice"}
+        if turn.given is not None and not {EVERY, "tools"} & {*turn.renewed}:
+            return select_given_tools(turn.tools, turn.given)
         called = self._ranking.list_called_tools(turn.tools, text, scores)
         inputs: list[object] = [required, turn.tools, turn.required_tools]
         inputs += [turn.recent_tools, turn.offered, called]
@@ -117,12 +120,29 @@ def select_tools(
     if len(steady) <= MAX_KEPT:
         reasons = steady
     missing = {name: why for name, why in required.items() if name not in known}
+    return _offer_tools(known, reasons, missing)
+
+
+def select_given_tools(tools: Sequence[ToolSpec], given: PromptRecord) -> Selection:
+    """Return the tools that a recorded prompt was sent with."""
+    known = {tool.name: tool for tool in reversed(tools)}
+    reasons = {name: given.reasons.get(name, "") for name in given.tools if name in known}
+    return _offer_tools(
+        known, reasons, dict.fromkeys(set(given.tools) - known.keys(), "the record")
+    )
+
+
+def _offer_tools(
+    known: dict[str, ToolSpec], reasons: dict[str, str], missing: dict[str, str]
+) -> Selection:
+    """Return the selection of the tools with reasons; the finder, if any, finds the others."""
     rest = tuple(known[name] for name in sorted(known.keys() - reasons.keys()))
     if FINDER not in reasons:
         rest = ()
     elif rest:
-        about = [known[FINDER].description, ", ".join(sorted(known.keys() - plain))]
-        known[FINDER] = known[FINDER].model_copy(update={"description": " ".join(about).strip()})
+        on_demand = sorted(known.keys() - _list_plain_names(known.values()))
+        about = f"{known[FINDER].description} {', '.join(on_demand)}".strip()
+        known[FINDER] = known[FINDER].model_copy(update={"description": about})
     else:
         del reasons[FINDER]
     return Selection(tuple(known[name] for name in sorted(reasons)), reasons, missing, rest)

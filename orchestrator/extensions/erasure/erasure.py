@@ -47,6 +47,7 @@ NUMBERS = (
     "gone_session",
     "gone_inbox",
     "gone_outbox",
+    "gone_trial",
 )  # the other ids are strings
 # The ids to remove, in order: each query uses the ids gathered before it.
 GATHERED = (
@@ -102,6 +103,11 @@ GATHERED = (
           JOIN fact ON old.ended_by = 'fact ' || fact.id AND fact.source IN('user','operator'))
           SELECT id FROM edited WHERE true""",
     ),
+    (  # what is changed in a trial may quote any of its turns
+        "gone_trial",
+        """SELECT id FROM trial WHERE agent_id = :agent
+          OR id IN(SELECT trial_id FROM trial_turn WHERE turn_id IN gone_turn)""",
+    ),
     (
         "gone_subagent",
         """SELECT id FROM subagent WHERE :agent IN(agent_id, spec ->> '$.agent')
@@ -117,6 +123,8 @@ CONVERSATIONS = """SELECT conversation FROM request WHERE inbox_id IN gone_inbox
 UNUSED = """scope <> '' AND (agent_id, scope) IN(
     SELECT agent_id, scope FROM session WHERE id IN gone_session)
   AND (agent_id, scope) NOT IN(SELECT agent_id, scope FROM session WHERE id NOT IN gone_session)"""
+# What goes on from a forgotten conversation keeps its own messages.
+ORPHANED = "UPDATE session SET parent_id = NULL, parent_upto = NULL WHERE parent_id IN gone_session"
 # The rows to remove of each table; a row comes after the rows that refer to it.
 TABLES = (
     ("approval", "turn_id IN gone_turn"),
@@ -139,6 +147,9 @@ TABLES = (
     ("step", "turn_id IN gone_turn"),
     ("degradation", "turn_id IN gone_turn"),
     ("turn_prompt", "turn_id IN gone_turn"),
+    ("saved_turn", "turn_id IN gone_turn"),
+    ("trial_turn", "turn_id IN gone_turn OR trial_id IN gone_trial"),
+    ("trial", "id IN gone_trial"),
     (
         "message",
         "session_id IN gone_session OR CAST(:agent AS TEXT) IS NULL AND turn_id IN gone_turn",
@@ -237,6 +248,7 @@ def forget(db: Database, subject: Subject, now: int) -> None:
             "UPDATE fact SET ended_by = 'operator'"
             " WHERE ended_by IN(SELECT 'fact ' || id FROM gone_fact)"
         )
+        _execute_on_ids(db, ORPHANED)
         for table, where in TABLES:
             _execute_on_ids(db, f"DELETE FROM {table} WHERE {where}", subject)
         if subject.agent:  # else only notices have its facts, in chats of other agents too

@@ -26,7 +26,7 @@ IS_NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS late
 # result not before.
 OLD_TURNS = f"""SELECT id FROM turn
 WHERE rowid < :below AND state IN('closed','cancelled','failed') AND ended_at < :before
-AND recipe <> 'subagent'
+AND recipe <> 'subagent' AND NOT EXISTS(SELECT 1 FROM saved_turn WHERE turn_id = turn.id)
 AND NOT EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox AS work ON work.id = run.inbox_id
   WHERE run.turn_id = turn.id AND ifnull(work.ended_at, :before) >= :before)
 AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
@@ -55,6 +55,7 @@ OF_A_TURN = (
     "DELETE FROM step WHERE turn_id = ?",
     "DELETE FROM degradation WHERE turn_id = ?",
     "DELETE FROM turn_prompt WHERE turn_id = ?",
+    "DELETE FROM trial_turn WHERE turn_id = ?",
     "DELETE FROM turn WHERE id = ?",
 )
 
@@ -110,7 +111,8 @@ def delete_old_messages(db: Database, before: int) -> int:
     db.execute(
         "DELETE FROM session WHERE ended_at < ?"
         " AND NOT EXISTS(SELECT 1 FROM message WHERE session_id = session.id)"
-        " AND NOT EXISTS(SELECT 1 FROM turn WHERE session_id = session.id)",
+        " AND NOT EXISTS(SELECT 1 FROM turn WHERE session_id = session.id)"
+        " AND NOT EXISTS(SELECT 1 FROM session AS child WHERE child.parent_id = session.id)",
         (before,),
     )
     return count

@@ -153,7 +153,7 @@ def list_missing_tools(db: Database, turns: int) -> list[tuple[str, str, str]]:
     ``turns`` is the number of the newest turns to search.
     """
     rows = db.execute(
-        "SELECT DISTINCT agent_id, body ->> '$.missing'"
+        "SELECT DISTINCT turn.agent_id, body ->> '$.missing'"
         " FROM (SELECT id, agent_id FROM turn ORDER BY rowid DESC LIMIT ?) AS turn"
         " JOIN turn_prompt ON turn_id = turn.id",
         (turns,),

@@ -23,25 +23,29 @@ TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...], con
 class PromptSources:
     """The sources of a prompt: a `PromptBundle` as JSON, and all tools that could be offered.
 
-    ``definition`` is None for an agent without one. Both are None if unknown. ``window`` has the
-    first and last message ids of the history that is sent with the prompt.
+    ``definition`` is None for an agent without one. All are None if unknown. ``settings`` are those
+    of the worker, see `ThinkerSettings.dump_for_record`, of the agent ``agent_id`` of agents.json.
+    ``window`` has the first and last message ids of the history that is sent with the prompt.
     """
 
     definition: Json[JsonObject] | None = None
     tools: Json[tuple[ToolSpec, ...]] | None = None
+    settings: Json[JsonObject] | None = None
+    agent_id: str | None = None
     window: tuple[int, int] | None = None
 
 
 NO_SOURCES = PromptSources()
 # The record's own fields, and the shared ones of its long layers by place.
 COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"
-COMMON = ("tools", "reasons", "settings", "tools_digest")
+COMMON = ("tools", "reasons", "settings", "tools_digest", "playbooks")
 NO_WINDOW = (None, None)
 LONG = 200  # characters of a layer that is stored once
 UNUSED_PARTS = """DELETE FROM prompt_part
 WHERE NOT EXISTS(SELECT 1 FROM turn_prompt WHERE definition = digest)
 AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE tools = digest)
-AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE common = digest)"""
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE common = digest)
+AND NOT EXISTS(SELECT 1 FROM turn_prompt WHERE settings = digest)"""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ SOURCES = Rows(
     PromptSources,
     "turn_prompt",
     "(SELECT body FROM prompt_part WHERE digest = definition),"
-    " (SELECT body FROM prompt_part WHERE digest = tools)",
+    " (SELECT body FROM prompt_part WHERE digest = tools),"
+    " (SELECT body FROM prompt_part WHERE digest = settings), agent_id",
 )
 
 
@@ -75,7 +80,7 @@ def record_prompt(
 ) -> tuple[str, ...]:
     """Store a prompt; return the differences of its stable part from the session's last one."""
     found = _find_earlier_prompt(
-        db, "turn_id, at, json_extract(body, '$.stable'), definition, tools, common", sent
+        db, "turn_id, at, json_extract(body, '$.stable'), definition, tools, common, settings", sent
     )
     changed: tuple[str, ...] = ()
     if found is not None and found[2] != prompt.stable:
@@ -87,11 +92,9 @@ def record_prompt(
         for place, layer in enumerate(own["layers"])
         if not (layer.get("volatile") or layer.get("quoted")) and len(layer["text"]) > LONG
     }
-    definition = (
-        None if sources.definition is None else _build_part(orjson.dumps(sources.definition))
-    )
+    definition, settings = map(_dump_part, (sources.definition, sources.settings))
     tools = None if sources.tools is None else _dump_tools(sources.tools)
-    parts = definition, tools, _build_part(orjson.dumps(common))
+    parts = definition, tools, _build_part(orjson.dumps(common)), settings
     stored = found[3:] if found else ()
     for part in parts:
         if part is not None and part.digest not in stored:
@@ -100,9 +103,9 @@ def record_prompt(
     digests = [part and part.digest for part in parts]
     values = sent.turn_id, sent.at, orjson.dumps(own).decode(), *digests
     db.execute(
-        "INSERT INTO turn_prompt(turn_id, at, body, definition, tools, common,"
-        " history_first, history_last) VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-        (*values, *(sources.window or NO_WINDOW)),
+        "INSERT INTO turn_prompt(turn_id, at, body, definition, tools, common, settings, agent_id,"
+        " history_first, history_last) VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+        (*values, sources.agent_id, *(sources.window or NO_WINDOW)),
     )
     return changed
 
@@ -184,6 +187,10 @@ def _dump_tools(tools: tuple[ToolSpec, ...]) -> _SharedPart:
     part = _build_part(TOOLS.dump_json(tools))
     _dumped_tools.append((tools, part))
     return part
+
+
+def _dump_part(value: JsonObject | None) -> _SharedPart | None:
+    return None if value is None else _build_part(orjson.dumps(value))
 
 
 def _build_part(body: bytes) -> _SharedPart:

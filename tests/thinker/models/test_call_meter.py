@@ -25,13 +25,13 @@ def test_first_event_of_a_failed_attempt_does_not_count() -> None:
     meter = measured()
 
     def cut() -> None:
-        with meter.measure_attempt("a/b", 5):
+        with meter.measure_attempt("a/b", b"12345"):
             meter.record_event()
             raise FatalModelError("a cut its answer short: the secret text")
 
     with pytest.raises(FatalModelError):
         cut()
-    with meter.measure_attempt("c/d", 5):
+    with meter.measure_attempt("c/d", b"12345"):
         pass
     timing = meter.build_timing()
     assert timing.first is None
@@ -42,7 +42,7 @@ def test_first_event_of_a_failed_attempt_does_not_count() -> None:
 def test_attempt_that_is_cancelled_is_recorded() -> None:
     """A deadline ends it."""
     meter = measured()
-    with pytest.raises(KeyboardInterrupt), meter.measure_attempt("a/b", 5):
+    with pytest.raises(KeyboardInterrupt), meter.measure_attempt("a/b", b"12345"):
         raise KeyboardInterrupt
     (attempt,) = meter.build_timing().attempts
     assert attempt.error == "it was given up"

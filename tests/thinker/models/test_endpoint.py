@@ -12,7 +12,7 @@ from fakes.time_limit import time_limit
 from thinker.http.exchange import HttpAnswer, WholeAnswer
 from thinker.models import endpoint
 from thinker.models.base import ModelRequest, ModelResponse
-from thinker.models.call_meter import CallMeter
+from thinker.models.call_meter import CallMeter, compute_body_digest
 from thinker.models.endpoint import STANDARD_TIMEOUTS, ModelTimeouts
 from thinker.models.openai_chat import OpenAIChat
 from thinker.protocol.call_timing import CallAttempt, CallTiming
@@ -184,15 +184,21 @@ async def test_every_attempt_of_a_call_is_measured() -> None:
         await model.complete(request)
     await model.complete(request)
     await model.aclose()
+    digests = [compute_body_digest(asked.body) for asked in network.requests]
     assert request.meter.build_timing() == CallTiming(
         began=1,
         ended=7,
         first=5,
         attempts=(
             CallAttempt(
-                model="openai/m", began=2, ended=3, status=503, error="openai answered 503"
+                model="openai/m",
+                began=2,
+                ended=3,
+                status=503,
+                error="openai answered 503",
+                digest=digests[0],
             ),
-            CallAttempt(model="openai/m", began=4, ended=6, status=200),
+            CallAttempt(model="openai/m", began=4, ended=6, status=200, digest=digests[1]),
         ),
         sent=sum(len(asked.body) for asked in network.requests),
         got=len(b"busy") + len(FINISHED),

@@ -297,7 +297,8 @@ def find_last_use(db: Database, name: str) -> tuple[str, int] | None:
     found = db.execute(
         "SELECT turn_id, at FROM turn_prompt JOIN turn ON turn.id = turn_id"
         " JOIN prompt_part ON digest = definition"
-        " WHERE agent_id = ?1 OR json_extract(prompt_part.body, '$.name') = ?1"
+        " WHERE coalesce(turn_prompt.agent_id, turn.agent_id) = ?1"
+        " OR json_extract(prompt_part.body, '$.name') = ?1"
         " ORDER BY at DESC LIMIT 1",
         (name,),
     ).fetchone()
