@@ -11,6 +11,7 @@ from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
+from orchestrator.extensions.workbench import trial_rows
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class WorkbenchPart(Part):
         from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
         return TrialRunner(self.daemon)
+
+    async def open(self) -> None:
+        now = self.daemon.machine.clock()
+        await self.daemon.store.transact(trial_rows.stop_running_trials, now)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
