@@ -91,7 +91,8 @@ class TrialSession:
             return TodaysSources(memory=memory)
         bundle = prompts.find_bundle(definition)
         tools = self.daemon.turns.inputs.tools.list_offered_tools(definition)
-        return TodaysSources(memory=memory, definition=bundle and bundle.dump_json(), tools=tools)
+        made = bundle.dump_json() if bundle else None
+        return TodaysSources(memory=memory, definition=made, tools=tools)
 
     def _build_objections(self, turn: RecordedTurn) -> FindObjection:
         """Return a function that says why a call would have to be approved."""
