@@ -14,6 +14,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.turns.sessions import SentConversation
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.worker import Worker, WorkerHost
 from orchestrator.prompts.prompt_set import PromptSet, build_environments, select_text_variables
@@ -24,7 +25,7 @@ from orchestrator.turns.turn_context import LoopFacts, TurnContext
 from orchestrator.turns.turn_inputs import Gathered, TurnInputs, reserve_and_gather
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import ToolResult, ToolSpec, cap_result
+from thinker.protocol.messages import ToolSpec, cap_result
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ class Recipe(Ending):
     ) -> Gathered:
         """Return the turn's inputs, the pause it must wait for, or the pictures to fetch first."""
         return reserve_and_gather(db, turn, definition, facts, embedding)
+
+    @staticmethod
+    def load_conversation(db: Database, turn: Turn) -> SentConversation | None:
+        """Return the conversation of a turn that has it from elsewhere than its session."""
+        del db, turn
+        return None
 
     def build_request(self, inputs: TurnInputs) -> TurnRun:
         """Build the worker's request."""
@@ -156,12 +163,7 @@ def build_turn_run(
             private=first.private,
         ),
         messages=stored.said,
-        history=tuple(
-            [
-                cap_result(message) if isinstance(message, ToolResult) else message
-                for message in stored.history
-            ]
-        ),
+        history=tuple(map(cap_result, stored.history)),
         summary=stored.summary,
         summary_origin=stored.summary_origin,
         profile_prompt=known.profile_prompt,

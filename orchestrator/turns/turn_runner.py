@@ -229,7 +229,7 @@ class TurnRunner(LoopBound):
         """
         run = host.run = self.recipe.build_request(host.inputs)
         provenance = host.inputs.context.definition.provenance
-        host.settings = {**worker.spec.recorded_settings, "provenance": provenance}
+        host.settings = worker.spec.describe_run(run, provenance)
         try:
             outcome = await self._judge_result(await self.recipe.run_in_worker(worker, run, host))
         except errors.WorkerLostError as error:
