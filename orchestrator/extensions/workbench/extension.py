@@ -1,8 +1,13 @@
 """The extension for the workbench: recorded turns, tried again."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.extension import Command, DaemonView, Extension, Part
+
+if TYPE_CHECKING:
+    from orchestrator.agentsfile.draft import Draft
 
 COMMANDS = "orchestrator.extensions.workbench.commands"
 
@@ -11,6 +16,16 @@ class WorkbenchExtension(Extension):
     """Runs recorded turns again, without effects, with something changed."""
 
     name = "workbench"
+    file_fields = ("tests",)
+
+    def check_agents_file(
+        self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None
+    ) -> None:
+        del environ, home
+        if draft.tests:
+            from orchestrator.extensions.workbench.route_tests import check_routes
+
+            check_routes(draft)
 
     def list_commands(self) -> Mapping[str, Command]:
         return {
