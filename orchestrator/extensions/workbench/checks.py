@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.agentsfile.text_patterns import TextPattern, matches_pattern
 from orchestrator.control.trials import CheckVerdict, TriedCall, TriedTurn, TurnRecord
-from orchestrator.errors import ConfigError
+from orchestrator.errors import OrchestratorError
 from orchestrator.journal.memory.fulltext import extract_words
 from orchestrator.journal.memory.stop_words import count_stop_words, remove_accents
 from thinker.protocol.messages import JsonObject
@@ -28,7 +28,7 @@ Judgement = tuple[bool | None, str]
 """Whether a run meets a check (None: it cannot be told) and why not."""
 
 
-class CheckError(ConfigError):
+class CheckError(OrchestratorError):
     """A line that is no check."""
 
 

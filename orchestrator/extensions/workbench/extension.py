@@ -35,6 +35,7 @@ class WorkbenchExtension(Extension):
             "trial": Command(
                 "Agents", "Show, stop and go on with trials of turns.", f"{COMMANDS}.trial"
             ),
+            "sets": Command("Agents", "Keep turns as tests, in sets of turns.", f"{COMMANDS}.sets"),
         }
 
     def build_part(self, daemon: DaemonView) -> Part:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import trials
 from orchestrator.control.protocol import UNKNOWN_NAME
-from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
+from orchestrator.control.trials import SavedTurn, TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
@@ -37,6 +37,9 @@ class WorkbenchPart(Part):
             trials.TRIAL_LIST: self._list_trials,
             trials.TRIAL_STOP: self._stop_trial,
             trials.TRIAL_GO_ON: partial(self._continue_trial, by),
+            trials.SETS_LIST: self._list_sets,
+            trials.SETS_ADD: partial(self._change_set, by, adds=True),
+            trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
         }
 
     async def _estimate_trial(self, params: JsonValue) -> Params:
@@ -59,6 +62,21 @@ class WorkbenchPart(Part):
     async def _continue_trial(self, by: str, params: JsonValue) -> Params:
         go_on = partial(self.runner.continue_trial, by=by)
         return await answer_request(TrialContinuation, go_on, params)
+
+    async def _list_sets(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.saved_turns import list_saved_turns
+
+        del params
+        return await self.daemon.store.read(list_saved_turns)
+
+    async def _change_set(self, by: str, params: JsonValue, *, adds: bool) -> Params:
+        from orchestrator.extensions.workbench import saved_turns
+
+        change = saved_turns.add_saved_turn if adds else saved_turns.remove_saved_turn
+        store, clock = self.daemon.store, self.daemon.machine.clock
+        return await answer_request(
+            SavedTurn, lambda saved: store.transact(change, saved, by, clock()), params
+        )
 
 
 async def answer_request(
