@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.extension import Command, DaemonView, Extension, Part
 
 if TYPE_CHECKING:
+    from orchestrator.agentsfile import ConfigModel
     from orchestrator.agentsfile.draft import Draft
 
 COMMANDS = "orchestrator.extensions.workbench.commands"
@@ -17,6 +18,11 @@ class WorkbenchExtension(Extension):
 
     name = "workbench"
     file_fields = ("tests",)
+
+    def get_agent_model(self) -> "type[ConfigModel]":
+        from orchestrator.extensions.workbench.gate_settings import GateFields
+
+        return GateFields
 
     def check_agents_file(
         self, draft: "Draft", environ: Mapping[str, str] | None, home: Path | None

@@ -21,6 +21,9 @@ OF_SET = """SELECT set_name, turn_id, checks, by_user, at,
 FROM saved_turn JOIN turn ON turn.id = turn_id
 WHERE ?1 IN('', set_name) ORDER BY set_name, started_at, turn_id"""
 
+OF_AGENT = """SELECT turn_id FROM saved_turn JOIN turn ON turn.id = turn_id
+WHERE set_name = ? AND agent_id = ?"""
+
 
 def list_saved_turns(db: Database, set_name: str = "") -> SavedSets:
     """Return the turns of a set, or of all sets, in the order in which they happened."""
@@ -52,6 +55,12 @@ def require_saved_set(db: Database, set_name: str) -> tuple[SavedTurn, ...]:
         advice = f"there are: {known}" if known else "make one with: orchestrator sets add SET TURN"
         raise UnknownNameError(f"no set is called {set_name!r}; {advice}")
     return found
+
+
+def list_tests_of_agent(db: Database, set_name: str, agent_id: str) -> tuple[SavedTurn, ...]:
+    """Return the turns of a set that an agent ran."""
+    own = {str(one) for (one,) in db.execute(OF_AGENT, (set_name, agent_id))}
+    return tuple(one for one in list_saved_turns(db, set_name).turns if one.turn in own)
 
 
 def add_saved_turn(db: Database, saved: SavedTurn, by: str, now: int) -> SavedTurn:

@@ -1,19 +1,22 @@
 """The workbench in a daemon: the methods of commands and of the page."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import trials
+from orchestrator.control.editing import FileEdit
 from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.control.trials import SavedTurn, TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
+from orchestrator.extensions.workbench.gate_settings import GateFields
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
+    from orchestrator.extensions.workbench.gates import Gates
     from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
 M = TypeVar("M", bound=BaseModel)
@@ -28,6 +31,20 @@ class WorkbenchPart(Part):
         from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
         return TrialRunner(self.daemon)
+
+    @cached_property
+    def _gates(self) -> "Gates":
+        from orchestrator.extensions.workbench.gates import Gates
+
+        return Gates(self.daemon, self.runner)
+
+    async def judge_edit(self, edit: FileEdit, by: str) -> Iterable[str]:
+        if all(
+            agent.get_fields(GateFields).gate is None
+            for agent in self.daemon.get_agents_file().agents
+        ):
+            return ()
+        return await self._gates.judge_edit(edit, by)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
