@@ -41,6 +41,9 @@ class WorkbenchExtension(Extension):
             "trial": Command(
                 "Agents", "Show, stop and go on with trials of turns.", f"{COMMANDS}.trial"
             ),
+            "prompt": Command(
+                "Agents", "Show, check and compare prompts.", f"{COMMANDS}.prompt_test"
+            ),
             "sets": Command("Agents", "Keep turns as tests, in sets of turns.", f"{COMMANDS}.sets"),
         }
 

@@ -18,11 +18,11 @@ from orchestrator.control.trials import (
     TrialReport,
     TrialRequest,
 )
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.workbench.edit_changes import find_gate, list_gated_changes
 from orchestrator.extensions.workbench.gate_settings import GateSettings
-from orchestrator.extensions.workbench.saved_turns import list_tests_of_agent
+from orchestrator.extensions.workbench.saved_turns import list_owned_tests
 from orchestrator.extensions.workbench.set_runs import SetReport, judge_set
 from orchestrator.extensions.workbench.trial_runs import TrialRunner
 from orchestrator.journal.db import audit
@@ -103,7 +103,11 @@ class Gates:
         gate = None if definition is None else find_gate(definition)
         if gate is None:
             raise AssertionError(agent_id)
-        tests = await self.daemon.store.read(list_tests_of_agent, gate.set, agent_id)
+        try:
+            owned = await self.daemon.store.read(list_owned_tests, gate.set, agent_id)
+        except UnknownNameError:
+            owned = ()
+        tests = tuple(one.saved for one in owned if one.agent_id == agent_id)
         if not tests:
             problem = EMPTY.format(agent=agent_id, name=gate.set)
             return GateTrial(agent_id, gate, (), problem=problem)

@@ -4,6 +4,7 @@ Retention leaves a saved turn alone, with the messages and pictures that it was 
 """
 
 import hashlib
+from typing import NamedTuple
 
 from orchestrator.control.trials import SavedSets, SavedTurn
 from orchestrator.errors import UnknownNameError
@@ -21,8 +22,23 @@ OF_SET = """SELECT set_name, turn_id, checks, by_user, at,
 FROM saved_turn JOIN turn ON turn.id = turn_id
 WHERE ?1 IN('', set_name) ORDER BY set_name, started_at, turn_id"""
 
-OF_AGENT = """SELECT turn_id FROM saved_turn JOIN turn ON turn.id = turn_id
-WHERE set_name = ? AND agent_id = ?"""
+# The agents and the prompt definition that a turn ran with.
+USED = """SELECT coalesce(turn_prompt.agent_id, turn.agent_id),
+  (SELECT json_extract(body, '$.name') FROM prompt_part WHERE digest = definition)
+FROM turn JOIN turn_prompt ON turn_prompt.turn_id = turn.id WHERE turn.id = ?"""
+NEWEST = """SELECT turn.id, turn.agent_id FROM turn
+WHERE state IN('closed','cancelled','failed') AND EXISTS(SELECT 1 FROM turn_prompt
+  LEFT JOIN prompt_part ON digest = definition WHERE turn_prompt.turn_id = turn.id
+  AND (coalesce(turn_prompt.agent_id, turn.agent_id) = ?1
+    OR json_extract(prompt_part.body, '$.name') = ?1))
+ORDER BY started_at DESC, turn.rowid DESC LIMIT ?2"""
+
+
+class OwnedTest(NamedTuple):
+    """A saved turn and the agent that ran it."""
+
+    agent_id: str
+    saved: SavedTurn
 
 
 def list_saved_turns(db: Database, set_name: str = "") -> SavedSets:
@@ -57,10 +73,34 @@ def require_saved_set(db: Database, set_name: str) -> tuple[SavedTurn, ...]:
     return found
 
 
-def list_tests_of_agent(db: Database, set_name: str, agent_id: str) -> tuple[SavedTurn, ...]:
-    """Return the turns of a set that an agent ran."""
-    own = {str(one) for (one,) in db.execute(OF_AGENT, (set_name, agent_id))}
-    return tuple(one for one in list_saved_turns(db, set_name).turns if one.turn in own)
+def list_owned_tests(db: Database, set_name: str, name: str = "") -> tuple[OwnedTest, ...]:
+    """Return the turns of a set, or those that an agent or a prompt definition had a part in.
+
+    Raises:
+        UnknownNameError: the set does not exist.
+    """
+    found = []
+    for saved in require_saved_set(db, set_name):
+        used = db.execute(USED, (saved.turn,)).fetchall()
+        agent = db.execute("SELECT agent_id FROM turn WHERE id = ?", (saved.turn,)).get
+        if not name or name == agent or any(name in row for row in used):
+            found.append(OwnedTest(str(agent), saved))
+    return tuple(found)
+
+
+def list_last_tests(db: Database, name: str, count: int) -> tuple[OwnedTest, ...]:
+    """Return the newest turns of an agent or a prompt definition, oldest first.
+
+    Each must make the same calls again.
+    """
+    rows = db.execute(NEWEST, (name, count)).fetchall()
+    return tuple(
+        OwnedTest(
+            str(agent),
+            SavedTurn(set_name="last", turn=str(turn), question=_read_question(db, turn)),
+        )
+        for turn, agent in reversed(rows)
+    )
 
 
 def add_saved_turn(db: Database, saved: SavedTurn, by: str, now: int) -> SavedTurn:
@@ -114,6 +154,13 @@ def require_turn(db: Database, name: str) -> str:
         known = ", ".join(map(format_turn_name, found))
         raise UnknownNameError(f"{name!r} fits several turns; write one of: {known}")
     raise UnknownNameError(f"no turn matches {name!r}; orchestrator status shows the last ones")
+
+
+def _read_question(db: Database, turn_id: str) -> str:
+    text = db.execute(
+        "SELECT text FROM inbox WHERE turn_id = ? ORDER BY id LIMIT 1", (turn_id,)
+    ).get
+    return str(text or "")[:SHOWN]
 
 
 def _find_saved_turn(db: Database, set_name: str, name: str) -> SavedTurn:
