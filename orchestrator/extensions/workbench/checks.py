@@ -22,7 +22,7 @@ MAX_ANSWER = 100_000  # characters of an answer that patterns are matched agains
 MAX_LINES = 100
 MAX_DIGITS = 9
 SHOWN = 80  # characters of an answer or of arguments in a verdict
-WOULD_ASK = "would have asked"  # begins the reason of a run that an approval stopped
+WOULD_ASK = "would have asked"  # in the reason of a run that an approval stopped
 PATTERN = TypeAdapter[str](TextPattern)
 Judgement = tuple[bool | None, str]
 """Whether a run meets a check (None: it cannot be told) and why not."""
@@ -209,7 +209,7 @@ def _build_answers_in(rest: str) -> Callable[[TriedTurn], Judgement]:
 
 
 def _judge_would_not_ask(run: TriedTurn) -> Judgement:
-    if run.fidelity == "stopped" and run.reason.startswith(WOULD_ASK):
+    if run.fidelity == "stopped" and WOULD_ASK in run.reason:
         return False, run.reason
     return _hold_unless_stopped(run)
 

@@ -54,12 +54,12 @@ def _compare_agents(
         return
     for old in gated:
         new = after.find_agent(old.agent_id)
-        change = None if new is None or not new.enabled else _compare_agent(old, new)
+        change = None if new is None or not new.enabled else _compare_agent(old, new, text)
         if change is not None and change != TrialChange():
             yield old.agent_id, change
 
 
-def _compare_agent(old: AgentDefinition, new: AgentDefinition) -> TrialChange:
+def _compare_agent(old: AgentDefinition, new: AgentDefinition, text: str) -> TrialChange:
     changed: dict[str, object] = {
         name: getattr(new, name)
         for name in ("temperature", "effort")
@@ -67,6 +67,6 @@ def _compare_agent(old: AgentDefinition, new: AgentDefinition) -> TrialChange:
     }
     if (new.llm_provider, new.model) != (old.llm_provider, old.model):
         changed["model"] = f"{new.llm_provider}/{new.model}"
-    if new.system_prompt != old.system_prompt:
-        changed["layers"] = {"base": new.system_prompt}
+    if (new.system_prompt, new.prompt) != (old.system_prompt, old.prompt):
+        changed["files"] = {MAIN: text}
     return TrialChange.model_validate(changed)

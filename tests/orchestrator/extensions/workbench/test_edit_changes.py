@@ -68,7 +68,7 @@ def test_prompt_that_another_one_includes_concerns_its_agents(tmp_path: Path) ->
         ({"temperature": 0.1}, TrialChange(temperature=0.1)),
         ({"effort": "low"}, TrialChange(effort="low")),
         ({"model": "n"}, TrialChange(model="groq/n")),
-        ({"systemPrompt": "Be kind."}, TrialChange(layers={"base": "Be kind."})),
+        ({"systemPrompt": "Be kind."}, TrialChange(files={"agents.json": ""})),
         ({"idleTimeoutMinutes": 3}, None),
         ({"enabled": False}, None),
         ({"gate": None}, None),
@@ -79,5 +79,7 @@ def test_edit_of_agents_json_is_tried_by_what_answers_depend_on(
 ) -> None:
     """Of an agent that changes; the others are not tried."""
     text = json.dumps({"agents": [{**WORK, **changed}, HOME, FREE]})
+    if change is not None and change.files:
+        change = TrialChange(files={"agents.json": text})
     assert concerned("agents.json", text) == ({} if change is None else {"work": change})
     assert concerned("agents.json", "{") == {}
