@@ -9,10 +9,9 @@ from typing import NamedTuple
 from orchestrator.control.trials import SavedSets, SavedTurn
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.workbench.checks import parse_checks
+from orchestrator.extensions.workbench.recorded_turns import find_turn_id
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.inspect.trace import list_turns_named
-from thinker.protocol.names import format_turn_name
 
 MAX_TURNS = 1000  # of one set
 SHOWN = 200  # characters of a question
@@ -111,7 +110,7 @@ def add_saved_turn(db: Database, saved: SavedTurn, by: str, now: int) -> SavedTu
         UnknownNameError: no turn has the name, or several have.
     """
     parse_checks(saved.checks)
-    turn_id = require_turn(db, saved.turn)
+    turn_id = find_turn_id(db, saved.turn)
     count = "SELECT count(*) FROM saved_turn WHERE set_name = ? AND turn_id <> ?"
     if db.execute(count, (saved.set_name, turn_id)).get >= MAX_TURNS:
         raise UnknownNameError(f"the set {saved.set_name} is full: it has {MAX_TURNS} turns")
@@ -139,21 +138,6 @@ def remove_saved_turn(db: Database, saved: SavedTurn, by: str, now: int) -> Save
     subject = SUBJECT.format(name=found.set_name, turn=found.turn)
     audit.record_decision(db, by, "removed a test", subject, now)
     return found
-
-
-def require_turn(db: Database, name: str) -> str:
-    """Return the id of the turn with this id, or with this beginning or end of it.
-
-    Raises:
-        UnknownNameError: no turn has it, or several have.
-    """
-    found = list_turns_named(db, name)
-    if len(found) == 1 or name in found:
-        return found[0]
-    if found:
-        known = ", ".join(map(format_turn_name, found))
-        raise UnknownNameError(f"{name!r} fits several turns; write one of: {known}")
-    raise UnknownNameError(f"no turn matches {name!r}; orchestrator status shows the last ones")
 
 
 def _read_question(db: Database, turn_id: str) -> str:

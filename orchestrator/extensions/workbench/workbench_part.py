@@ -12,6 +12,7 @@ from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.control.trials import SavedTurn, TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
+from orchestrator.extensions.workbench import trial_rows
 from orchestrator.extensions.workbench.gate_settings import GateFields
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
@@ -45,6 +46,10 @@ class WorkbenchPart(Part):
         ):
             return ()
         return await self._gates.judge_edit(edit, by)
+
+    async def open(self) -> None:
+        now = self.daemon.machine.clock()
+        await self.daemon.store.transact(trial_rows.stop_running_trials, now)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {

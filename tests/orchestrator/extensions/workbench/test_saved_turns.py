@@ -68,7 +68,7 @@ def test_audit_log_names_set_and_turn_but_no_text(db: Database) -> None:
 
 def test_name_that_fits_no_turn_or_several_is_refused(db: Database) -> None:
     """So is one that is not in the set, and a set that does not exist."""
-    with pytest.raises(UnknownNameError, match="no turn matches 'x'"):
+    with pytest.raises(UnknownNameError, match="no turn's id ends with 'x'"):
         save(db, "x")
     with pytest.raises(UnknownNameError, match="fits several turns"):
         save(db, "t")
