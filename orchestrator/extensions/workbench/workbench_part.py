@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import trials
 from orchestrator.control.editing import FileEdit
-from orchestrator.control.protocol import UNKNOWN_NAME
+from orchestrator.control.protocol import UNKNOWN_NAME, Ack
 from orchestrator.control.trials import SavedTurn, TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
@@ -61,6 +61,7 @@ class WorkbenchPart(Part):
             trials.TRIAL_GO_ON: partial(self._continue_trial, by),
             trials.SETS_LIST: self._list_sets,
             trials.SETS_ADD: partial(self._change_set, by, adds=True),
+            "sets/export": partial(self._note_export, by),
             trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
         }
 
@@ -99,6 +100,17 @@ class WorkbenchPart(Part):
         return await answer_request(
             SavedTurn, lambda saved: store.transact(change, saved, by, clock()), params
         )
+
+    async def _note_export(self, by: str, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.cases import SetExport, record_export
+
+        store, clock = self.daemon.store, self.daemon.machine.clock()
+
+        async def note_export(exported: SetExport) -> Ack:
+            await store.transact(record_export, exported, clock, by)
+            return Ack()
+
+        return await answer_request(SetExport, note_export, params)
 
 
 async def answer_request(

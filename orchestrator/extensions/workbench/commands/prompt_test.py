@@ -14,6 +14,8 @@ from orchestrator.cli.output import make_printable, print_text
 from orchestrator.cli.tables import print_json
 from orchestrator.control.trials import MAX_TIMES, MAX_TURNS, TrialChange
 from orchestrator.errors import ExitCode, UnknownNameError
+from orchestrator.extensions.workbench.case_home import run_case_daemon
+from orchestrator.extensions.workbench.cases import CaseError, TurnCase, load_cases
 from orchestrator.extensions.workbench.changed_files import read_changed_files
 from orchestrator.extensions.workbench.commands.option_fields import take_options
 from orchestrator.extensions.workbench.edit_changes import find_gate
@@ -63,6 +65,10 @@ class TestedTurns:
     junit: Annotated[
         Path | None, typer.Option(help="Write a report as JUnit XML to this file.")
     ] = None
+    cases: Annotated[
+        Path | None,
+        typer.Option(help="Run the cases of this folder; see: orchestrator sets export."),
+    ] = None
     as_json: AsJson = False
     home: Home = None
 
@@ -71,13 +77,15 @@ def run_tests(asked: TestedTurns) -> None:
     """Run recorded turns again without effects, and check what they do.
 
     Exits with 0 if all are green, 1 if one is red, 3 if one could not be tried (budget, provider,
-    no daemon), and 2 after a wrong option. Needs a daemon, which holds keys and budgets.
+    no daemon), and 2 after a wrong option. Needs a daemon, which holds keys and budgets; --cases
+    starts one of its own, without channels and on an empty journal.
     """
     settings = load_settings(asked.home)
     if asked.needed > asked.times:
         problem = f"{asked.times} runs cannot be green {asked.needed} times"
         raise typer.BadParameter(problem, param_hint="--pass")
-    title, tests = _find_tests(settings, asked.name, asked.set_name, asked.last)
+    cases = _read_cases(asked)
+    title, tests = _find_tests(settings, asked, cases)
     run = SetRun(
         name=title,
         tests=tests,
@@ -86,7 +94,7 @@ def run_tests(asked: TestedTurns) -> None:
         needed=asked.needed or asked.times,
         limit_usd=asked.limit or None,
     )
-    report = anyio.run(run_set, settings, run)
+    report = anyio.run(_run_tests, settings, run, cases)
     if asked.junit is not None:
         asked.junit.write_text(format_junit(report), "utf-8")
     if asked.as_json:
@@ -106,22 +114,48 @@ def _read_change(settings: Settings, files: Sequence[str]) -> TrialChange:
         raise typer.BadParameter(str(error), param_hint="--change") from error
 
 
+def _read_cases(asked: TestedTurns) -> list[TurnCase]:
+    if asked.cases is None:
+        return []
+    try:
+        return load_cases(asked.cases)
+    except CaseError as error:
+        raise typer.BadParameter(str(error), param_hint="--cases") from error
+
+
 def _find_tests(
-    settings: Settings, name: str, set_name: str, last: int
+    settings: Settings, asked: TestedTurns, cases: Sequence[TurnCase]
 ) -> tuple[str, tuple[OwnedTest, ...]]:
     """Return the turns to try and what they are called together."""
-    if last and (set_name or not name):
-        raise typer.BadParameter("goes with a NAME and without --set", param_hint="--last")
-    if not (last or set_name):
+    name, set_name = asked.name, asked.set_name
+    if asked.last and (set_name or cases or not name):
+        raise typer.BadParameter("goes with a NAME alone", param_hint="--last")
+    if cases:
+        return set_name or "cases", _select_cases(cases, asked)
+    if not (asked.last or set_name):
         set_name = _find_gate_set(settings, name)
     with open_for_reading(settings.journal) as db:
-        if last:
-            return f"last {last} of {name}", list_last_tests(db, name, last)
+        if asked.last:
+            return f"last {asked.last} of {name}", list_last_tests(db, name, asked.last)
         try:
-            found = list_owned_tests(db, set_name, name)
+            return set_name, list_owned_tests(db, set_name, name)
         except UnknownNameError as error:
             raise typer.BadParameter(str(error), param_hint="--set") from error
-    return set_name, found
+
+
+def _select_cases(cases: Sequence[TurnCase], asked: TestedTurns) -> tuple[OwnedTest, ...]:
+    return tuple(
+        case.owned_test
+        for case in cases
+        if asked.set_name in ("", case.set_name) and asked.name in ("", case.agent_id)
+    )
+
+
+async def _run_tests(settings: Settings, run: SetRun, cases: Sequence[TurnCase]) -> SetReport:
+    if not cases:
+        return await run_set(settings, run)
+    async with run_case_daemon(settings, cases) as own:
+        return await run_set(own, run)
 
 
 def _find_gate_set(settings: Settings, name: str) -> str:

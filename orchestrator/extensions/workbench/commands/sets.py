@@ -1,7 +1,9 @@
 """``orchestrator sets``: turns that are kept as tests."""
 
+from pathlib import Path
 from typing import Annotated
 
+import anyio
 import typer
 
 from orchestrator.cli.commands import make_command_group
@@ -11,7 +13,19 @@ from orchestrator.cli.output import format_count, format_moment, make_printable,
 from orchestrator.cli.tables import Columns, print_json, print_listing
 from orchestrator.control.trials import SETS_ADD, SETS_REMOVE, SavedSets, SavedTurn
 from orchestrator.extensions.workbench import saved_turns
+from orchestrator.extensions.workbench.case_home import rebuild_turns, seal_cases
+from orchestrator.extensions.workbench.cases import (
+    SETS_EXPORT,
+    CaseError,
+    SetExport,
+    build_cases,
+    compute_digest,
+    list_secrets,
+    record_export,
+    write_cases,
+)
 from orchestrator.extensions.workbench.checks import FORMS, CheckError, parse_checks
+from orchestrator.extensions.workbench.recorded_turns import load_recorded_turn
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
@@ -91,6 +105,39 @@ def remove(set_name: SetName, turn: TurnName, *, home: Home = None) -> None:
     saved = SavedTurn.model_validate({"setName": set_name, "turn": turn})
     _change_set(load_settings(home), SETS_REMOVE, saved)
     typer.echo(f"taken out of the set {set_name}")
+
+
+@app.command()
+def export(
+    set_name: SetName,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")],
+    *,
+    home: Home = None,
+) -> None:
+    """Write a set as files that `orchestrator prompt test --cases DIR` runs without this journal.
+
+    Chats and people get other names, and a set that seems to hold a secret is refused. The files
+    hold what people and tools wrote, and pictures; what is forgotten here later stays in them.
+    """
+    settings = load_settings(home)
+    with open_for_reading(settings.journal) as db:
+        tests = saved_turns.list_owned_tests(db, set_name)
+        turns = [load_recorded_turn(db, test.saved.turn) for test in tests]
+        cases = build_cases(db, tests)
+    secrets = list_secrets(cases)
+    if secrets:
+        listed = "\n".join(secrets)
+        raise CaseError(f"nothing was written, since these may be secrets:\n{listed}")
+    lost = {one.turn_id: one.obstacle for one in anyio.run(rebuild_turns, settings, turns)}
+    usable = [case for case in cases if not lost[case.turn]]
+    sealed, unbuilt = anyio.run(seal_cases, settings, usable)
+    write_cases(folder, sealed)
+    exported = SetExport(set_name=set_name, turns=len(sealed), digest=compute_digest(sealed))
+    change_journal(settings, SETS_EXPORT, exported, record_export, exported)
+    print_text(f"{format_count(len(sealed), 'case')} in {folder}")
+    for turn, reason in {**lost, **unbuilt}.items():
+        if reason:
+            print_text(f"left out: turn {format_turn_name(turn)}, {reason}")
 
 
 def _load_turns(settings: Settings, set_name: str) -> SavedSets:
