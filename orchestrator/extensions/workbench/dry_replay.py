@@ -8,6 +8,7 @@ import orjson
 
 from orchestrator.errors import ConfigError, WorkerError
 from orchestrator.extensions.workbench.rebuilt_runs import build_recorded_run
+from orchestrator.extensions.workbench.recorded_parts import RecordedPart
 from orchestrator.extensions.workbench.recorded_turns import MadeRequest, RecordedTurn
 from orchestrator.extensions.workbench.trial_worker import (
     KeptWorker,
@@ -21,7 +22,8 @@ from thinker.protocol.prompt_record import PromptPreview, PromptRecord
 DIGITS = 32  # of the SHA-256 of a request, as workers record it
 PICTURES = "pictures that it showed have been deleted"
 VERSION = "it is built otherwise by this version of the program, or by a setting that is not kept"
-ChangeRun = Callable[[TurnRun], TurnRun]
+CHANGED = "what is changed"
+ChangeRun = Callable[[TurnRun, RecordedPart], TurnRun]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +67,11 @@ class DryTurn:
 
 @dataclass(frozen=True)
 class DryReplay:
-    """Builds requests again, in the worker that is kept."""
+    """Builds requests again, in the worker that is kept; for another ``model`` if there is one."""
 
     home: TrialHome
     kept: KeptWorker
+    model: str = ""
 
     async def rebuild_turn(self, turn: RecordedTurn, change: ChangeRun | None = None) -> DryTurn:
         """Build the requests of a turn, with a ``change`` of what was recorded if any."""
@@ -86,19 +89,25 @@ class DryReplay:
         sent = turn.requests[number]
         part = turn.parts[sent.part]
         spec = build_trial_spec(
-            self.home, part, TriedModel(name=sent.model), self.kept.folder, self.kept.files
+            self.home,
+            part,
+            TriedModel(name=self.model or sent.model),
+            self.kept.means.folder,
+            self.kept.means.files,
         )
         run = build_recorded_run(turn, number, self.home.agents)
         worker = await self.kept.find_worker(spec)
-        made = await worker.send_request(
-            PROMPT_PREVIEW, run if change is None else change(run), PromptPreview
-        )
+        run = run if change is None else change(run, part)
+        made = await worker.send_request(PROMPT_PREVIEW, run, PromptPreview)
         found = _compare_request(sent, made.request.encode())
         layers = list_changed_layers(part.record, made.record)
-        if found.exact is False and not found.differs:
+        if found.exact is False:
             reason = PICTURES if turn.lacks_pictures else VERSION
-            found = replace(found, differs=f"layer {layers[0]}" if layers else reason)
-        return replace(found, layers=layers)
+            if change is not None or self.model:
+                reason = CHANGED
+            named = f"layer {', '.join(layers)}" if layers else reason
+            found = replace(found, differs=named, layers=layers)
+        return replace(found, model=self.model or sent.model)
 
 
 def list_changed_layers(before: PromptRecord, after: PromptRecord) -> tuple[str, ...]:
