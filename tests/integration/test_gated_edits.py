@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakes.bot_api import FakeBotApi
+from fakes.control_server import ask
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.journal import reading_in
@@ -25,6 +26,7 @@ from orchestrator.control.trials import SavedTurn
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
+UNTRIED = "agent 'work' has changed since its gate 'daily' was tried"
 NAME = "skills/daily-plan/SKILL.md"
 HEAD = """\
 ---
@@ -133,6 +135,11 @@ async def test_gate_holds_up_ten_bad_edits_and_no_harmless_one(tmp_path: Path) -
                 assert (report.saved, report.objections) == (True, ()), name
             insisted = await save(daemon, skill("", BAD["no call"]), anyway=True)
             assert insisted.saved
+            write_skill(tmp_path, "daily-plan", skill("", STEPS + "Edited on disk.\n"))
+            await daemon.until(lambda report: UNTRIED in " ".join(report.hints))
+            done = await ask(tmp_path, "prompt", "test", "work")
+            assert done.exit_code == 0, done.stdout
+            await daemon.until(lambda report: UNTRIED not in " ".join(report.hints))
     with reading_in(tmp_path) as db:
         acts = db.execute("SELECT act, object FROM audit ORDER BY id DESC LIMIT 1").fetchall()
         assert db.execute("SELECT count(*) FROM turn").get == 1

@@ -22,7 +22,7 @@ from orchestrator.errors import NotRunningError
 from orchestrator.extensions.workbench.cases import TurnCase, fill_case_journal, store_digests
 from orchestrator.extensions.workbench.dry_replay import DryReplay, DryTurn
 from orchestrator.extensions.workbench.recorded_turns import RecordedTurn, load_recorded_turn
-from orchestrator.extensions.workbench.trial_worker import KeptWorker, TrialHome
+from orchestrator.extensions.workbench.trial_worker import TrialHome, WorkerMeans, keep_worker
 from orchestrator.files import write_private
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.settings import Settings
@@ -46,7 +46,7 @@ async def rebuild_turns(settings: Settings, turns: Sequence[RecordedTurn]) -> li
         prompts=load_library(settings, agents),
     )
     with TemporaryDirectory(prefix="orchestrator-cases-") as folder:
-        async with KeptWorker(Path(folder)) as kept:
+        async with keep_worker(WorkerMeans(folder=Path(folder))) as kept:
             replay = DryReplay(home, kept)
             return [await replay.rebuild_turn(turn) for turn in turns]
 

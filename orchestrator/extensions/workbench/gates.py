@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import anyio
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.editing import FileEdit
+from orchestrator.control.protocol import Ack
 from orchestrator.control.trials import (
     SavedTurn,
     TrialChange,
@@ -22,13 +24,16 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.workbench.edit_changes import find_gate, list_gated_changes
 from orchestrator.extensions.workbench.gate_settings import GateSettings
+from orchestrator.extensions.workbench.gate_watch import GateWatch
 from orchestrator.extensions.workbench.saved_turns import list_owned_tests
 from orchestrator.extensions.workbench.set_runs import SetReport, judge_set
 from orchestrator.extensions.workbench.trial_runs import TrialRunner
 from orchestrator.journal.db import audit
 from thinker.protocol.names import format_turn_name
 
+GATES_TRIED = "gates/tried"  # GateTried → Ack
 PATIENCE = 18.0  # seconds that an editor waits; the trial goes on meanwhile
+MAX_TOKENS = 1_000_000  # of a trial, which count where a model has no price
 MAX_KNOWN = 100  # trials of edits that were not saved yet
 SHOWN = 3  # turns that an objection names
 EMPTY = (
@@ -41,6 +46,13 @@ RUNNING = (
     " turns); save again to see what came of it"
 )
 RED = "the gate '{name}' of agent '{agent}' is not green: {summary} (trial {trial})"
+
+
+class GateTried(CamelModel):
+    """A trial of what is in force of an agent, by which its gate is green."""
+
+    agent_id: str
+    trial: int
 
 
 @dataclass(frozen=True)
@@ -72,10 +84,11 @@ class GateTrial:
 
 @dataclass
 class Gates:
-    """The gates of one daemon; ``runner`` runs the trials."""
+    """The gates of one daemon; ``runner`` runs the trials, ``watch`` knows what was tried."""
 
     daemon: DaemonView
     runner: TrialRunner
+    watch: GateWatch
     _trials: dict[str, int] = field(default_factory=dict, init=False)
     """Trials by what they try, so that a second save of the same text does not pay again."""
 
@@ -86,6 +99,7 @@ class Gates:
         changes = list_gated_changes(edit, agents, prompts, daemon.environ)
         if edit.anyway:
             await self._record_insistence(edit, tuple(changes), by)
+            self.watch.let_through(changes)
             return ()
         found = [await self._start_trial(agents, one, changes[one], by) for one in changes]
         with anyio.move_on_after(PATIENCE):
@@ -93,7 +107,29 @@ class Gates:
                 if one.number:
                     await self.runner.wait_for_trial(TrialNumber(id=one.number))
         objections = [await self._judge_trial(one) for one in found]
+        if not any(objections):
+            self.watch.let_through(changes)
         return [one for one in objections if one]
+
+    async def confirm_trial(self, done: GateTried) -> Ack:
+        """Note that what is in force of an agent was tried: its gate is green without a change.
+
+        Raises:
+            OrchestratorError: it is not.
+        """
+        agents = self.daemon.get_agents_file()
+        definition = agents.find_agent(done.agent_id)
+        gate = None if definition is None else find_gate(definition)
+        if gate is None:
+            raise UnknownNameError(f"agent {done.agent_id!r} has no gate")
+        report = await self.runner.load_report(TrialNumber(id=done.trial))
+        trial = GateTrial(
+            done.agent_id, gate, await self._load_tests(gate, done.agent_id), done.trial
+        )
+        if report.change.changes_anything or trial.judge_report(report):
+            raise OrchestratorError(f"trial {done.trial} is no green one of that gate")
+        await self.watch.mark_tried(done.agent_id)
+        return Ack()
 
     async def _start_trial(
         self, agents: AgentsFile, agent_id: str, change: TrialChange, by: str
@@ -103,11 +139,7 @@ class Gates:
         gate = None if definition is None else find_gate(definition)
         if gate is None:
             raise AssertionError(agent_id)
-        try:
-            owned = await self.daemon.store.read(list_owned_tests, gate.set, agent_id)
-        except UnknownNameError:
-            owned = ()
-        tests = tuple(one.saved for one in owned if one.agent_id == agent_id)
+        tests = await self._load_tests(gate, agent_id)
         if not tests:
             problem = EMPTY.format(agent=agent_id, name=gate.set)
             return GateTrial(agent_id, gate, (), problem=problem)
@@ -118,6 +150,7 @@ class Gates:
                 change=change,
                 kind="test",
                 limit_usd=gate.at_most,
+                limit_tokens=MAX_TOKENS,
                 note=f"gate {gate.set}",
             )
             try:
@@ -129,6 +162,13 @@ class Gates:
         while len(self._trials) > MAX_KNOWN:
             self._trials.pop(next(iter(self._trials)))
         return GateTrial(agent_id, gate, tests, self._trials[key])
+
+    async def _load_tests(self, gate: GateSettings, agent_id: str) -> tuple[SavedTurn, ...]:
+        try:
+            owned = await self.daemon.store.read(list_owned_tests, gate.set, agent_id)
+        except UnknownNameError:
+            return ()
+        return tuple(one.saved for one in owned if one.agent_id == agent_id)
 
     async def _judge_trial(self, trial: GateTrial) -> str:
         if not trial.number:

@@ -20,6 +20,7 @@ from orchestrator.extensions.workbench.set_runs import SetReport, judge_set
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer, RpcError
 
+MAX_TOKENS = 1_000_000  # of all runs together, which count where a model has no price
 PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds between two looks at a trial; the last one repeats
 SECONDS = 30.0  # timeout of one answer
 
@@ -37,7 +38,7 @@ class SetRun:
     times: int = 1
     needed: int = 1
     limit_usd: float | None = None
-    limit_tokens: int | None = None
+    limit_tokens: int | None = MAX_TOKENS
 
     def build_requests(self) -> Mapping[str, TrialRequest]:
         """Return the request for each agent, with its share of the limits."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.control import trials
 from orchestrator.control.editing import FileEdit
 from orchestrator.control.protocol import UNKNOWN_NAME, Ack
@@ -14,6 +15,7 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
 from orchestrator.extensions.workbench import trial_rows
 from orchestrator.extensions.workbench.gate_settings import GateFields
+from orchestrator.extensions.workbench.gate_watch import GateWatch
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
@@ -37,7 +39,11 @@ class WorkbenchPart(Part):
     def _gates(self) -> "Gates":
         from orchestrator.extensions.workbench.gates import Gates
 
-        return Gates(self.daemon, self.runner)
+        return Gates(self.daemon, self.runner, self._watch)
+
+    @cached_property
+    def _watch(self) -> GateWatch:
+        return GateWatch(self.daemon)
 
     async def judge_edit(self, edit: FileEdit, by: str) -> Iterable[str]:
         if all(
@@ -51,6 +57,20 @@ class WorkbenchPart(Part):
         now = self.daemon.machine.clock()
         await self.daemon.store.transact(trial_rows.stop_running_trials, now)
 
+    async def run(self) -> None:
+        """Notice edits that no gate has seen, also before the start."""
+        await self._watch.run()
+
+    def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
+        del old, new
+        self._watch.wake()
+
+    def reread_skills(self) -> None:
+        self._watch.wake()
+
+    def list_hints(self) -> Iterable[str]:
+        return self._watch.list_hints()
+
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
             trials.TRIAL_ESTIMATE: self._estimate_trial,
@@ -61,6 +81,7 @@ class WorkbenchPart(Part):
             trials.TRIAL_GO_ON: partial(self._continue_trial, by),
             trials.SETS_LIST: self._list_sets,
             trials.SETS_ADD: partial(self._change_set, by, adds=True),
+            "gates/tried": self._confirm_gate,
             "sets/export": partial(self._note_export, by),
             trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
         }
@@ -100,6 +121,11 @@ class WorkbenchPart(Part):
         return await answer_request(
             SavedTurn, lambda saved: store.transact(change, saved, by, clock()), params
         )
+
+    async def _confirm_gate(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.gates import GateTried
+
+        return await answer_request(GateTried, self._gates.confirm_trial, params)
 
     async def _note_export(self, by: str, params: JsonValue) -> Params:
         from orchestrator.extensions.workbench.cases import SetExport, record_export

@@ -8,6 +8,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from orchestrator.cli.client import send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import AsJson, Home, load_agents, load_settings
 from orchestrator.cli.output import make_printable, print_text
@@ -17,8 +18,9 @@ from orchestrator.errors import ExitCode, UnknownNameError
 from orchestrator.extensions.workbench.case_home import run_case_daemon
 from orchestrator.extensions.workbench.cases import CaseError, TurnCase, load_cases
 from orchestrator.extensions.workbench.changed_files import read_changed_files
-from orchestrator.extensions.workbench.commands.option_fields import take_options
+from orchestrator.extensions.workbench.commands.option_groups import spread_options
 from orchestrator.extensions.workbench.edit_changes import find_gate
+from orchestrator.extensions.workbench.gates import GATES_TRIED, GateTried
 from orchestrator.extensions.workbench.junit import format_junit
 from orchestrator.extensions.workbench.saved_turns import (
     OwnedTest,
@@ -69,42 +71,42 @@ class TestedTurns:
         Path | None,
         typer.Option(help="Run the cases of this folder; see: orchestrator sets export."),
     ] = None
-    as_json: AsJson = False
-    home: Home = None
 
 
-def run_tests(asked: TestedTurns) -> None:
+def run_tests(chosen: TestedTurns, *, as_json: AsJson = False, home: Home = None) -> None:
     """Run recorded turns again without effects, and check what they do.
 
     Exits with 0 if all are green, 1 if one is red, 3 if one could not be tried (budget, provider,
     no daemon), and 2 after a wrong option. Needs a daemon, which holds keys and budgets; --cases
     starts one of its own, without channels and on an empty journal.
     """
-    settings = load_settings(asked.home)
-    if asked.needed > asked.times:
-        problem = f"{asked.times} runs cannot be green {asked.needed} times"
+    settings = load_settings(home)
+    if chosen.needed > chosen.times:
+        problem = f"{chosen.times} runs cannot be green {chosen.needed} times"
         raise typer.BadParameter(problem, param_hint="--pass")
-    cases = _read_cases(asked)
-    title, tests = _find_tests(settings, asked, cases)
+    cases = _read_cases(chosen)
+    title, tests = _find_tests(settings, chosen, cases)
     run = SetRun(
         name=title,
         tests=tests,
-        change=_read_change(settings, asked.change or ()),
-        times=asked.times,
-        needed=asked.needed or asked.times,
-        limit_usd=asked.limit or None,
+        change=_read_change(settings, chosen.change or ()),
+        times=chosen.times,
+        needed=chosen.needed or chosen.times,
+        limit_usd=chosen.limit or None,
     )
     report = anyio.run(_run_tests, settings, run, cases)
-    if asked.junit is not None:
-        asked.junit.write_text(format_junit(report), "utf-8")
-    if asked.as_json:
+    if report.is_green and not (chosen.change or cases or chosen.last):
+        _confirm_gate(settings, chosen.name, report)
+    if chosen.junit is not None:
+        chosen.junit.write_text(format_junit(report), "utf-8")
+    if as_json:
         print_json(report)
     else:
         _print_report(report)
     raise typer.Exit(_choose_exit_code(report))
 
 
-app.command("test")(take_options(run_tests, TestedTurns))
+app.command("test")(spread_options(run_tests))
 
 
 def _read_change(settings: Settings, files: Sequence[str]) -> TrialChange:
@@ -167,6 +169,15 @@ def _find_gate_set(settings: Settings, name: str) -> str:
             param_hint="--set",
         )
     return gate.set
+
+
+def _confirm_gate(settings: Settings, agent_id: str, report: SetReport) -> None:
+    """Tell the daemon that what is in force passes an agent's gate, if that was tried."""
+    agent = load_agents(settings).find_agent(agent_id)
+    gate = None if agent is None else find_gate(agent)
+    if gate is not None and gate.set == report.name and len(report.trials) == 1:
+        tried = GateTried(agent_id=agent_id, trial=report.trials[0])
+        send_order(settings, GATES_TRIED, tried)
 
 
 def _print_report(report: SetReport) -> None:

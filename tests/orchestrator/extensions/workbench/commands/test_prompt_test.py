@@ -9,6 +9,7 @@ from fakes.control_server import Answer, ask, command, serving
 from fakes.journal import connection_in, job, open_turn, opened
 from pydantic import JsonValue
 
+from orchestrator.control.protocol import Ack
 from orchestrator.control.trials import (
     TRIAL_SHOW,
     TRIAL_START,
@@ -21,6 +22,7 @@ from orchestrator.control.trials import (
     TurnRecord,
 )
 from orchestrator.extensions.workbench import saved_turns
+from orchestrator.extensions.workbench.gates import GATES_TRIED
 from thinker.protocol.peer import FAILED, RpcError
 
 AGENTS = {
@@ -73,7 +75,7 @@ def daemon(*reports: TrialReport) -> dict[str, Answer]:
         del params
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return {TRIAL_START: begun, TRIAL_SHOW: show}
+    return {TRIAL_START: begun, TRIAL_SHOW: show, GATES_TRIED: Ack()}
 
 
 @pytest.mark.parametrize(
@@ -89,8 +91,10 @@ async def test_exit_code_tells_green_red_and_untried_apart(
     home: Path, answers: Callable[[], dict[str, Answer]], code: int, said: str
 ) -> None:
     """A CI system goes by it; a person reads the reason."""
-    async with serving(home, answers()):
+    async with serving(home, answers()) as server:
         done = await ask(home, "prompt", "test", "work")
+    confirmed = [{"agentId": "work", "trial": 7}] if code == 0 else []
+    assert server.params(GATES_TRIED) == confirmed
     assert (done.exit_code, said in done.stdout) == (code, True)
     assert "turn t1 Mail Bob" in done.stdout
 
