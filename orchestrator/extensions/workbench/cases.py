@@ -177,7 +177,7 @@ def load_cases(folder: Path) -> list[TurnCase]:
     """Return the cases of a folder.
 
     Raises:
-        CaseError: there are none, or a file is none that this version can read.
+        CaseError: the folder has no cases, or another version wrote them.
     """
     cases = []
     for path in sorted(folder.glob(f"*{ENDING}")):

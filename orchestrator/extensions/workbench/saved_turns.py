@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from orchestrator.control.trials import SavedSets, SavedTurn
 from orchestrator.errors import UnknownNameError
-from orchestrator.extensions.workbench.checks import parse_checks
 from orchestrator.extensions.workbench.recorded_turns import find_turn_id
+from orchestrator.extensions.workbench.turn_checks import parse_checks
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.trials import CheckVerdict, SavedTurn, TriedTurn
-from orchestrator.extensions.workbench.checks import judge_turn, parse_checks
+from orchestrator.extensions.workbench.turn_checks import judge_turn, parse_checks
 
 Outcome: TypeAlias = Literal["green", "red", "open", "impossible"]
 JUDGED = "judged by "

@@ -24,8 +24,8 @@ from orchestrator.extensions.workbench.cases import (
     record_export,
     write_cases,
 )
-from orchestrator.extensions.workbench.checks import FORMS, CheckError, parse_checks
 from orchestrator.extensions.workbench.recorded_turns import load_recorded_turn
+from orchestrator.extensions.workbench.turn_checks import FORMS, CheckError, parse_checks
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings

@@ -9,7 +9,7 @@ from fakes.journal import job, open_turn, opened
 from orchestrator.control.trials import SavedTurn
 from orchestrator.errors import UnknownNameError
 from orchestrator.extensions.workbench import saved_turns
-from orchestrator.extensions.workbench.checks import CheckError
+from orchestrator.extensions.workbench.turn_checks import CheckError
 from orchestrator.journal.db.database import Database
 
 

@@ -61,7 +61,7 @@ def parse_checks(text: str) -> tuple[Check, ...]:
 
 
 def judge_turn(checks: Iterable[Check], run: TriedTurn) -> tuple[CheckVerdict, ...]:
-    """Return what each check says about a run; nothing can be told of one that did not happen."""
+    """Return what each check says about a run; a run that did not happen says nothing."""
     tried = run.done and run.fidelity not in (None, "impossible")
     return tuple(
         CheckVerdict(check=check.line, met=met, text=text)
@@ -74,7 +74,7 @@ def _parse_line(line: str) -> Check:
     """Return the check that a line is.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no check.
     """
     if match := JUDGED.fullmatch(line):
         return Check(line, _leave_open, match["model"], match["question"])

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.control.trials import Fidelity, TriedCall, TriedStep, TriedTurn, TurnRecord
-from orchestrator.extensions.workbench.checks import (
+from orchestrator.extensions.workbench.turn_checks import (
     FORMS,
     CheckError,
     judge_turn,
