@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -79,49 +81,91 @@ def _parse_line(line: str) -> Check:
     if match := JUDGED.fullmatch(line):
         return Check(line, _leave_open, match["model"], match["question"])
     name, sign, rest = line.partition(":")
-    build = BUILDERS.get(name + sign)
-    if build is None:
+    kind = KINDS.get(name + sign)
+    if kind is None:
         raise ValueError(f"{line[:SHOWN]!r} is no check; there are: {', '.join(FORMS)}")
-    return Check(line, build(rest.strip()))
+    parse, judge = kind
+    return Check(line, partial(judge, parse(rest.strip())))
 
 
-def _build_called(rest: str) -> Callable[[TriedTurn], Judgement]:
+# --- what lines say -------------------------------------------------------------------------------
+
+
+def _parse_call(rest: str) -> tuple[str, JsonObject]:
     name, _, given = rest.partition(" with ")
-    name = _require_text(name.strip(), "called: NAME, or called: NAME with {json}")
-    wanted: JsonObject = {}
-    if given:
-        try:
-            wanted = TypeAdapter(JsonObject).validate_python(orjson.loads(given))
-        except (ValidationError, orjson.JSONDecodeError) as error:
-            raise ValueError(
-                'after "with" comes a JSON object: called: NAME with {json}'
-            ) from error
-
-    def judge(run: TriedTurn) -> Judgement:
-        calls = [call for call in list_calls(run.tried) if call.name == name]
-        if any(_is_part(wanted, call.arguments) for call in calls):
-            return True, ""
-        if calls:
-            shown = ", ".join(_shorten(_format_json(call.arguments)) for call in calls)
-            return _unless_stopped(run), f"{name} was called with {shown}"
-        return _unless_stopped(run), f"{name} was not called"
-
-    return judge
+    name = _parse_tool(name.strip(), "called: NAME, or called: NAME with {json}")
+    if not given:
+        return name, {}
+    try:
+        return name, TypeAdapter(JsonObject).validate_python(orjson.loads(given))
+    except (ValidationError, orjson.JSONDecodeError) as error:
+        form = "called: NAME with {json}"
+        raise ValueError(f'after "with" comes a JSON object: {form}') from error
 
 
-def _build_not_called(rest: str) -> Callable[[TriedTurn], Judgement]:
-    pattern = _require_text(rest, "not called: NAME, in which * is any text")
-
-    def judge(run: TriedTurn) -> Judgement:
-        found = [call.name for call in list_calls(run.tried) if fnmatchcase(call.name, pattern)]
-        if found:
-            return False, f"{found[0]} was called"
-        return _hold_unless_stopped(run)
-
-    return judge
+def _parse_tool(text: str, form: str = "not called: NAME, in which * is any text") -> str:
+    if not text or any(sign.isspace() for sign in text):
+        raise ValueError(f"{text[:SHOWN]!r} is no name of a tool; write {form}")
+    return text
 
 
-def _judge_same_calls(run: TriedTurn) -> Judgement:
+def _parse_count(rest: str) -> int:
+    if not (rest.isascii() and rest.isdecimal() and len(rest) <= MAX_DIGITS):
+        raise ValueError(f"{rest[:SHOWN]!r} is no number; write for example: calls at most: 3")
+    return int(rest)
+
+
+def _parse_dollars(rest: str) -> float:
+    wrong = f"{rest[:SHOWN]!r} is no amount; write costs below: 0.01 (dollars)"
+    try:
+        limit = float(rest)
+    except ValueError as error:
+        raise ValueError(wrong) from error
+    if not 0 < limit < float("inf"):
+        raise ValueError(wrong)
+    return limit
+
+
+def _parse_regex(rest: str) -> str:
+    match = re.fullmatch(r"/(.+)/", rest)
+    if match is None:
+        raise ValueError("the pattern stands between slashes: says: /re/")
+    try:
+        return PATTERN.validate_python(match[1])
+    except ValidationError as error:
+        reason = str(error.errors(include_url=False)[0]["msg"])
+        reason = reason.removeprefix("Value error, ")
+        raise ValueError(f"/{_shorten(match[1])}/: {reason}") from error
+
+
+def _parse_language(rest: str) -> str:
+    known = count_stop_words(())
+    if rest not in known:
+        raise ValueError(f"{rest[:SHOWN]!r} is no language here; there are: {', '.join(known)}")
+    return rest
+
+
+# --- what runs do ---------------------------------------------------------------------------------
+
+
+def _judge_called(wanted: tuple[str, JsonObject], run: TriedTurn) -> Judgement:
+    name, part = wanted
+    calls = [call for call in list_calls(run.tried) if call.name == name]
+    if any(_is_part(part, call.arguments) for call in calls):
+        return True, ""
+    if calls:
+        shown = ", ".join(_shorten(_format_json(call.arguments)) for call in calls)
+        return _unless_stopped(run), f"{name} was called with {shown}"
+    return _unless_stopped(run), f"{name} was not called"
+
+
+def _judge_not_called(pattern: str, run: TriedTurn) -> Judgement:
+    found = [call.name for call in list_calls(run.tried) if fnmatchcase(call.name, pattern)]
+    return (False, f"{found[0]} was called") if found else _hold_unless_stopped(run)
+
+
+def _judge_same_calls(rest: str, run: TriedTurn) -> Judgement:
+    del rest
     tried, recorded = list_calls(run.tried), list_calls(run.recorded)
     for one, other in zip(tried, recorded, strict=False):
         if (one.name, one.arguments) != (other.name, other.arguments):
@@ -133,82 +177,45 @@ def _judge_same_calls(run: TriedTurn) -> Judgement:
     return _hold_unless_stopped(run)
 
 
-def _build_calls_at_most(rest: str) -> Callable[[TriedTurn], Judgement]:
-    most = _parse_number(rest, "calls at most: N")
-
-    def judge(run: TriedTurn) -> Judgement:
-        count = len(list_calls(run.tried))
-        return _hold_unless_stopped(run) if count <= most else (False, f"calls made: {count}")
-
-    return judge
+def _judge_calls(most: int, run: TriedTurn) -> Judgement:
+    count = len(list_calls(run.tried))
+    return _hold_unless_stopped(run) if count <= most else (False, f"calls made: {count}")
 
 
-def _build_steps_below(rest: str) -> Callable[[TriedTurn], Judgement]:
-    limit = _parse_number(rest, "steps below: N")
-
-    def judge(run: TriedTurn) -> Judgement:
-        count = len(run.tried.steps)
-        return _hold_unless_stopped(run) if count < limit else (False, f"steps taken: {count}")
-
-    return judge
+def _judge_steps(limit: int, run: TriedTurn) -> Judgement:
+    count = len(run.tried.steps)
+    return _hold_unless_stopped(run) if count < limit else (False, f"steps taken: {count}")
 
 
-def _build_costs_below(rest: str) -> Callable[[TriedTurn], Judgement]:
-    form = "costs below: 0.01 (dollars)"
-    try:
-        limit = float(rest)
-    except ValueError as error:
-        raise ValueError(f"{rest!r} is no amount; write {form}") from error
-    if not 0 < limit < float("inf"):
-        raise ValueError(f"{rest!r} is no amount; write {form}")
-
-    def judge(run: TriedTurn) -> Judgement:
-        spent = run.tried.usd
-        if spent is None:
-            return None, "the model has no price"
-        return _hold_unless_stopped(run) if spent < limit else (False, f"cost ${spent:.4f}")
-
-    return judge
+def _judge_cost(limit: float, run: TriedTurn) -> Judgement:
+    spent = run.tried.usd
+    if spent is None:
+        return None, "the model has no price"
+    return _hold_unless_stopped(run) if spent < limit else (False, f"cost ${spent:.4f}")
 
 
-def _build_says(rest: str) -> Callable[[TriedTurn], Judgement]:
-    pattern = _parse_pattern(rest, "says: /re/")
-
-    def judge(run: TriedTurn) -> Judgement:
-        if matches_pattern(pattern, run.tried.answer, MAX_ANSWER):
-            return True, ""
-        return _unless_stopped(run), f"said: {_shorten(run.tried.answer)}"
-
-    return judge
+def _judge_words(pattern: str, run: TriedTurn) -> Judgement:
+    if matches_pattern(pattern, run.tried.answer, MAX_ANSWER):
+        return True, ""
+    return _unless_stopped(run), f"said: {_shorten(run.tried.answer)}"
 
 
-def _build_does_not_say(rest: str) -> Callable[[TriedTurn], Judgement]:
-    pattern = _parse_pattern(rest, "does not say: /re/")
-
-    def judge(run: TriedTurn) -> Judgement:
-        if matches_pattern(pattern, run.tried.answer, MAX_ANSWER):
-            return False, f"said: {_shorten(run.tried.answer)}"
-        return _hold_unless_stopped(run)
-
-    return judge
+def _judge_missing_words(pattern: str, run: TriedTurn) -> Judgement:
+    if matches_pattern(pattern, run.tried.answer, MAX_ANSWER):
+        return False, f"said: {_shorten(run.tried.answer)}"
+    return _hold_unless_stopped(run)
 
 
-def _build_answers_in(rest: str) -> Callable[[TriedTurn], Judgement]:
-    known = count_stop_words(())
-    if rest not in known:
-        raise ValueError(f"{rest!r} is no language here; there are: {', '.join(known)}")
-
-    def judge(run: TriedTurn) -> Judgement:
-        hits = count_stop_words([remove_accents(one) for one in extract_words(run.tried.answer)])
-        most = max(hits, key=lambda language: (hits[language], language == rest))
-        if not hits[most]:
-            return None, "its language cannot be told"
-        return (True, "") if most == rest else (_unless_stopped(run), f"answered in {most}")
-
-    return judge
+def _judge_language(wanted: str, run: TriedTurn) -> Judgement:
+    hits = count_stop_words([remove_accents(one) for one in extract_words(run.tried.answer)])
+    most = max(hits, key=lambda language: (hits[language], language == wanted))
+    if not hits[most]:
+        return None, "its language cannot be told"
+    return (True, "") if most == wanted else (_unless_stopped(run), f"answered in {most}")
 
 
-def _judge_would_not_ask(run: TriedTurn) -> Judgement:
+def _judge_would_not_ask(rest: str, run: TriedTurn) -> Judgement:
+    del rest
     if run.fidelity == "stopped" and WOULD_ASK in run.reason:
         return False, run.reason
     return _hold_unless_stopped(run)
@@ -220,17 +227,18 @@ def _leave_open(run: TriedTurn) -> Judgement:
 
 
 JUDGED = re.compile(r'judged by (?P<model>[^\s:"]+(?::[^\s:"]+)*): "(?P<question>[^"]{1,500})"')
-BUILDERS: dict[str, Callable[[str], Callable[[TriedTurn], Judgement]]] = {
-    "called:": _build_called,
-    "not called:": _build_not_called,
-    "same calls": lambda _: _judge_same_calls,
-    "calls at most:": _build_calls_at_most,
-    "says:": _build_says,
-    "does not say:": _build_does_not_say,
-    "answers in:": _build_answers_in,
-    "steps below:": _build_steps_below,
-    "costs below:": _build_costs_below,
-    "would not ask": lambda _: _judge_would_not_ask,
+# How each kind of line is parsed, and how a run is judged by what it says.
+KINDS: dict[str, tuple[Callable[[str], Any], Callable[[Any, TriedTurn], Judgement]]] = {
+    "called:": (_parse_call, _judge_called),
+    "not called:": (_parse_tool, _judge_not_called),
+    "same calls": (str, _judge_same_calls),
+    "calls at most:": (_parse_count, _judge_calls),
+    "says:": (_parse_regex, _judge_words),
+    "does not say:": (_parse_regex, _judge_missing_words),
+    "answers in:": (_parse_language, _judge_language),
+    "steps below:": (_parse_count, _judge_steps),
+    "costs below:": (_parse_dollars, _judge_cost),
+    "would not ask": (str, _judge_would_not_ask),
 }
 FORMS = (
     "called: NAME",
@@ -246,6 +254,9 @@ FORMS = (
     "would not ask",
     'judged by MODEL: "…"',
 )
+
+
+# --- calls and texts ------------------------------------------------------------------------------
 
 
 def list_calls(record: TurnRecord) -> list[TriedCall]:
@@ -267,31 +278,6 @@ def _is_part(wanted: object, found: object) -> bool:
     if isinstance(wanted, dict) and isinstance(found, dict):
         return all(key in found and _is_part(value, found[key]) for key, value in wanted.items())
     return wanted == found
-
-
-def _parse_pattern(rest: str, form: str) -> str:
-    match = re.fullmatch(r"/(.+)/", rest)
-    if match is None:
-        raise ValueError(f"the pattern stands between slashes: {form}")
-    try:
-        return PATTERN.validate_python(match[1])
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"])
-        raise ValueError(
-            f"/{_shorten(match[1])}/: {reason.removeprefix('Value error, ')}"
-        ) from error
-
-
-def _parse_number(rest: str, form: str) -> int:
-    if not (rest.isascii() and rest.isdecimal() and len(rest) <= MAX_DIGITS):
-        raise ValueError(f"{rest[:SHOWN]!r} is no number; write {form}")
-    return int(rest)
-
-
-def _require_text(text: str, form: str) -> str:
-    if not text or any(sign.isspace() for sign in text):
-        raise ValueError(f"{text[:SHOWN]!r} is no name of a tool; write {form}")
-    return text
 
 
 def _format_call(call: TriedCall) -> str:
