@@ -1,9 +1,12 @@
 """Turns that a daemon ran are run again by it, without effects."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
 from fakes.bot_api import FakeBotApi
+from fakes.control_server import ask
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, held_daemon, two_agents
 from fakes.journal import read_contents
@@ -156,3 +159,63 @@ async def test_killed_daemon_goes_on_with_the_missing_turns(tmp_path: Path) -> N
             assert [turn.fidelity for turn in report.turns] == ["exact", "exact"], report
     assert len(model.requests_about("one")) == 2
     assert len(model.requests_about("two")) == 3
+
+
+async def test_person_or_model_answers_a_call_without_a_record(tmp_path: Path) -> None:
+    """The run waits for the person and goes on with the same responses; both are marked."""
+    async with held_daemon(tmp_path) as (bot, model, daemon):
+        bot.send_user_message(123, "how is the weather?")
+        await bot.reply_in(123)
+        turns = await closed(daemon, 1)
+        model.script.append(Reply(tool_calls=(("get_time", {}),)))
+        request = TrialRequest(turns=turns, unrecorded="ask", limit_tokens=100_000)
+        report = await ended(daemon, await daemon.ask(trials.TRIAL_START, request, TrialReport))
+        assert (report.state, report.waiting) == ("stopped", 1)
+        (call,) = report.turns[0].tried.steps[0].calls
+        assert call.source == "none"
+        asked = len(model.requests)
+        go_on = TrialContinuation(id=report.id, typed={call.key: "half past nine"})
+        report = await ended(daemon, await daemon.ask(trials.TRIAL_GO_ON, go_on, TrialReport))
+        assert (report.state, report.waiting) == ("done", 0)
+        (turn,) = report.turns
+        assert (turn.fidelity, len(turn.tried.steps)) == ("invented", 2)
+        assert turn.tried.steps[0].calls[0].source == "typed"
+        assert len(model.requests) == asked + 1
+        assert b"half past nine" in model.requests[-1].content
+        model.script += [Reply(tool_calls=(("get_time", {}),)), Reply("a quarter to ten")]
+        request = TrialRequest(turns=turns, unrecorded="invent", limit_tokens=100_000)
+        report = await ended(daemon, await daemon.ask(trials.TRIAL_START, request, TrialReport))
+        (turn,) = report.turns
+        assert turn.fidelity == "invented", report
+        assert turn.tried.steps[0].calls[0].source == "invented"
+        assert b"a quarter to ten" in model.requests[-1].content
+
+
+async def test_limit_and_the_end_of_the_daemon_stop_a_trial(tmp_path: Path) -> None:
+    """No call is made above the limit, and the daemon does not wait for the model."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        async with running_daemon(tmp_path, two_agents(model), bot) as daemon:
+            for text in ("one", "two"):
+                bot.send_user_message(123, text)
+                await bot.reply_in(123)
+            turns = await closed(daemon, 2)
+            request = TrialRequest(turns=turns, limit_tokens=20)
+            report = await ended(daemon, await daemon.ask(trials.TRIAL_START, request, TrialReport))
+            assert report.state == "stopped"
+            assert "20 tokens would be passed" in report.note
+            assert (len(report.turns), len(model.requests)) == (1, 3)
+            model.hold("two")
+            request = TrialRequest(turns=turns[1:], limit_tokens=100_000)
+            number = (await daemon.ask(trials.TRIAL_START, request, TrialReport)).id
+            await model.asked("two", 2)
+        with open_for_reading(daemon.settings.journal) as db:
+            sql = "SELECT state, note FROM trial WHERE id = ?"
+            assert db.execute(sql, (number,)).fetchone() == ("stopped", DAEMON_STOPPED)
+        found = await ask(tmp_path, "replay", turns[0], "--dry", "--json")
+        (one,) = json.loads(found.stdout)["requests"]
+        assert one["exact"] is True
+        assert one["digest"] == hashlib.sha256(model.requests[0].content).hexdigest()[:32]
+        text = tmp_path / "base.txt"
+        text.write_text("You are another one.", "utf-8")
+        found = await ask(tmp_path, "replay", turns[0], "--dry", "--prompt", str(text))
+        assert "layer base" in found.stdout

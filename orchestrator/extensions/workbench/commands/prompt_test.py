@@ -45,40 +45,43 @@ class TestedTurns:
     """The options of `prompt test`."""
 
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An agent or a prompt definition (default: all).")
+        str, typer.Argument(metavar="NAME", help="An agent or a prompt (default: all).")
     ] = ""
     set_name: Annotated[
-        str, typer.Option("--set", help="The set of turns (default: that of the agent's gate).")
+        str, typer.Option("--set", help="The set (default: that of the agent's gate).")
     ] = ""
     last: Annotated[
-        int, typer.Option(help="Instead of a set: so many last turns.", min=0, max=MAX_TURNS)
+        int,
+        typer.Option(
+            help="Instead of a set: so many turns.", show_default=False, min=0, max=MAX_TURNS
+        ),
     ] = 0
     change: Annotated[
         list[str] | None,
-        typer.Option(help="A changed prompt, skill or persona: FILE, or NAME=FILE. Repeatable."),
+        typer.Option(metavar="FILE", help="A changed text, or NAME=FILE; repeatable."),
     ] = None
     times: Annotated[int, typer.Option(help="Runs of each turn.", min=1, max=MAX_TIMES)] = 1
     needed: Annotated[
-        int, typer.Option("--pass", help="Runs that must be green (default: all).", min=0)
+        int,
+        typer.Option("--pass", help="Green runs needed (default: all).", show_default=False, min=0),
     ] = 0
     limit: Annotated[
-        float, typer.Option(help="Dollars that all runs may cost together.", min=0.0)
+        float, typer.Option(metavar="USD", help="The most that all runs may cost.", min=0.0)
     ] = DOLLARS
     junit: Annotated[
-        Path | None, typer.Option(help="Write a report as JUnit XML to this file.")
+        Path | None, typer.Option(metavar="FILE", help="Write a report as JUnit XML.")
     ] = None
     cases: Annotated[
         Path | None,
-        typer.Option(help="Run the cases of this folder; see: orchestrator sets export."),
+        typer.Option(metavar="DIR", help="Run exported cases."),
     ] = None
 
 
 def run_tests(chosen: TestedTurns, *, as_json: AsJson = False, home: Home = None) -> None:
     """Run recorded turns again without effects, and check what they do.
 
-    Exits with 0 if all are green, 1 if one is red, 3 if one could not be tried (budget, provider,
-    no daemon), and 2 after a wrong option. Needs a daemon, which holds keys and budgets; --cases
-    starts one of its own, without channels and on an empty journal.
+    Exits with 0 if all are green, 1 if one is red, 3 if one could not be tried (no daemon, budget
+    or provider), 2 after a wrong option. Cases are run by a daemon of their own.
     """
     settings = load_settings(home)
     if chosen.needed > chosen.times:
