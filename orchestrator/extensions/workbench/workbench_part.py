@@ -1,20 +1,25 @@
 """The workbench in a daemon: the methods of commands and of the page."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.control import trials
-from orchestrator.control.protocol import UNKNOWN_NAME
-from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
+from orchestrator.control.editing import FileEdit
+from orchestrator.control.protocol import UNKNOWN_NAME, Ack
+from orchestrator.control.trials import SavedTurn, TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
 from orchestrator.extensions.workbench import trial_rows
+from orchestrator.extensions.workbench.gate_settings import GateFields
+from orchestrator.extensions.workbench.gate_watch import GateWatch
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
+    from orchestrator.extensions.workbench.gates import Gates
     from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
 M = TypeVar("M", bound=BaseModel)
@@ -30,9 +35,41 @@ class WorkbenchPart(Part):
 
         return TrialRunner(self.daemon)
 
+    @cached_property
+    def _gates(self) -> "Gates":
+        from orchestrator.extensions.workbench.gates import Gates
+
+        return Gates(self.daemon, self.runner, self._watch)
+
+    @cached_property
+    def _watch(self) -> GateWatch:
+        return GateWatch(self.daemon)
+
+    async def judge_edit(self, edit: FileEdit, by: str) -> Iterable[str]:
+        if all(
+            agent.get_fields(GateFields).gate is None
+            for agent in self.daemon.get_agents_file().agents
+        ):
+            return ()
+        return await self._gates.judge_edit(edit, by)
+
     async def open(self) -> None:
         now = self.daemon.machine.clock()
         await self.daemon.store.transact(trial_rows.stop_running_trials, now)
+
+    async def run(self) -> None:
+        """Notice edits that no gate has seen, also before the start."""
+        await self._watch.run()
+
+    def adopt_configuration(self, old: AgentsFile, new: AgentsFile) -> None:
+        del old, new
+        self._watch.wake()
+
+    def reread_skills(self) -> None:
+        self._watch.wake()
+
+    def list_hints(self) -> Iterable[str]:
+        return self._watch.list_hints()
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
@@ -42,6 +79,11 @@ class WorkbenchPart(Part):
             trials.TRIAL_LIST: self._list_trials,
             trials.TRIAL_STOP: self._stop_trial,
             trials.TRIAL_GO_ON: partial(self._continue_trial, by),
+            trials.SETS_LIST: self._list_sets,
+            trials.SETS_ADD: partial(self._change_set, by, adds=True),
+            "gates/tried": self._confirm_gate,
+            "sets/export": partial(self._note_export, by),
+            trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
         }
 
     async def _estimate_trial(self, params: JsonValue) -> Params:
@@ -64,6 +106,37 @@ class WorkbenchPart(Part):
     async def _continue_trial(self, by: str, params: JsonValue) -> Params:
         go_on = partial(self.runner.continue_trial, by=by)
         return await answer_request(TrialContinuation, go_on, params)
+
+    async def _list_sets(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.saved_turns import list_saved_turns
+
+        del params
+        return await self.daemon.store.read(list_saved_turns)
+
+    async def _change_set(self, by: str, params: JsonValue, *, adds: bool) -> Params:
+        from orchestrator.extensions.workbench import saved_turns
+
+        change = saved_turns.add_saved_turn if adds else saved_turns.remove_saved_turn
+        store, clock = self.daemon.store, self.daemon.machine.clock
+        return await answer_request(
+            SavedTurn, lambda saved: store.transact(change, saved, by, clock()), params
+        )
+
+    async def _confirm_gate(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.gates import GateTried
+
+        return await answer_request(GateTried, self._gates.confirm_trial, params)
+
+    async def _note_export(self, by: str, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.cases import SetExport, record_export
+
+        store, clock = self.daemon.store, self.daemon.machine.clock()
+
+        async def note_export(exported: SetExport) -> Ack:
+            await store.transact(record_export, exported, clock, by)
+            return Ack()
+
+        return await answer_request(SetExport, note_export, params)
 
 
 async def answer_request(

@@ -45,6 +45,10 @@ UNKNOWN_TO_THE_JOURNAL = (
     ("forget", "agent", "nope", "--yes"),
     ("forget", "person", "nope", "--yes"),
     ("prompt", "diff", "98", "99"),
+    ("sets", "show", "nope"),
+    ("sets", "add", "daily", "99"),
+    ("sets", "rm", "daily", "99"),
+    ("sets", "export", "nope", "folder"),
 )
 UNKNOWN_TO_THE_FILES = (
     ("usage", "--agent", "nope"),
@@ -69,6 +73,7 @@ NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("dashboard",): "a new address",
     ("dashboard", "invite"): "a new name",
     ("help",): "a page",
+    ("prompt", "test"): "tests of its own, as its exit codes are for CI systems",
     ("restore",): "a file",
 }
 
