@@ -31,13 +31,13 @@ UNCOVERED = (  # at least one row, with the session that it goes on from
     " WHERE session.id = ?1"
 )
 MAX_LINE = 8  # sessions that one goes on from
-# The newest messages of the sessions that the session ?1 goes on from, up to where it does, which
-# no summary of these alone covers.
-INHERITED = f"""WITH RECURSIVE line(id, upto, depth) AS (
+LINE = f"""WITH RECURSIVE line(id, upto, depth) AS (
   SELECT parent_id, parent_upto, 1 FROM session WHERE id = ?1 AND parent_id IS NOT NULL
   UNION ALL SELECT parent_id, iif(parent_upto < upto, parent_upto, upto), depth + 1
-  FROM line JOIN session USING(id) WHERE parent_id IS NOT NULL AND depth < {MAX_LINE})
-SELECT message.id, body FROM line CROSS JOIN session CROSS JOIN message
+  FROM line JOIN session USING(id) WHERE parent_id IS NOT NULL AND depth < {MAX_LINE})"""
+# The newest messages of the sessions that the session ?1 goes on from, up to where it does, which
+# no summary of these alone covers.
+INHERITED = f"""{LINE} SELECT message.id, body FROM line CROSS JOIN session CROSS JOIN message
 WHERE session.id = line.id AND session_id = line.id AND message.id <= upto
   AND message.id > iif(summary_upto > upto, 0, summary_upto) ORDER BY message.id DESC LIMIT ?2"""
 FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
