@@ -103,13 +103,12 @@ def rewind_conversation(db: Database, point: BranchPoint, by: str, now: int) -> 
     parent = int(db.execute(NEWEST, (point.agent_id, point.chat_key)).get or 0)
     if not _reaches(db, parent, point):
         raise OrchestratorError(ELSEWHERE)
+    if sessions.load_history_window(db, parent, 1).span == (point.upto, point.upto):
+        raise OrchestratorError(LAST)
     sessions.end_session(db, point.agent_id, point.chat_key, now)
     subagents.dismiss_subagents(db, point.chat_key, now)
     child = _begin_child(db, point, parent, point.chat_key, point.scope, now)
-    left = line_calls.list_tail_turns(db, child)
-    if not left:
-        raise OrchestratorError(LAST)
-    for turn_id in left:
+    for turn_id in line_calls.list_tail_turns(db, child):
         questions.withdraw_questions(db, turn_id, now)
     audit.record_decision(db, by, "rewound a conversation", f"turn {point.turn_id}", now)
     return ChildSession(child, point.agent_id, address, point)

@@ -11,6 +11,7 @@ from orchestrator.journal.db.database import Database
 
 MAX_LISTED = 5  # facts, tasks or names that a text lists
 MAX_FACT = 80  # characters
+NOT_AGAIN = "I do not repeat it, and ask before I do something like it."
 LEARNED = (
     "SELECT id, fact, source FROM fact WHERE agent_id = ? AND created_at >= ?"
     " AND valid_to IS NULL ORDER BY id"
@@ -97,10 +98,7 @@ def describe_fork(child: ChildSession, left: LeftBehind, source: str) -> str:
 def _iter_done(left: LeftBehind) -> Iterator[str]:
     if left.calls:
         tools = [f"{name} ({n})" if n > 1 else name for name, n in Counter(left.calls).items()]
-        yield (
-            f"What was done since stays done: {_join(tools)}. I do not repeat it, and ask before"
-            " I do something like it."
-        )
+        yield f"What was done since stays done: {_join(tools)}. {NOT_AGAIN}"
 
 
 def _is_of(source: object, turns: set[str]) -> bool:

@@ -106,15 +106,12 @@ def find_alike(name: str, calls: Sequence[Named]) -> Named | None:
 
 def _describe_call(call: EarlierCall) -> str:
     at = datetime.fromtimestamp(call.at / 1000, UTC)
-    values = ", ".join(map(_show_value, call.arguments.values()))
-    return f"{call.name}({_cut(values, MAX_CALL)}) at {at:%Y-%m-%d %H:%M} UTC"
+    return f"{_show_call(call.name, call.arguments)} at {at:%Y-%m-%d %H:%M} UTC"
 
 
 def _describe_change(call: NewCall, earlier: EarlierCall) -> str:
     if call.name != earlier.name:
-        return (
-            f"{call.name}({_cut(', '.join(map(_show_value, call.arguments.values())), MAX_CALL)})"
-        )
+        return _show_call(call.name, call.arguments)
     before, after = earlier.arguments, call.arguments
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changes = [
@@ -123,6 +120,11 @@ def _describe_change(call: NewCall, earlier: EarlierCall) -> str:
     ]
     more = len(names) - MAX_CHANGES
     return ", ".join([*changes, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _show_call(name: str, arguments: JsonObject) -> str:
+    values = ", ".join(f"{key}: {_show_value(value)}" for key, value in arguments.items())
+    return f"{name}({_cut(values, MAX_CALL)})"
 
 
 def _show_value(value: JsonValue) -> str:
