@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fakes.agents_file import WORK, parsed
 from fakes.journal import connection_in, job, store_in
+from fakes.postgresql import POSTGRESQL
 from fakes.tool_call import tool_context
 
 from orchestrator.channel_api import InboundMessage
@@ -238,6 +239,8 @@ class BranchedWorld:
 def branched_world(folder: Path) -> Iterator[BranchedWorld]:
     """A fresh journal; after the block its invariants hold."""
     with closing(store_in(folder)) as store, closing(connection_in(folder)) as db:
+        if not POSTGRESQL:
+            db.execute("PRAGMA synchronous = OFF")  # no test cuts the power
         with job(db):
             turns.boot(db, 0)
         yield BranchedWorld(db, tool_context(store, folder))

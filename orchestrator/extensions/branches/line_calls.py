@@ -71,9 +71,10 @@ def judge_call(db: Database, call: Call) -> ToolResult | str | None:
         return None
     new = NewCall.from_row(call, _load_hash(db, call))
     line = _Line(db, root.session_id)
-    tail = CALLS.select(db, EFFECTS, root.session_id)
-    tail = [one for one in tail if not line.has_used(one)]
-    verdict = judge_repetition(new, tail, line.list_approved_tools())
+    every = [(one, line.list_users(one)) for one in CALLS.select(db, EFFECTS, root.session_id)]
+    tail = [one for one, users in every if not users]
+    answered = [one for one, users in every if root.turn_id in users]
+    verdict = judge_repetition(new, tail, answered, line.list_approved_tools())
     if isinstance(verdict, EarlierCall):
         return _repeat_result(db, call, verdict)
     if verdict is None and is_outside(new.name, new.side_effect):
@@ -101,10 +102,11 @@ class _Line:
         before = db.execute(LINE_SESSIONS, (session_id,))
         self._sessions = {session_id, *(int(number) for (number,) in before)}
 
-    def has_used(self, call: EarlierCall) -> bool:
-        """Return whether the result of a call has answered one of the line."""
+    def list_users(self, call: EarlierCall) -> set[str]:
+        """Return the turns of the line in which the result of a call has answered another one."""
         users = self._db.execute("SELECT turn_id FROM step WHERE answered_by = ?", (call.key,))
-        return any(self._has_turn(str(turn)) for (turn,) in users.fetchall())
+        found = (self._find_turn(str(turn)) for (turn,) in users.fetchall())
+        return {turn for turn in found if turn is not None}
 
     def list_approved_tools(self) -> list[str]:
         """Return the tools of the line's calls that a person approved despite the tail."""
@@ -114,7 +116,7 @@ class _Line:
             " WHERE approval.state = 'used' AND substr(reason, 1, ?) = ? ORDER BY approval.id",
             (len(ALREADY), ALREADY),
         )
-        return [str(name) for name, turn in rows.fetchall() if self._has_turn(str(turn))]
+        return [str(name) for name, turn in rows.fetchall() if self._find_turn(str(turn))]
 
     def find_carried_reason(self, call: NewCall, tail: Iterable[EarlierCall]) -> str | None:
         """Return why a call with a literal of the tail must be approved."""
@@ -123,13 +125,12 @@ class _Line:
         )
         return None if literal is None else CARRIED.format(literal)
 
-    def _has_turn(self, turn_id: str) -> bool:
+    def _find_turn(self, turn_id: str) -> str | None:
+        """Return the turn of the conversation that a turn belongs to, if it is of the line."""
         root = _find_root(self._db, turn_id)
-        return (
-            root is not None
-            and root.session_id in self._sessions
-            and root.turn_id not in self._left
-        )
+        if root is None or root.turn_id in self._left or root.session_id not in self._sessions:
+            return None
+        return root.turn_id
 
     def _iter_results(self) -> Iterable[str]:
         rows = self._db.execute(RESULTS, (self._session_id,))

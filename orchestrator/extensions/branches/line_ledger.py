@@ -19,7 +19,7 @@ from orchestrator.journal.turns.steps import Call
 from thinker.protocol.messages import JsonObject, SideEffect, ToolResult
 
 ALREADY = "this conversation did already"  # begins the reason of a question about the like
-RECORDED = "(recorded; not done again)"  # begins a result that the model reads a second time
+RECORDED = "(recorded; done before and not done again)"  # begins a repeated result
 MAX_SHOWN = 60  # characters of a value in a reason
 MAX_CALL = 110  # characters of the earlier call in a reason
 MAX_CHANGES = 2  # differences that a reason names
@@ -71,12 +71,17 @@ def is_outside(name: str, side_effect: SideEffect) -> bool:
 
 
 def judge_repetition(
-    call: NewCall, tail: Sequence[EarlierCall], approved: Sequence[str]
+    call: NewCall,
+    tail: Sequence[EarlierCall],
+    answered: Sequence[EarlierCall],
+    approved: Sequence[str],
 ) -> EarlierCall | str | None:
     """Return the earlier call whose result answers a call, or why it must be approved, if either.
 
-    ``tail`` has no call whose result has answered another one, oldest first. ``approved`` are the
-    tools of calls that were approved despite the tail: each settles one of it.
+    ``tail`` has no call whose result has answered another one, oldest first. ``answered`` are those
+    which have done so in the same turn: a model that reads that something was not done again may
+    try it once more. ``approved`` are the tools of calls that were approved despite the tail: each
+    settles one of it.
     """
     same = [one for one in tail if one.args_hash == call.args_hash and one.name == call.name]
     done = next((one for one in same if one.state == "done" and one.result is not None), None)
@@ -86,7 +91,7 @@ def judge_repetition(
         return None
     if same:
         return f"{ALREADY} {_describe_call(same[0])}, and its outcome is unknown"
-    left = [one for one in tail if one.is_outside]
+    left = [one for one in (*tail, *answered) if one.is_outside]
     for name in approved:
         settled = find_alike(name, left)
         if settled is not None:
@@ -113,6 +118,8 @@ def _describe_change(call: NewCall, earlier: EarlierCall) -> str:
     if call.name != earlier.name:
         return _show_call(call.name, call.arguments)
     before, after = earlier.arguments, call.arguments
+    if before == after:
+        return "the same once more"
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changes = [
         f"{name} {_show_value(before.get(name))} → {_show_value(after.get(name))}"

@@ -27,7 +27,10 @@ def test_same_call_gets_its_recorded_result(world: BranchedWorld) -> None:
     world.configured = ("send_mail",)
     world.rewind(point)
     outcome = world.call(world.begin(), "send_mail", **OFFER)
-    assert (outcome.done, outcome.text) == (True, "(recorded; not done again) send_mail ok")
+    assert (outcome.done, outcome.text) == (
+        True,
+        "(recorded; done before and not done again) send_mail ok",
+    )
     assert len(world.effects) == 1
     rows = world.db.execute("SELECT answered_by, t_intent FROM step WHERE answered_by IS NOT NULL")
     assert rows.fetchall() == [(f"{left}:2", None)]
@@ -64,15 +67,30 @@ def test_approved_like_does_not_free_the_same_call(world: BranchedWorld) -> None
 
 
 def test_record_answers_once_for_each_line(world: BranchedWorld) -> None:
-    """The next one like it is a new wish; another fork has the record for itself."""
+    """In a later turn it is a new wish; another fork has the record for itself."""
     point = world.have("hello")
     world.have("mail the offer", ("send_mail", OFFER))
     for name in ("one", "two"):
-        turn = world.begin(at=world.fork(point, name).address)
+        child = world.fork(point, name)
+        turn = world.begin(at=child.address)
         assert world.call(turn, "send_mail", **OFFER).text.startswith("(recorded")
         assert len(world.effects) == 1
-    world.call(turn, "send_mail", **OFFER)
+        world.end(turn)
+    world.call(world.begin(at=child.address), "send_mail", **OFFER)
     assert len(world.effects) == 2
+
+
+def test_model_that_tries_once_more_is_asked(world: BranchedWorld) -> None:
+    """As it was or worded anew: it may take a recorded result for a refusal."""
+    point = world.have("hello")
+    world.have("mail the offer", ("send_mail", OFFER))
+    world.rewind(point)
+    turn = world.begin()
+    assert world.call(turn, "send_mail", **OFFER).text.startswith("(recorded")
+    again = world.call(turn, "send_mail", **OFFER)
+    assert again.question is not None
+    assert again.question.reason.endswith("now: the same once more")
+    assert world.call(turn, "post_message", to="bob").question is not None
 
 
 @pytest.mark.parametrize("state", ["unknown", "intent"])
@@ -162,7 +180,7 @@ def test_calls_of_subagents_belong_to_the_conversation(world: BranchedWorld) -> 
     child = world.fork(point)
     below = world.delegate(world.delegate(world.begin(at=child.address), "a"), "b")
     assert world.call(below, "send_mail", **OFFER).text.startswith("(recorded")
-    assert world.call(below, "send_mail", to="eve").question is None
+    assert world.call(below, "send_mail", to="eve").question is not None
     assert world.call(world.delegate(turn, "more"), "send_mail", to="x").question is None
 
 
