@@ -14,6 +14,7 @@ from orchestrator.channel_api import InboundMessage
 from orchestrator.extensions.branches import branching
 from orchestrator.extensions.branches.branching import ChildSession
 from orchestrator.journal.db.database import Connection
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import approvals, inbox, questions, steps, subagents, turns
 from orchestrator.journal.turns.approvals import Approval
@@ -72,6 +73,7 @@ class BranchedWorld:
     """A journal in which turns are had at once, and what their calls did outside of it."""
 
     db: Connection
+    store: Store
     context: ToolContext
     configured: tuple[str, ...] = ()  # tools for which the configuration requires approval
     effects: list[tuple[str, JsonObject]] = field(default_factory=list)
@@ -243,5 +245,5 @@ def branched_world(folder: Path) -> Iterator[BranchedWorld]:
             db.execute("PRAGMA synchronous = OFF")  # no test cuts the power
         with job(db):
             turns.boot(db, 0)
-        yield BranchedWorld(db, tool_context(store, folder))
+        yield BranchedWorld(db, store, tool_context(store, folder))
         assert invariants.check_invariants(db) == []

@@ -24,7 +24,7 @@ from thinker.protocol.messages import ToolResult
 
 # The turn ?1 and those whose calls began it, in order.
 ROOTS = """WITH RECURSIVE root(id, depth) AS (
-  SELECT CAST(?1 AS TEXT), 0
+  SELECT id, 0 FROM turn WHERE id = ?1
   UNION ALL SELECT run.turn_id, depth + 1 FROM root JOIN inbox ON inbox.turn_id = root.id
   JOIN subagent_run AS run ON run.inbox_id = inbox.id WHERE depth < 20)
 SELECT turn.id, session.id, parent_id FROM root JOIN turn ON turn.id = root.id
@@ -113,8 +113,8 @@ class _Line:
         rows = self._db.execute(
             "SELECT name, approval.turn_id FROM approval JOIN step"
             " ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
-            " WHERE approval.state = 'used' AND substr(reason, 1, ?) = ? ORDER BY approval.id",
-            (len(ALREADY), ALREADY),
+            " WHERE approval.state = 'used' AND reason LIKE ? ORDER BY approval.id",
+            (f"{ALREADY}%",),
         )
         return [str(name) for name, turn in rows.fetchall() if self._find_turn(str(turn))]
 

@@ -1,7 +1,6 @@
 """`/rewind` and `/fork` as answers to a message of a chat."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from fakes.agents_file import validate_file
 from fakes.branched import BranchedWorld, branched_world
 from fakes.commands import command_desk
-from fakes.journal import job, store_in, update
+from fakes.journal import job, update
 
 from orchestrator.channel_api import ChatRole
 from orchestrator.inbound.commands import Commands
@@ -56,8 +55,8 @@ class AskedWorld:
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[AskedWorld]:
     """A chat without a conversation."""
-    with branched_world(tmp_path) as world, closing(store_in(tmp_path)) as store:
-        yield AskedWorld(world, command_desk(store, lambda: FILE, now=lambda: world.now))
+    with branched_world(tmp_path) as world:
+        yield AskedWorld(world, command_desk(world.store, lambda: FILE, now=lambda: world.now))
 
 
 def test_answer_to_either_message_of_a_turn_rewinds_to_its_end(asked: AskedWorld) -> None:
