@@ -49,6 +49,8 @@ REQUIRED_RIGHTS = {
     editing.FILE_UNDO: Right.CHANGE,
     protocol.PAIR_ROLE: Right.CHANGE,
     # Methods of other extensions.
+    "branches/fork": Right.CHAT,
+    "branches/rewind": Right.CHAT,
     "setup/state": Right.READ,
     "setup/offers": Right.READ,
     "setup/model": Right.CHANGE,
@@ -108,6 +110,7 @@ AUDITED_FIELDS = (
     "channel",
     "chatId",
     "chat",
+    "turn",
     "turnId",
     "seq",
     "happened",
