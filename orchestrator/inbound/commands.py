@@ -104,12 +104,15 @@ class Commands(LoopBound):
 
         Call it outside of a transaction.
         """
+        text, own = message.text, message.kind == "message"
         if message.kind == PRESS and message.skip is None:
-            return ChatCommand(
-                PRESS, message.text, message, self.snapshot(), self.gate.build_rules()
-            )
-        own = message.kind == "message" and message.origin in ("operator", "user")
-        found = _COMMAND.fullmatch(message.text) if own else None
+            text, own = text.rpartition(" ")[0], True  # without the number of the message
+            if not text.startswith("/"):
+                return ChatCommand(
+                    PRESS, message.text, message, self.snapshot(), self.gate.build_rules()
+                )
+        own = own and message.origin in ("operator", "user")
+        found = _COMMAND.fullmatch(text) if own else None
         if found is None:
             return None
         name = found[1].lower()
@@ -151,7 +154,7 @@ def build_menus() -> dict[str, dict[str, str]]:
 
 
 def _run_command(db: Database, command: ChatCommand) -> str:
-    if command.message.kind == PRESS:
+    if command.name == command.message.kind == PRESS:
         may = covers_role(command.role, "approve")
         press = ButtonPress(command.argument, command.chat_key, command.sender, may_decide=may)
         return press.answer_press(db, command.rules.clock())

@@ -215,7 +215,7 @@ class SpendingRules:
     def list_budgets(self, db: Database) -> dict[str, list[WindowSpending]]:
         """Return each agent's periods with a limit, those of all as `SHARED`, and their usage."""
         names = (usage.SHARED, *(agent.agent_id for agent in self.agents.agents))
-        return {name: list(self._iter_spent(db, name)) for name in names}
+        return {name: list(self.iter_spent(db, name)) for name in names}
 
     def find_budget(self, agent_id: str) -> tuple[Budget | None, ZoneInfo]:
         """Return the budget of an agent, or of all (`SHARED`), and the time zone of its days."""
@@ -319,11 +319,11 @@ class SpendingRules:
         reasons = (
             budgets.find_exceeded_limit(limits, spent, call)
             for whose in (definition.agent_id, usage.SHARED)
-            for limits, spent in self._iter_spent(db, whose)
+            for limits, spent in self.iter_spent(db, whose)
         )
         return next((reason for reason in reasons if reason is not None), None)
 
-    def _iter_spent(self, db: Database, agent_id: str) -> Iterator[WindowSpending]:
+    def iter_spent(self, db: Database, agent_id: str) -> Iterator[WindowSpending]:
         """Yield each period with a limit, and the usage in it."""
         now, (budget, zone), more = self.clock(), self.find_budget(agent_id), 0.0
         if budget is not None and budget.is_in_dollars:
