@@ -116,6 +116,12 @@ def show_outcome(db: Database, approval: Approval, now: int, pressed: str | None
             outbox.add_edit(db, row, message_id, text, now)
 
 
+def is_offered(db: Database, chat_key: str, command: str) -> bool:
+    """Return whether a chat was sent a button for this command, which a client may only claim."""
+    rows = outbox.OUTBOX.select(db, "choices IS NOT NULL AND chat_key = ?", chat_key)
+    return any(command in json.loads(row.choices or "{}").values() for row in rows)
+
+
 def close_choices(db: Database, choices: str, outcome: str, now: int) -> None:
     """Show the outcome on the delivered messages with these buttons, which they lose."""
     asked = "choices = ? AND choices IS NOT NULL AND mode = 'direct' AND msg_id IS NOT NULL"
