@@ -11,6 +11,7 @@ from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
+from orchestrator.extensions.workbench import trial_rows
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class WorkbenchPart(Part):
         from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
         return TrialRunner(self.daemon)
+
+    async def open(self) -> None:
+        now = self.daemon.machine.clock()
+        await self.daemon.store.transact(trial_rows.stop_running_trials, now)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
@@ -64,7 +69,7 @@ class WorkbenchPart(Part):
 async def answer_request(
     model: type[M], work: Callable[[M], Awaitable[BaseModel]], params: JsonValue
 ) -> Params:
-    """Answer a request; what its sender can mend becomes an error of the wire."""
+    """Answer a request, or say in an error what its sender can do about it."""
     try:
         return await work(model.model_validate(params))
     except OrchestratorError as error:
