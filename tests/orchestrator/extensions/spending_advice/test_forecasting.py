@@ -34,7 +34,7 @@ def work_hours(local: datetime, day: float, chance: random.Random) -> float:
 
 def growth(local: datetime, day: float, chance: random.Random) -> float:
     """The same, with a tenth more each week."""
-    return work_hours(local, day, chance) * 1.1 ** (day / 7)
+    return work_hours(local, day, chance) * math.pow(1.1, day / 7)
 
 
 def tasks(local: datetime, day: float, chance: random.Random) -> float:

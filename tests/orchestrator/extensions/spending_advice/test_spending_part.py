@@ -117,7 +117,8 @@ async def test_look_at_spending_asks_once_and_again_after_a_restart_it_does_not(
     """The question is kept in the journal; without a new call or pause nothing is looked at."""
     count = "SELECT count(*) FROM outbox WHERE choices IS NOT NULL"
     async with part_in(tmp_path) as (store, part):
-        sent = part.daemon.delivery.changed
+        delivery: Any = part.daemon.delivery
+        sent = delivery.changed
         await part.look_at_spending()
         await store.transact(spend, 0.19)
         await store.transact(write_to_the_bot)
