@@ -18,7 +18,8 @@ def check_money(draft: Draft) -> None:
 def _check_prices(draft: Draft) -> None:
     for number, agent in draft.agents.items():
         known_later = agent.llm_provider == "auto"  # the model depends on the keys
-        if agent.budget is None or not agent.budget.is_in_dollars or known_later:
+        limits = (agent.budget, draft.budget)
+        if known_later or not any(one is not None and one.is_in_dollars for one in limits):
             continue
         for model in list_models(agent):
             if find_model_price(draft, agent, model) is None:

@@ -37,6 +37,7 @@ from thinker.protocol.visible_text import clean_name
 MORE_TURNS = 3  # in addition to the kept turns: fewer are not worth a summary
 PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
 MIN_SAID = 4  # messages of user and agent, below which an extraction is not worth a model call
+LONGEST = 7 * 86_400_000  # milliseconds between two trials of an extraction that fails
 LARGE = 1000  # tokens: the index of open sessions has only those with more
 KNOWN = 30  # known facts in the prompt of an extraction, and as many more of their slots
 NOTES = 5  # newest notes there
@@ -231,10 +232,17 @@ def store_extracted_facts(
     return learned_changes.store_changes(db, learned_from, found, notes, now)
 
 
-def postpone_extraction(db: Database, session_id: int, now: int) -> None:
-    """Restart the idle time of a session, to retry later."""
+def postpone_extraction(db: Database, session_id: int, now: int, wait: int) -> None:
+    """Retry when the session has been idle for as long again, at least ``wait`` milliseconds.
+
+    So a model that fails is asked a dozen times in a month without messages; the longest wait is a
+    week.
+    """
+    newest = "(SELECT at FROM message WHERE session_id = session.id ORDER BY id DESC LIMIT 1)"
+    again = f"max(?1, ?1 - ?2 + min({LONGEST}, ?1 - coalesce({newest}, ?1)))"
     db.execute(  # NULL stays NULL
-        "UPDATE session SET idle_since = max(idle_since, ?) WHERE id = ?", (now, session_id)
+        f"UPDATE session SET idle_since = max(idle_since, {again}) WHERE id = ?3",
+        (now, wait, session_id),
     )
 
 

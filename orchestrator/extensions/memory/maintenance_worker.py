@@ -259,7 +259,8 @@ class MaintenanceWorker(LoopBound):
             await store.transact(due_sessions.store_extracted_facts, part, (), now)
             return
         if answer is None:
-            await store.transact(due_sessions.postpone_extraction, job.session_id, now)
+            wait = round(job.agent.fact_extraction.idle_minutes * 60_000)
+            await store.transact(due_sessions.postpone_extraction, job.session_id, now, wait)
             return
 
         rules, now = self.calls.gate.build_rules(), self.clock()

@@ -64,6 +64,8 @@ def apply_change(
     """
     renewed = list_renewed_layers(change, part)
     record = _change_settings(_replace_layers(part.record, change.layers), change)
+    if change.layout is not None:
+        record = record.model_copy(update={"layout": change.layout})
     update: dict[str, object] = {"given": record, "renewed": renewed}
     if renewed:
         update |= today.memory._asdict()

@@ -62,6 +62,8 @@ REQUIRED_RIGHTS = {
     "pair/refuse": Right.DECIDE,
     "pair/restore": Right.CHANGE,
     "budget/extend": Right.CHANGE,
+    "costs/forecast": Right.LOOK,
+    "costs/savings": Right.READ,
     "backup/make": Right.CHANGE,
     "daemon/restart": Right.CHANGE,
     "memory/list": Right.READ,
@@ -75,7 +77,9 @@ REQUIRED_RIGHTS = {
     "sessions/end": Right.CHANGE,
     "tools/pins": Right.DECIDE,
 }
-_READ_VERBS = frozenset({"list", "read", "check", "history", "offers", "state", "pins"})
+_READ_VERBS = frozenset(
+    ("list", "read", "check", "history", "offers", "state", "pins", "forecast", "savings")
+)
 # Methods that change nothing; all others need the id of a form, and are audited.
 READ_METHODS = frozenset(
     {

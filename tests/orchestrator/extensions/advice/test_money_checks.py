@@ -25,6 +25,16 @@ def test_model_without_a_price_under_a_dollar_budget_is_warned_about() -> None:
     ]
 
 
+def test_shared_dollar_budget_needs_prices_of_all_agents() -> None:
+    """An agent without one would spend as if there was no limit."""
+    loaded = parsed(
+        WORK, {"agentId": "home", "llmProvider": "demo"}, prices={}, budget={"usdPerMonth": 5}
+    )
+    assert [problem.message.partition(", so")[0] for problem in loaded.problems] == [
+        "agent 'work': groq/m has no price"
+    ]
+
+
 def test_summaries_that_come_too_late_are_warned_about() -> None:
     """With what the model reads."""
     late = {**SMALL, "compaction": {"thresholdTokens": 9_000}}

@@ -159,10 +159,15 @@ def test_failed_stretch_is_tried_again_when_quiet_for_as_long_once_more(
 ) -> None:
     """Not sooner than what was said meanwhile asks for."""
     session = talk(db, 2)
-    due_sessions.postpone_extraction(db, session, 50)
-    assert due_sessions.list_idle_sessions(db, {"work": 10}, 59) == ([], 60)
-    due_sessions.postpone_extraction(db, session, 20)
-    assert due_sessions.list_idle_sessions(db, {"work": 10}, 59) == ([], 60)
+    due_sessions.postpone_extraction(db, session, 50, 10)
+    assert due_sessions.list_idle_sessions(db, {"work": 10}, 98) == ([], 99)
+    due_sessions.postpone_extraction(db, session, 20, 10)
+    assert due_sessions.list_idle_sessions(db, {"work": 10}, 98) == ([], 99)
+    due_sessions.postpone_extraction(db, session, 99, 10)
+    assert due_sessions.list_idle_sessions(db, {"work": 10}, 99) == ([], 197)
+    due_sessions.postpone_extraction(db, session, 10**12, 10)
+    weeks_later = 10**12 + 7 * 86_400_000
+    assert due_sessions.list_idle_sessions(db, {"work": 10}, 10**12) == ([], weeks_later)
 
 
 def test_facts_of_a_conversation_belong_to_its_chat(db: Database) -> None:

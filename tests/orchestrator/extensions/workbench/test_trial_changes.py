@@ -49,6 +49,12 @@ def test_layers_get_their_new_texts_and_no_other() -> None:
         changed(layers={"bass": "Be long."})
 
 
+def test_layout_is_that_of_the_trial() -> None:
+    """So that it can be tried before it is set."""
+    assert given(changed()).layout == "system"
+    assert given(changed(layout="cached")).layout == "cached"
+
+
 def test_temperature_and_effort_are_those_of_the_trial() -> None:
     """Each alone leaves the other as it was."""
     warm = given(changed(temperature=1.5)).settings
