@@ -100,8 +100,10 @@ def test_prompt_of_a_turn_that_is_handed_over_keeps_its_agent_and_settings(db: D
     with job(db):
         handoffs.hand_over_turn(db, "t1", "home", 2)
     steps.plan(db, commit, CLASSES, 1, 3, long)
-    assert prompt_records.load_prompt_sources(db, "t1", 1) == brief
-    assert prompt_records.load_prompt_sources(db, "t1", 3) == long
+    for at, sources in ((1, brief), (3, long)):
+        found = prompt_records.load_prompt_sources(db, "t1", at)
+        assert found.agent_id == sources.agent_id
+        assert {**(found.settings or {}), **(sources.settings or {})} == found.settings
 
 
 def test_settings_cost_one_part_until_they_are_edited(db: Database) -> None:
@@ -114,16 +116,20 @@ def test_settings_cost_one_part_until_they_are_edited(db: Database) -> None:
     db.execute("DELETE FROM turn_prompt WHERE at = 3")
     prompt_records.delete_unused_parts(db)
     assert db.execute("SELECT count(*) FROM prompt_part").get == 1 + 1
-    assert prompt_records.load_prompt_sources(db, "t1", 2).settings == edits[1]
+    kept = prompt_records.load_prompt_sources(db, "t1", 2).settings
+    assert kept is not None
+    assert kept["max_steps"] == edits[1]["max_steps"]
     assert prompt_records.list_prompts_of_turn(db, "t1")[0] == (1, PROMPT)
 
 
-def test_playbooks_that_could_match_are_kept_once(db: Database) -> None:
-    """With their keywords, also those that did not match."""
+def test_keywords_of_skills_are_kept_once_for_all_choices_of_tools(db: Database) -> None:
+    """With the settings, as both change with an edit alone."""
     offered = PROMPT.model_copy(update={"playbooks": {"travel": ("train", "flight")}})
-    for now in (1, 2):
-        steps.plan(db, step("t1").model_copy(update={"prompt": offered}), CLASSES, 1, now)
-    assert prompt_records.list_prompts_of_turn(db, "t1") == [(1, offered), (2, offered)]
+    sent = [offered, offered.model_copy(update={"tools": ("look", "pay")})]
+    for now, prompt in enumerate(sent, 1):
+        commit = step("t1").model_copy(update={"prompt": prompt})
+        steps.plan(db, commit, CLASSES, 1, now, PromptSources(settings={"max_steps": 2}))
+    assert prompt_records.list_prompts_of_turn(db, "t1") == [*enumerate(sent, 1)]
     assert db.execute("SELECT count(*) FROM prompt_part WHERE body LIKE '%flight%'").get == 1
     assert db.execute("SELECT count(*) FROM turn_prompt WHERE body LIKE '%flight%'").get == 0
 
