@@ -20,6 +20,9 @@ class WorkbenchExtension(Extension):
             "trial": Command(
                 "Agents", "Show, stop and go on with trials of turns.", f"{COMMANDS}.trial"
             ),
+            "try": Command(
+                "Agents", "Try another model on recorded turns.", f"{COMMANDS}.try_model"
+            ),
         }
 
     def build_part(self, daemon: DaemonView) -> Part:

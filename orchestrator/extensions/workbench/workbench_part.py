@@ -11,9 +11,15 @@ from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
+from orchestrator.extensions.workbench.turn_sample import (
+    SWITCH_COMPARE,
+    SWITCH_SAMPLE,
+    SampleRequest,
+)
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
+    from orchestrator.extensions.workbench.switch_desk import SwitchDesk
     from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
 M = TypeVar("M", bound=BaseModel)
@@ -29,6 +35,13 @@ class WorkbenchPart(Part):
 
         return TrialRunner(self.daemon)
 
+    @cached_property
+    def desk(self) -> "SwitchDesk":
+        """What the daemon knows of switches to other models."""
+        from orchestrator.extensions.workbench.switch_desk import SwitchDesk
+
+        return SwitchDesk(self.daemon.store, self.daemon.get_agents_file, self.daemon.machine.clock)
+
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {
             trials.TRIAL_ESTIMATE: self._estimate_trial,
@@ -37,6 +50,8 @@ class WorkbenchPart(Part):
             trials.TRIAL_LIST: self._list_trials,
             trials.TRIAL_STOP: self._stop_trial,
             trials.TRIAL_GO_ON: partial(self._continue_trial, by),
+            SWITCH_SAMPLE: self._choose_turns,
+            SWITCH_COMPARE: self._compare_trial,
         }
 
     async def _estimate_trial(self, params: JsonValue) -> Params:
@@ -59,6 +74,15 @@ class WorkbenchPart(Part):
     async def _continue_trial(self, by: str, params: JsonValue) -> Params:
         go_on = partial(self.runner.continue_trial, by=by)
         return await answer_request(TrialContinuation, go_on, params)
+
+    async def _choose_turns(self, params: JsonValue) -> Params:
+        return await answer_request(SampleRequest, self.desk.choose_turns, params)
+
+    async def _compare_trial(self, params: JsonValue) -> Params:
+        async def compare_trial(number: TrialNumber) -> BaseModel:
+            return await self.desk.compare_trial(await self.runner.load_report(number))
+
+        return await answer_request(TrialNumber, compare_trial, params)
 
 
 async def answer_request(
