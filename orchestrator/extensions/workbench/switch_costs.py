@@ -18,16 +18,16 @@ SURE = 0.02  # of the estimate: a model does not answer twice alike
 UNSURE = 0.5  # of an estimate from a single turn
 
 
-class CostRange(CamelModel):
+class ExpectedSum(CamelModel):
     """Dollars: the most likely sum, between the least and the most that are to be expected."""
 
     low: float
     likely: float
     high: float
 
-    def scale_by(self, factor: float) -> "CostRange":
+    def scale_by(self, factor: float) -> "ExpectedSum":
         """Return a multiple of the range."""
-        return CostRange(
+        return ExpectedSum(
             low=self.low * factor, likely=self.likely * factor, high=self.high * factor
         )
 
@@ -43,7 +43,7 @@ class TriedUse:
 
 def estimate_costs(
     week: Sequence[UsedTurn], tried: Mapping[str, TriedUse], price: Price | None
-) -> CostRange | None:
+) -> ExpectedSum | None:
     """Return what ``week`` would cost at a price; None without one, or without a tried turn.
 
     A trial finds in the cache what the same prompts have just left there, so the likely sum has the
@@ -56,7 +56,7 @@ def estimate_costs(
     likely, error = _estimate_sum(week, pairs, price, shares[0])
     least, _ = _estimate_sum(week, pairs, price, max(shares))
     most, _ = _estimate_sum(week, pairs, price, 0.0)
-    return CostRange(
+    return ExpectedSum(
         low=max(0.0, min(least, likely) - error), likely=likely, high=max(most, likely) + error
     )
 

@@ -4,7 +4,6 @@ Answers are compared by their words, without a model.
 """
 
 import json
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,11 +12,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.trials import TrialReport, TriedCall, TriedTurn, TurnRecord
-from orchestrator.extensions.workbench.switch_costs import CostRange, TriedUse
+from orchestrator.extensions.workbench.fidelity import are_near, compute_likeness
+from orchestrator.extensions.workbench.switch_costs import ExpectedSum, TriedUse
 
-WORD = re.compile(r"\w+")
-NEAR = 0.6  # likeness from which two answers are near
-LENGTHS = 1.5  # times as long, or as short, are another length
+LENGTHS = 1.2  # times as long, or as short, are another length
 SHOWN = 100  # characters of a question, and of a call's arguments
 NEVER_RAN = ("rejected", "denied")  # sources of results
 NOTHING = "not called"
@@ -73,10 +71,10 @@ class SwitchReport(CamelModel):
     differences: tuple[SwitchDifference, ...] = ()
     turns: int = 0
     recorded_usd: float | None = None
-    week_usd: CostRange | None = None
-    month_usd: CostRange | None = None
+    week_usd: ExpectedSum | None = None
+    month_usd: ExpectedSum | None = None
     recorded_tokens: int = 0
-    week_tokens: CostRange | None = None
+    week_tokens: ExpectedSum | None = None
     pace_before: Pace | None = None
     pace_after: Pace | None = None
     unsaid: tuple[str, ...] = ()
@@ -108,7 +106,7 @@ class _Comparison(NamedTuple):
             "effect": bool(self.lost_effects or self.gained_effects),
             "stopped": self.turn.fidelity == "stopped",
             "calls": bool(self.lost or self.gained),
-            "text": self.likeness < NEAR,
+            "text": not are_near(self.turn.tried.answer, self.turn.recorded.answer),
             "length": lengths[1] > LENGTHS * max(lengths[0], 1),
         }
         return next((kind for kind in ORDER if found[kind]), None)
@@ -159,13 +157,6 @@ def list_tried_uses(report: TrialReport) -> dict[str, TriedUse]:
     return {name: _average_use(records) for name, records in runs.items()}
 
 
-def compute_likeness(first: str, second: str) -> float:
-    """Return how many words two texts share, from 0 (none) to 1 (all)."""
-    words = [Counter(WORD.findall(text.casefold())) for text in (first, second)]
-    total = sum(map(Counter.total, words))
-    return 2 * (words[0] & words[1]).total() / total if total else 1.0
-
-
 def _compare_run(turn: TriedTurn) -> _Comparison:
     before, after = (
         [call for step in record.steps for call in step.calls]
@@ -180,19 +171,12 @@ def _compare_run(turn: TriedTurn) -> _Comparison:
 def _list_missing_calls(
     calls: Sequence[TriedCall], among: Sequence[TriedCall]
 ) -> tuple[TriedCall, ...]:
-    """Return the calls that are not among the others, as often as they are missing."""
-    left, missing = Counter(map(_identify_call, among)), []
-    for call in calls:
-        name = _identify_call(call)
-        if left[name]:
-            left[name] -= 1
-        else:
-            missing.append(call)
-    return tuple(missing)
+    known = {call.key for call in among}
+    return tuple(call for call in calls if call.key not in known)
 
 
-def _identify_call(call: TriedCall) -> str:
-    return f"{call.name} {json.dumps(call.arguments, sort_keys=True, ensure_ascii=False)}"
+def _describe_call(call: TriedCall) -> str:
+    return _shorten_text(f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}")
 
 
 def _describe_difference(one: _Comparison, kind: Difference) -> str:
@@ -203,7 +187,7 @@ def _describe_difference(one: _Comparison, kind: Difference) -> str:
     if kind == "text":
         return f"{_shorten_text(before)} → {_shorten_text(after)}"
     calls = (one.lost_effects, one.gained_effects) if kind == "effect" else (one.lost, one.gained)
-    shown = (map(_shorten_text, map(_identify_call, made)) for made in calls)
+    shown = (map(_describe_call, made) for made in calls)
     pairs = [f"{old} → {new}" for old, new in zip_longest(*shown, fillvalue=NOTHING)]
     return "; ".join([*([one.turn.reason] if one.turn.reason else []), *pairs])
 

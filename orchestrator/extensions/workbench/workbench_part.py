@@ -11,6 +11,7 @@ from orchestrator.control.protocol import UNKNOWN_NAME
 from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
+from orchestrator.extensions.workbench import trial_rows
 from orchestrator.extensions.workbench.turn_sample import (
     SWITCH_COMPARE,
     SWITCH_SAMPLE,
@@ -41,6 +42,10 @@ class WorkbenchPart(Part):
         from orchestrator.extensions.workbench.switch_desk import SwitchDesk
 
         return SwitchDesk(self.daemon.store, self.daemon.get_agents_file, self.daemon.machine.clock)
+
+    async def open(self) -> None:
+        now = self.daemon.machine.clock()
+        await self.daemon.store.transact(trial_rows.stop_running_trials, now)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {

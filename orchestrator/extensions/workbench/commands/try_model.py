@@ -24,7 +24,7 @@ from orchestrator.control.trials import (
     TrialRequest,
 )
 from orchestrator.errors import OrchestratorError, UnknownAgentError
-from orchestrator.extensions.workbench.switch_costs import CostRange
+from orchestrator.extensions.workbench.switch_costs import ExpectedSum
 from orchestrator.extensions.workbench.switch_report import Pace, SwitchReport
 from orchestrator.extensions.workbench.turn_sample import (
     SWITCH_COMPARE,
@@ -231,7 +231,7 @@ def _describe_edit(report: SwitchReport, agent: AgentDefinition) -> Iterator[str
                 yield f'  {mark} "{name}": "{value}"'
 
 
-def _format_dollars(cost: CostRange) -> str:
+def _format_dollars(cost: ExpectedSum) -> str:
     return f"about ${cost.likely:.4f} (${cost.low:.4f} to ${cost.high:.4f})"
 
 

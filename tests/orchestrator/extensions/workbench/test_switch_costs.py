@@ -6,7 +6,7 @@ import pytest
 from fakes.used_turns import run_again, used_turn, week_of_turns
 
 from orchestrator.agentsfile.costs import Price
-from orchestrator.extensions.workbench.switch_costs import CostRange, TriedUse, estimate_costs
+from orchestrator.extensions.workbench.switch_costs import ExpectedSum, TriedUse, estimate_costs
 from orchestrator.extensions.workbench.turn_sample import UsedTurn, choose_sample
 from orchestrator.spending.budgets import compute_cost
 from thinker.protocol.messages import Usage
@@ -66,4 +66,4 @@ def test_nothing_is_estimated_without_a_price_or_a_turn() -> None:
 
 def test_range_can_be_scaled() -> None:
     """As to a month."""
-    assert CostRange(low=1, likely=2, high=3).scale_by(2) == CostRange(low=2, likely=4, high=6)
+    assert ExpectedSum(low=1, likely=2, high=3).scale_by(2) == ExpectedSum(low=2, likely=4, high=6)

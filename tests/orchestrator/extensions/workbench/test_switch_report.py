@@ -21,7 +21,6 @@ from orchestrator.extensions.workbench.switch_report import (
     SwitchReport,
     ToolShift,
     compare_turns,
-    compute_likeness,
     list_tried_uses,
 )
 
@@ -30,12 +29,13 @@ ANSWER = "The train leaves at 12:40 from platform seven."
 
 def look(about: str = "train") -> TriedCall:
     """A call without effects."""
-    return TriedCall(name="web_search", arguments={"q": about})
+    return TriedCall(name="web_search", arguments={"q": about}, key=f"web_search/{about}/1")
 
 
-def mail(to: str = "bob", **more: Any) -> TriedCall:
+def mail(to: str = "bob", nth: int = 1, **more: Any) -> TriedCall:
     """A call with effects."""
-    return TriedCall(name="send_mail", arguments={"to": to}, effect=True, **more)
+    key = f"send_mail/{to}/{nth}"
+    return TriedCall(name="send_mail", arguments={"to": to}, key=key, effect=True, **more)
 
 
 def record(*calls: TriedCall, answer: str = ANSWER, ms: int = 1000) -> TurnRecord:
@@ -89,13 +89,13 @@ def differing_turns() -> list[TriedTurn]:
         turn("effect lost", sent, plain),
         turn("effect gained", plain, sent),
         turn("effect otherwise", sent, record(look(), mail("eve"))),
-        turn("effect twice", sent, record(look(), mail(), mail())),
+        turn("effect twice", sent, record(look(), mail(), mail(nth=2))),
         turn("effect stopped", plain, record(look(), mail(source="none")), "stopped"),
         turn("stopped", plain, record(look("bus")), "stopped", reason="web_search is new"),
         turn("calls", plain, record(look("bus"))),
         turn("calls left out", plain, record()),
         turn("text", plain, record(look(), answer="I cannot know.")),
-        turn("length", plain, record(look(), answer=f"{ANSWER} {ANSWER}")),
+        turn("length", plain, record(look(), answer=f"{ANSWER} Bring an umbrella.")),
         turn("same", plain, plain),
     ]
 
@@ -123,7 +123,7 @@ def test_difference_is_told_as_before_and_after() -> None:
     assert said["effect otherwise"] == 'send_mail {"to": "bob"} → send_mail {"to": "eve"}'
     assert said["stopped"].startswith("web_search is new; web_search")
     assert said["text"] == f"{ANSWER} → I cannot know."
-    assert said["length"] == "46 → 93 characters"
+    assert said["length"] == "46 → 65 characters"
 
 
 def test_calls_are_counted_by_their_tools() -> None:
@@ -189,12 +189,3 @@ def test_tokens_of_a_turn_are_the_mean_of_its_runs() -> None:
         )
     )
     assert found == {"a": TriedUse(440, 60, 200)}
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "like"),
-    [("", "", 1.0), ("Yes.", "", 0.0), ("Yes, sir", "yes sir!", 1.0), ("a b c d", "a b x y", 0.5)],
-)
-def test_likeness_is_the_share_of_common_words(first: str, second: str, like: float) -> None:
-    """Whatever their case and order."""
-    assert compute_likeness(first, second) == like

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.control import trials
 from orchestrator.control.trials import TrialChange, TrialEstimate, TrialReport
-from orchestrator.extensions.workbench.switch_costs import CostRange
+from orchestrator.extensions.workbench.switch_costs import ExpectedSum
 from orchestrator.extensions.workbench.switch_report import (
     Pace,
     SwitchDifference,
@@ -52,8 +52,8 @@ REPORT = SwitchReport(
     ),
     turns=30,
     recorded_usd=1.5,
-    week_usd=CostRange(low=0.4, likely=0.5, high=0.7),
-    month_usd=CostRange(low=1.7, likely=2.1, high=3.0),
+    week_usd=ExpectedSum(low=0.4, likely=0.5, high=0.7),
+    month_usd=ExpectedSum(low=1.7, likely=2.1, high=3.0),
     pace_before=Pace(median=2000, p95=9000),
     pace_after=Pace(median=900, p95=3000),
     unsaid=("every turn was tried once; another run may differ",),
@@ -174,7 +174,7 @@ async def test_problem_of_a_trial_is_told_before_a_question(home: Path) -> None:
 
 async def test_model_without_a_price_is_told_in_tokens(home: Path) -> None:
     """A limit in tokens ends with t."""
-    tokens = CostRange(low=90, likely=1000, high=2000)
+    tokens = ExpectedSum(low=90, likely=1000, high=2000)
     fields: dict[str, Any] = {"week_usd": None, "recorded_tokens": 3000, "week_tokens": tokens}
     async with serving(home, answers(**fields)) as server:
         done = await ask(home, *TRY, "--limit", "5000t", "--yes", "--last", "2d", "--turns", "9")
