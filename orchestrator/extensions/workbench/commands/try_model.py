@@ -2,28 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
-import anyio
 import typer
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.cli.client import ask_daemon, connect_to_daemon
+from orchestrator.cli.client import ask_daemon
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import AsJson, Home, load_agents, load_settings
 from orchestrator.cli.output import format_count, print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
-from orchestrator.control import trials
-from orchestrator.control.daemon_answer import ANSWER_SECONDS
-from orchestrator.control.trials import (
-    MAX_TURNS,
-    TrialChange,
-    TrialEstimate,
-    TrialNumber,
-    TrialReport,
-    TrialRequest,
-)
-from orchestrator.errors import OrchestratorError, UnknownAgentError
+from orchestrator.control.trials import MAX_TURNS, TrialChange, TrialNumber, TrialRequest
+from orchestrator.errors import UnknownAgentError
+from orchestrator.extensions.workbench.commands.option_groups import spread_options
+from orchestrator.extensions.workbench.commands.replay import run_trial
 from orchestrator.extensions.workbench.switch_costs import ExpectedSum
 from orchestrator.extensions.workbench.switch_report import Pace, SwitchReport
 from orchestrator.extensions.workbench.turn_sample import (
@@ -35,9 +28,7 @@ from orchestrator.extensions.workbench.turn_sample import (
 from orchestrator.settings import Settings
 from thinker.protocol.providers import split_reference
 
-LOOK = 0.5  # seconds until a running trial is asked for again
 LISTED = 20  # differences
-LIMIT = re.compile(r"\$?(?P<usd>\d+(\.\d+)?)|(?P<tokens>\d+)t")
 HEADINGS = {
     "effect": "effects",
     "stopped": "stopped",
@@ -49,21 +40,26 @@ HEADINGS = {
 app = make_command_group()
 
 
-@app.command("try")
-def try_model(  # noqa: PLR0913 - one for each option
-    *,
-    model: Annotated[str, typer.Option(help="The model to try: its name, or PROVIDER/MODEL.")],
-    agent: Annotated[str, typer.Option(help="Id of the agent (default: the only one).")] = "",
+@dataclass(frozen=True, kw_only=True)
+class SwitchOptions:
+    """What `try` tries, on what, and whom it may tell."""
+
+    model: Annotated[str, typer.Option(help="The model to try: its name, or PROVIDER/MODEL.")] = ""
+    agent: Annotated[str, typer.Option(help="Id of the agent (default: the only one).")] = ""
     last: Annotated[
         str, typer.Option(metavar="DAYS", help="Choose among turns of so many days.")
-    ] = "7d",
-    turns: Annotated[int, typer.Option(min=1, max=MAX_TURNS, help="Turns to try.")] = 40,
-    limit: Annotated[
-        str, typer.Option(help="Stop before it costs more dollars, or tokens, such as 200000t.")
-    ] = "",
+    ] = "7d"
+    turns: Annotated[int, typer.Option(min=1, max=MAX_TURNS, help="Turns to try.")] = 40
+    limit: Annotated[float | None, typer.Option(help="The most to spend, in dollars.")] = None
+    limit_tokens: Annotated[int | None, typer.Option(help="The same, in tokens.")] = None
     confirm: Annotated[
-        str, typer.Option(metavar="PROVIDER", help="Let this new provider read the turns.")
-    ] = "",
+        str, typer.Option(help="A provider that may see these messages for the first time.")
+    ] = ""
+
+
+def try_model(
+    *,
+    chosen: SwitchOptions,
     yes: Annotated[bool, typer.Option("--yes", help="Start without asking.")] = False,
     as_json: AsJson = False,
     home: Home = None,
@@ -73,45 +69,43 @@ def try_model(  # noqa: PLR0913 - one for each option
     The turns are of every day and kind, and the dearest among them. Nothing is sent or stored but
     the trial: calls of tools get their recorded results, and a call without one stops its turn.
     """
+    if not chosen.model:
+        raise typer.BadParameter("name the model to try", param_hint="--model")
     settings = load_settings(home)
-    tried = _find_agent(load_agents(settings), agent)
-    reference = "/".join(split_reference(model, tried.llm_provider, tried.providers))
-    asked = SampleRequest(agent_id=tried.agent_id, days=_parse_days(last), turns=turns)
-    sample = ask_daemon(settings, SWITCH_SAMPLE, asked, TurnSample)
-    limit_usd, limit_tokens = _parse_limit(limit)
-    request = TrialRequest(
-        turns=sample.turns,
-        change=TrialChange(model=reference),
-        kind="switch",
-        confirmed=confirm,
-        limit_usd=limit_usd,
-        limit_tokens=limit_tokens,
-    )
-    estimate = ask_daemon(settings, trials.TRIAL_ESTIMATE, request, TrialEstimate)
-    _require_start(estimate, confirm)
-    for line in _describe_estimate(sample, estimate):
-        print_text(line, err=as_json)
-    if not yes:
-        typer.confirm("Try them?", abort=True, err=as_json)
-    number = anyio.run(_run_trial, settings, request)
-    report = ask_daemon(settings, SWITCH_COMPARE, number, SwitchReport)
+    agent = _find_agent(load_agents(settings), chosen.agent)
+    sample, request = _choose_turns(settings, agent, chosen)
+    older = f"; {sample.older} older ones lack what a trial needs" if sample.older else ""
+    of = format_count(sample.of, "turn")
+    print_text(f"{len(sample.turns)} of {of} of {agent.agent_id}{older}", err=as_json)
+    trial = TrialNumber(id=run_trial(settings, request, yes=yes, quiet=as_json).id)
+    report = ask_daemon(settings, SWITCH_COMPARE, trial, SwitchReport)
     if as_json:
         print_json(report)
     else:
-        _print_report(report, tried)
+        _print_report(report, agent)
 
 
-async def _run_trial(settings: Settings, request: TrialRequest) -> TrialNumber:
-    """Start a trial, wait for its end and return its number."""
-    async with connect_to_daemon(settings) as peer:
-        started = await peer.call(trials.TRIAL_START, request, TrialReport, timeout=ANSWER_SECONDS)
-        number = TrialNumber(id=started.id)
-        while started.state == "running":
-            await anyio.sleep(LOOK)
-            started = await peer.call(
-                trials.TRIAL_SHOW, number, TrialReport, timeout=ANSWER_SECONDS
-            )
-    return number
+app.command("try")(spread_options(try_model))
+
+
+def _choose_turns(
+    settings: Settings, agent: AgentDefinition, chosen: SwitchOptions
+) -> tuple[TurnSample, TrialRequest]:
+    """Return the turns to try the model on, and the trial of it."""
+    asked = SampleRequest(
+        agent_id=agent.agent_id, days=_parse_days(chosen.last), turns=chosen.turns
+    )
+    sample = ask_daemon(settings, SWITCH_SAMPLE, asked, TurnSample)
+    model = "/".join(split_reference(chosen.model, agent.llm_provider, agent.providers))
+    request = TrialRequest(
+        turns=sample.turns,
+        change=TrialChange(model=model),
+        kind="switch",
+        limit_usd=chosen.limit,
+        limit_tokens=chosen.limit_tokens,
+        confirmed=chosen.confirm,
+    )
+    return sample, request
 
 
 def _find_agent(file: AgentsFile, name: str) -> AgentDefinition:
@@ -129,47 +123,6 @@ def _parse_days(text: str) -> float:
     if found is None:
         raise typer.BadParameter("write days, such as 7d", param_hint="--last")
     return float(found[1])
-
-
-def _parse_limit(text: str) -> tuple[float | None, int | None]:
-    """Return dollars and tokens, one or both of them None."""
-    found = LIMIT.fullmatch(text)
-    if text and found is None:
-        raise typer.BadParameter(
-            "write dollars, such as 0.50, or tokens, such as 200000t", param_hint="--limit"
-        )
-    usd, tokens = (None, None) if found is None else (found["usd"], found["tokens"])
-    return float(usd) if usd else None, int(tokens) if tokens else None
-
-
-def _require_start(estimate: TrialEstimate, confirmed: str) -> None:
-    """Require that a trial may start, and that whom it would tell is named.
-
-    Raises:
-        OrchestratorError: it may not; the message says why.
-    """
-    new = estimate.new_provider
-    if new and new != confirmed:
-        people = "1 person" if estimate.people == 1 else f"{estimate.people} people"
-        raise OrchestratorError(
-            f"{format_count(estimate.messages, 'message')} of {people} would be sent to {new}"
-            f" (new); if they may be, add --confirm {new}"
-        )
-    if estimate.problem:
-        raise OrchestratorError(estimate.problem)
-
-
-def _describe_estimate(sample: TurnSample, estimate: TrialEstimate) -> Iterator[str]:
-    """Yield what is going to be tried, and at what cost."""
-    chosen = f"{len(sample.turns)} of {format_count(sample.of, 'turn')} of {sample.agent_id}"
-    older = f"; {sample.older} older ones lack what a trial needs" if sample.older else ""
-    yield f"{chosen}{older}"
-    cost = "cost unknown"
-    if estimate.low_usd is not None and estimate.high_usd is not None:
-        cost = f"about ${estimate.low_usd:.4f} to ${estimate.high_usd:.4f}"
-    left = "" if estimate.left_usd is None else f"; ${estimate.left_usd:.2f} left for trials"
-    calls = format_count(estimate.calls, "model call")
-    yield f"{calls}, {estimate.tokens:,} tokens, {cost}{left}"
 
 
 def _print_report(report: SwitchReport, agent: AgentDefinition) -> None:
