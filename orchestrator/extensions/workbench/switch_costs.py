@@ -12,10 +12,10 @@ from orchestrator.spending.budgets import compute_cost
 from thinker.protocol.messages import Usage
 
 MONTH = 30 / 7  # of a week
-ENOUGH = 5  # tried turns of a kind, for an estimate of its own
+ENOUGH = 5  # tried turns of a kind, whose spread can be known
 DEVIATIONS = 3.0  # of the estimate on each side, which contain it in practice
 SURE = 0.02  # of the estimate: a model does not answer twice alike
-UNSURE = 0.5  # of an estimate from a single turn
+UNSURE = 0.5  # of an estimate from a single turn, and less from several
 
 
 class ExpectedSum(CamelModel):
@@ -71,22 +71,25 @@ def _estimate_sum(
     find_cost = partial(_compute_use_cost, price=price, share=share)
     total = variance = 0.0
     for kind in KINDS:
+        turns = [turn for turn in week if turn.kind == kind]
         own = [pair for pair in pairs if pair[0].kind == kind]
-        sample = own if len(own) >= ENOUGH else pairs
-        costs = [(find_cost(turn), find_cost(use)) for turn, use in sample]
+        costs = [(find_cost(turn), find_cost(use)) for turn, use in own or pairs]
         mean = sum(before for before, _ in costs) / len(costs)
-        whole = sum(find_cost(turn) for turn in week if turn.kind == kind)
-        if mean and whole:
+        if mean and turns:
             ratio = sum(after for _, after in costs) / len(costs) / mean
-            total += ratio * whole
-            variance += (_compute_error(costs, ratio) * whole / mean) ** 2
-    return total, max(DEVIATIONS * math.sqrt(variance), SURE * total)
+            part = ratio * sum(map(find_cost, turns))
+            total += part
+            whole = len(own) == len(turns) or len(own) >= ENOUGH
+            few = 0.0 if whole else UNSURE / max(len(own), 1)
+            spread = _compute_spread(costs, ratio) / (mean * ratio) if ratio else 0.0
+            variance += (part * max(DEVIATIONS * spread, few)) ** 2
+    return total, max(math.sqrt(variance), SURE * total)
 
 
-def _compute_error(costs: Sequence[tuple[float, float]], ratio: float) -> float:
+def _compute_spread(costs: Sequence[tuple[float, float]], ratio: float) -> float:
     """Return the standard error of the mean cost by a ratio."""
     if len(costs) == 1:
-        return UNSURE * costs[0][1] / DEVIATIONS
+        return 0.0
     squares = sum((after - ratio * before) ** 2 for before, after in costs)
     return math.sqrt(squares / (len(costs) - 1) / len(costs))
 

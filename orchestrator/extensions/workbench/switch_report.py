@@ -189,7 +189,8 @@ def _describe_difference(one: _Comparison, kind: Difference) -> str:
     calls = (one.lost_effects, one.gained_effects) if kind == "effect" else (one.lost, one.gained)
     shown = (map(_describe_call, made) for made in calls)
     pairs = [f"{old} → {new}" for old, new in zip_longest(*shown, fillvalue=NOTHING)]
-    return "; ".join([*([one.turn.reason] if one.turn.reason else []), *pairs])
+    reason = (one.turn.reason,) if one.turn.fidelity == "stopped" else ()
+    return "; ".join(filter(None, (*reason, *pairs)))
 
 
 def _count_shifts(compared: Iterable[_Comparison]) -> tuple[ToolShift, ...]:

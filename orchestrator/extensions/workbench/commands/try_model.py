@@ -14,7 +14,7 @@ from orchestrator.cli.options import AsJson, Home, load_agents, load_settings
 from orchestrator.cli.output import format_count, print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control.trials import MAX_TURNS, TrialChange, TrialNumber, TrialRequest
-from orchestrator.errors import UnknownAgentError
+from orchestrator.errors import OrchestratorError, UnknownAgentError
 from orchestrator.extensions.workbench.commands.option_groups import spread_options
 from orchestrator.extensions.workbench.commands.replay import run_trial
 from orchestrator.extensions.workbench.switch_costs import ExpectedSum
@@ -77,12 +77,15 @@ def try_model(
     older = f"; {sample.older} older ones lack what a trial needs" if sample.older else ""
     of = format_count(sample.of, "turn")
     print_text(f"{len(sample.turns)} of {of} of {agent.agent_id}{older}", err=as_json)
-    trial = TrialNumber(id=run_trial(settings, request, yes=yes, quiet=as_json).id)
-    report = ask_daemon(settings, SWITCH_COMPARE, trial, SwitchReport)
+    trial = run_trial(settings, request, yes=yes, quiet=as_json)
+    report = ask_daemon(settings, SWITCH_COMPARE, TrialNumber(id=trial.id), SwitchReport)
     if as_json:
         print_json(report)
     else:
         _print_report(report, agent)
+    if trial.state != "done":
+        go_on = f"go on with: orchestrator trial go-on {trial.id}"
+        raise OrchestratorError(f"the trial stopped: {trial.note}; {go_on}")
 
 
 app.command("try")(spread_options(try_model))
