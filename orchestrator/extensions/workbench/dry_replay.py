@@ -92,8 +92,8 @@ class DryReplay:
             self.home,
             part,
             TriedModel(name=self.model or sent.model),
-            self.kept.folder,
-            self.kept.files,
+            self.kept.means.folder,
+            self.kept.means.files,
         )
         run = build_recorded_run(turn, number, self.home.agents)
         worker = await self.kept.find_worker(spec)

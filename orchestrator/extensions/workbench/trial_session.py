@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -23,7 +23,11 @@ from orchestrator.extensions.workbench.trial_changes import (
 )
 from orchestrator.extensions.workbench.trial_purse import RunPurse, TrialPurse
 from orchestrator.extensions.workbench.trial_rows import StoredRun, TrialRow
-from orchestrator.extensions.workbench.trial_worker import KeptWorker, TrialHome
+from orchestrator.extensions.workbench.trial_worker import (
+    TrialHome,
+    WorkerMeans,
+    keep_worker,
+)
 from orchestrator.extensions.workbench.tried_home import read_tried_home
 from orchestrator.extensions.workbench.tried_turns import TurnTrier
 from orchestrator.journal.turns import chat_moves
@@ -47,16 +51,17 @@ class TrialSession:
         """Return what runs turns, one after another; its workers end with the block."""
         daemon, files = self.daemon, self.row.change.request.change.files
         broker, in_thread = daemon.operations.supervisor.broker, daemon.machine.in_thread
+        spawn = daemon.machine.spawn_worker
         folders = [Path(await in_thread(partial(mkdtemp, dir=self.folder))) for _ in range(2)]
-        live = KeptWorker(folders[0], files, broker, in_thread)
-        recorded = KeptWorker(folders[1], in_thread=in_thread)
-        async with live, recorded:
+        recorded = WorkerMeans(folder=folders[1], in_thread=in_thread, spawn=spawn)
+        means = replace(recorded, folder=folders[0], files=files, broker=broker)
+        async with keep_worker(means) as live, keep_worker(recorded) as dry:
             yield TurnTrier(
                 number=self.row.id,
                 stored=self.row.change,
                 home=self.home,
                 live=live,
-                dry=DryReplay(_build_home(daemon), recorded),
+                dry=DryReplay(_build_home(daemon), dry),
                 now=daemon.machine.read_seconds,
                 pay=self._pay,
                 load_sources=self._load_sources,

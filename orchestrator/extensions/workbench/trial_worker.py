@@ -6,11 +6,13 @@ not get today's key. A worker may call the provider of the model that is tried a
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.errors import ConfigError
@@ -190,36 +192,70 @@ def write_trial_files(folder: Path, spec: LaunchSpec, files: Mapping[str, str]) 
     launch.write_prompt(spec)
 
 
-@dataclass(eq=False)
-class KeptWorker:
-    """Keeps the newest worker of trials for the next turn, as most are made by equal ones.
+@dataclass(frozen=True, kw_only=True)
+class WorkerMeans:
+    """What workers of a trial are started with.
 
-    ``folder`` is private; ``files`` are written into it.
+    ``folder`` is private; ``files`` are written into it. Without a ``broker`` they call no model.
     """
 
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)
     broker: ModelBroker | None = None
     in_thread: OffLoop = run_off_loop
+    spawn: Spawn = execute_program
+
+
+@dataclass(eq=False)
+class KeptWorker:
+    """Keeps the newest worker for the next turn, as most turns are made by equal ones.
+
+    Each worker has a task of its own among ``tasks``: it may begin before others end.
+    """
+
+    means: WorkerMeans
+    tasks: TaskGroup
     _spec: LaunchSpec | None = field(default=None, init=False)
     _worker: Worker | None = field(default=None, init=False)
-    _stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._stack.aclose()
+    _left: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     async def find_worker(self, spec: LaunchSpec) -> Worker:
-        """Return a worker of this spec, in place of one of another spec."""
-        if self._worker is None or self._spec != spec or not self._worker.is_usable:
-            self._worker = None
-            await self._stack.aclose()
-            await self.in_thread(partial(write_trial_files, self.folder, spec, self.files))
-            started = run_trial_worker(spec, self.broker)
-            self._worker, self._spec = await self._stack.enter_async_context(started), spec
-        return self._worker
+        """Return a worker of this spec, in place of one of another spec.
+
+        Raises:
+            WorkerError: it cannot be started.
+        """
+        worker, means = self._worker, self.means
+        if worker is None or self._spec != spec or not worker.is_usable:
+            self.leave_worker()
+            write = partial(write_trial_files, means.folder, spec, means.files)
+            await means.in_thread(write)
+            worker = self._worker = await self.tasks.start(self._host_worker, spec, self._left)
+            self._spec = spec
+        return worker
+
+    def leave_worker(self) -> None:
+        """Let the worker end, if there is one."""
+        self._left.set()
+        self._worker, self._left = None, anyio.Event()
+
+    async def _host_worker(
+        self, spec: LaunchSpec, left: anyio.Event, *, task_status: TaskStatus[Worker]
+    ) -> None:
+        async with run_trial_worker(spec, self.means.broker, self.means.spawn) as worker:
+            task_status.started(worker)
+            await left.wait()
+
+
+@asynccontextmanager
+async def keep_worker(means: WorkerMeans) -> AsyncIterator[KeptWorker]:
+    """Return what keeps a worker, which ends with the block."""
+    async with anyio.create_task_group() as tasks:
+        kept = KeptWorker(means, tasks)
+        try:
+            yield kept
+        finally:
+            kept.leave_worker()
 
 
 @asynccontextmanager

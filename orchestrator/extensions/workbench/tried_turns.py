@@ -107,8 +107,8 @@ class TurnTrier:
             self.home,
             part,
             TriedModel(name=model, called=True),
-            self.live.folder,
-            self.live.files,
+            self.live.means.folder,
+            self.live.means.files,
         )
         today = await self.load_sources(turn, first)
         work = f"trial/{self.number}/{turn.turn_id}/{nth}"
@@ -124,7 +124,7 @@ class TurnTrier:
             definition=self.home.agents.find_agent(part.agent_id),
             tools=tools,
             denied=SENDING if run.recipe in ("proactive", "hook") else (),
-            files=self.live.files,
+            files=self.live.means.files,
             unrecorded=self.request.unrecorded,
             typed=self.stored.typed,
             find_objection=self.find_objection(turn),

@@ -29,7 +29,7 @@ from orchestrator.extensions.workbench.trial_changes import (
     apply_change,
     list_renewed_layers,
 )
-from orchestrator.extensions.workbench.trial_worker import KeptWorker, TrialHome
+from orchestrator.extensions.workbench.trial_worker import TrialHome, WorkerMeans, keep_worker
 from orchestrator.extensions.workbench.tried_home import read_tried_home
 from orchestrator.journal.opening import open_for_reading, open_trial_state
 from orchestrator.settings import Settings
@@ -94,7 +94,8 @@ async def _rebuild(settings: Settings, turn: RecordedTurn, change: TrialChange) 
     with TemporaryDirectory(prefix="orchestrator-trial-") as folder:
         home = _read_home(settings, change, Path(folder))
         build = partial(_apply_change, settings, home, turn, change)
-        async with KeptWorker(Path(folder), change.files) as kept:
+        means = WorkerMeans(folder=Path(folder), files=change.files)
+        async with keep_worker(means) as kept:
             replay = DryReplay(home, kept, change.model or "")
             return await replay.rebuild_turn(turn, build if change.changes_anything else None)
 
