@@ -17,7 +17,10 @@ from thinker.protocol.messages import JsonObject
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="workbench")]
 FACT = {"fact": "Likes tea.", "category": "preference"}
 KEYS = {"OPENAI_API_KEY": "sk-one", "ACME_API_KEY": "sk-two"}
-PRICES = {"openai/*": {"input": 2.0, "output": 8.0}, "acme/*": {"input": 1.0, "output": 4.0}}
+PRICES: JsonObject = {
+    "openai/*": {"input": 2.0, "output": 8.0},
+    "acme/*": {"input": 1.0, "output": 4.0},
+}
 
 
 def answer(body: dict[str, Any]) -> Reply:
@@ -48,20 +51,23 @@ async def tried(daemon: RunningDaemon, model: str, *more: str) -> tuple[int, str
 
 async def test_model_is_tried_and_a_new_provider_only_if_it_is_named(tmp_path: Path) -> None:
     """What it leaves out comes first; the week's cost is that of a second real run."""
-    async with FakeBotApi(TOKEN) as bot, HeldModel(answer) as model, OpenAIApi(answer) as acme:
-        async with running_daemon(tmp_path, config(model, acme), bot, KEYS) as daemon:
-            for number in range(8):
-                text = f"remember {number}" if number % 4 == 0 else f"hello {number}"
-                bot.send_user_message(100 + number, text)
-                await bot.reply_in(100 + number)
-            await daemon.until(lambda report: report.open_turns == 0)
-            code, stdout, stderr = await tried(daemon, "new-model")
-            assert (code, stderr) == (0, "8 of 8 turns of work\n")
-            report = SwitchReport.model_validate_json(stdout)
-            refused = [await tried(daemon, "acme/new-model", *more) for more in ((), NAMED_WRONG)]
-            asked = len(acme.requests)
-            confirmed = await tried(daemon, "acme/new-model", "--confirm", "acme")
-    print(report.model_dump_json(indent=1)); print(confirmed)
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        HeldModel(answer) as model,
+        OpenAIApi(answer) as acme,
+        running_daemon(tmp_path, config(model, acme), bot, KEYS) as daemon,
+    ):
+        for number in range(8):
+            text = f"remember {number}" if number % 4 == 0 else f"hello {number}"
+            bot.send_user_message(100 + number, text)
+            await bot.reply_in(100 + number)
+        await daemon.until(lambda report: report.open_turns == 0)
+        code, stdout, stderr = await tried(daemon, "new-model")
+        assert (code, stderr) == (0, "8 of 8 turns of work\n")
+        report = SwitchReport.model_validate_json(stdout)
+        refused = [await tried(daemon, "acme/new-model", *more) for more in ((), NAMED_WRONG)]
+        asked = len(acme.requests)
+        confirmed = await tried(daemon, "acme/new-model", "--confirm", "acme")
     assert (report.runs, report.alike, report.lost, report.gained) == (8, 6, 2, 0)
     assert [one.kind for one in report.differences] == ["effect", "effect"]
     assert [shift.before for shift in report.shifts] == ["store_fact"]
