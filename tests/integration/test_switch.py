@@ -32,14 +32,14 @@ def answer(body: dict[str, Any]) -> Reply:
     return Reply(f"You said {said(body)}.", prompt_tokens=150 if new else 100)
 
 
-def config(model: HeldModel, acme: OpenAIApi) -> JsonObject:
+def config(model: HeldModel, url: str) -> JsonObject:
     """One agent, and a provider that it does not use."""
     return {
         "agents": [agent("work", model)],
         "bindings": [{"channel": "telegram", "chatId": "*", "agentId": "work"}],
         "channels": {"telegram": {"access": "open"}},
         "prices": PRICES,
-        "providers": {"acme": {"baseUrl": f"{acme.url}/v1", "keyVariable": "ACME_API_KEY"}},
+        "providers": {"acme": {"baseUrl": f"{url}/v1", "keyVariable": "ACME_API_KEY"}},
     }
 
 
@@ -55,7 +55,7 @@ async def test_model_is_tried_and_a_new_provider_only_if_it_is_named(tmp_path: P
         FakeBotApi(TOKEN) as bot,
         HeldModel(answer) as model,
         OpenAIApi(answer) as acme,
-        running_daemon(tmp_path, config(model, acme), bot, KEYS) as daemon,
+        running_daemon(tmp_path, config(model, acme.url), bot, KEYS) as daemon,
     ):
         for number in range(8):
             text = f"remember {number}" if number % 4 == 0 else f"hello {number}"
@@ -82,3 +82,35 @@ async def test_model_is_tried_and_a_new_provider_only_if_it_is_named(tmp_path: P
 
 
 NAMED_WRONG = ("--confirm", "openai")
+
+
+def judged(body: dict[str, Any]) -> Reply:
+    """One model is loud, one judges and likes that, except for one message, where it says A."""
+    text = said(body)
+    if body["model"] != "judge-model":
+        return Reply(f"{text}, loudly" if body["model"] == "loud-model" else text)
+    first = text.partition("Answer B:")[0]
+    return Reply("A" if "hello 2" in text or "loudly" in first else "B.")
+
+
+async def test_judge_is_asked_in_both_orders_and_not_told_which_model_said_what(
+    tmp_path: Path,
+) -> None:
+    """A judge that prefers a place decides nothing."""
+    async with (
+        FakeBotApi(TOKEN) as bot,
+        HeldModel(judged) as model,
+        running_daemon(tmp_path, config(model, model.url), bot, KEYS) as daemon,
+    ):
+        for number in range(3):
+            bot.send_user_message(100 + number, f"hello {number}")
+            await bot.reply_in(100 + number)
+        await daemon.until(lambda report: report.open_turns == 0)
+        code, stdout, stderr = await tried(daemon, "loud-model", "--judge", "judge-model")
+    assert (code, stderr) == (0, "3 of 3 turns of work\n")
+    report = SwitchReport.model_validate_json(stdout)
+    assert report.judged == {"better": 2, "undecided": 1}
+    asked = [one for one in model.requests if one.body["model"] == "judge-model"]
+    assert len(asked) == 6
+    assert not any("loud-model" in str(one.body["messages"]) for one in asked)
+    assert not any("tools" in one.body for one in asked)

@@ -11,7 +11,9 @@ from orchestrator.errors import OrchestratorError, UnknownAgentError
 from orchestrator.extensions.workbench import turn_sample
 from orchestrator.extensions.workbench.switch_costs import MONTH, estimate_costs
 from orchestrator.extensions.workbench.switch_report import (
+    NO_VERDICTS,
     SwitchReport,
+    Verdicts,
     compare_turns,
     list_tried_uses,
 )
@@ -61,10 +63,12 @@ class SwitchDesk:
             older=len(used) - len(whole),
         )
 
-    async def compare_trial(self, report: TrialReport) -> SwitchReport:
+    async def compare_trial(
+        self, report: TrialReport, verdicts: Verdicts = NO_VERDICTS
+    ) -> SwitchReport:
         """Return what a trial's model did otherwise, and what the week before would cost by it."""
         week = await self._load_turns(report.agent_id, report.at - WEEK, report.at)
-        found, tried = compare_turns(report), list_tried_uses(report)
+        found, tried = compare_turns(report, verdicts), list_tried_uses(report)
         price = self._find_price(report, week)
         usd = estimate_costs(week, tried, price)
         known = [turn.usd for turn in week if turn.usd is not None]

@@ -6,12 +6,15 @@ Answers are compared by their words, without a model.
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
+from pydantic import Field
+
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.trials import TrialReport, TriedCall, TriedTurn, TurnRecord
+from orchestrator.control.trials import TrialNumber, TrialReport, TriedCall, TriedTurn, TurnRecord
 from orchestrator.extensions.workbench.fidelity import are_near, compute_likeness
 from orchestrator.extensions.workbench.switch_costs import ExpectedSum, TriedUse
 
@@ -24,8 +27,28 @@ Difference: TypeAlias = Literal["effect", "stopped", "calls", "text", "length"]
 ORDER: tuple[Difference, ...] = ("effect", "stopped", "calls", "text", "length")
 
 
+Verdict: TypeAlias = Literal["better", "worse", "same", "undecided"]
+Verdicts: TypeAlias = Mapping[tuple[str, int], Verdict]  # by turn and run
+
+
+NO_VERDICTS: Verdicts = MappingProxyType({})
+
+
+class SwitchQuestion(TrialNumber):
+    """A trial to report about; ``judge`` is a model that compares its answers, if any.
+
+    ``confirmed`` is as for a trial of that model.
+    """
+
+    judge: str = ""
+    confirmed: str = ""
+
+
 class SwitchDifference(CamelModel):
-    """What one run did otherwise than its record, in words, and how like its answer is (0 to 1)."""
+    """What one run did otherwise than its record, in words, and how like its answer is (0 to 1).
+
+    ``judged`` is what a model says of the answer, if it was asked.
+    """
 
     turn_id: str
     nth: int
@@ -33,6 +56,7 @@ class SwitchDifference(CamelModel):
     question: str
     says: str
     likeness: float
+    judged: Verdict | None = None
 
 
 class ToolShift(CamelModel):
@@ -55,7 +79,8 @@ class SwitchReport(CamelModel):
 
     ``gained`` runs would have called a tool with effects that was not called, ``lost`` ones did not
     call one that was. Costs are in dollars, of the ``turns`` of a week; those with the model in
-    tokens if it has no price. ``unsaid`` is what the trial cannot say.
+    tokens if it has no price. ``judged`` counts the judgements of a model, and
+    ``unsaid`` is what the trial cannot say.
     """
 
     trial: int
@@ -75,6 +100,7 @@ class SwitchReport(CamelModel):
     month_usd: ExpectedSum | None = None
     recorded_tokens: int = 0
     week_tokens: ExpectedSum | None = None
+    judged: dict[str, int] = Field(default_factory=dict)
     pace_before: Pace | None = None
     pace_after: Pace | None = None
     unsaid: tuple[str, ...] = ()
@@ -112,7 +138,7 @@ class _Comparison(NamedTuple):
         return next((kind for kind in ORDER if found[kind]), None)
 
 
-def compare_turns(report: TrialReport) -> SwitchReport:
+def compare_turns(report: TrialReport, verdicts: Verdicts = NO_VERDICTS) -> SwitchReport:
     """Return what the runs of a trial did otherwise, without costs."""
     shown = [_compare_run(turn) for turn in report.turns if turn.done and _is_comparable(turn)]
     whole = [one for one in shown if one.turn.fidelity != "stopped"]
@@ -124,6 +150,7 @@ def compare_turns(report: TrialReport) -> SwitchReport:
             question=_shorten_text(one.turn.recorded.question or one.turn.tried.question),
             says=_describe_difference(one, kind),
             likeness=round(one.likeness, 2),
+            judged=verdicts.get((one.turn.turn_id, one.turn.nth)),
         )
         for one in shown
         if (kind := one.find_kind()) is not None
@@ -142,6 +169,7 @@ def compare_turns(report: TrialReport) -> SwitchReport:
         differences=tuple(
             sorted(differences, key=lambda found: (ORDER.index(found.kind), found.likeness))
         ),
+        judged=Counter(verdicts.values()),
         pace_before=_measure_pace([one.turn.recorded for one in whole]),
         pace_after=_measure_pace([one.turn.tried for one in whole]),
         unsaid=tuple(_list_unsaid(report)),

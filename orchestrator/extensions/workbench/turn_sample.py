@@ -13,7 +13,7 @@ from orchestrator.control.trials import MAX_TURNS
 from orchestrator.journal.db.database import Database, Rows
 
 SWITCH_SAMPLE = "switch/sample"  # SampleRequest → TurnSample
-SWITCH_COMPARE = "switch/compare"  # TrialNumber → SwitchReport
+SWITCH_COMPARE = "switch/compare"  # SwitchQuestion → SwitchReport
 
 DAY = 86_400_000  # milliseconds
 DEAREST = 8  # one turn of so many is one of the dearest

@@ -84,10 +84,17 @@ class WorkbenchPart(Part):
         return await answer_request(SampleRequest, self.desk.choose_turns, params)
 
     async def _compare_trial(self, params: JsonValue) -> Params:
-        async def compare_trial(number: TrialNumber) -> BaseModel:
-            return await self.desk.compare_trial(await self.runner.load_report(number))
+        from orchestrator.extensions.workbench.switch_report import NO_VERDICTS, SwitchQuestion
 
-        return await answer_request(TrialNumber, compare_trial, params)
+        async def compare_trial(asked: SwitchQuestion) -> BaseModel:
+            report, verdicts = await self.runner.load_report(asked), NO_VERDICTS
+            if asked.judge:
+                from orchestrator.extensions.workbench.answer_judging import judge_trial
+
+                verdicts = await judge_trial(self.daemon, self.runner, report, asked)
+            return await self.desk.compare_trial(report, verdicts)
+
+        return await answer_request(SwitchQuestion, compare_trial, params)
 
 
 async def answer_request(

@@ -5,20 +5,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+import anyio
 import typer
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
-from orchestrator.cli.client import ask_daemon
+from orchestrator.cli.client import ask_daemon, connect_to_daemon
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import AsJson, Home, load_agents, load_settings
 from orchestrator.cli.output import format_count, print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
-from orchestrator.control.trials import MAX_TURNS, TrialChange, TrialNumber, TrialRequest
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
+from orchestrator.control.trials import MAX_TURNS, TrialChange, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownAgentError
 from orchestrator.extensions.workbench.commands.option_groups import spread_options
 from orchestrator.extensions.workbench.commands.replay import run_trial
 from orchestrator.extensions.workbench.switch_costs import ExpectedSum
-from orchestrator.extensions.workbench.switch_report import Pace, SwitchReport
+from orchestrator.extensions.workbench.switch_report import Pace, SwitchQuestion, SwitchReport
 from orchestrator.extensions.workbench.turn_sample import (
     SWITCH_COMPARE,
     SWITCH_SAMPLE,
@@ -29,6 +31,7 @@ from orchestrator.settings import Settings
 from thinker.protocol.providers import split_reference
 
 LISTED = 20  # differences
+JUDGING = 3600.0  # seconds for all judgements of a model
 HEADINGS = {
     "effect": "effects",
     "stopped": "stopped",
@@ -52,6 +55,9 @@ class SwitchOptions:
     turns: Annotated[int, typer.Option(min=1, max=MAX_TURNS, help="Turns to try.")] = 40
     limit: Annotated[float | None, typer.Option(help="The most to spend, in dollars.")] = None
     limit_tokens: Annotated[int | None, typer.Option(help="The same, in tokens.")] = None
+    judge: Annotated[
+        str, typer.Option(help="A model that compares the answers, without knowing which is which.")
+    ] = ""
     confirm: Annotated[
         str, typer.Option(help="A provider that may see these messages for the first time.")
     ] = ""
@@ -78,7 +84,9 @@ def try_model(
     of = format_count(sample.of, "turn")
     print_text(f"{len(sample.turns)} of {of} of {agent.agent_id}{older}", err=as_json)
     trial = run_trial(settings, request, yes=yes, quiet=as_json)
-    report = ask_daemon(settings, SWITCH_COMPARE, TrialNumber(id=trial.id), SwitchReport)
+    judge = chosen.judge and _complete_name(chosen.judge, agent)
+    asked = SwitchQuestion(id=trial.id, judge=judge, confirmed=chosen.confirm)
+    report = anyio.run(_compare, settings, asked)
     if as_json:
         print_json(report)
     else:
@@ -99,7 +107,7 @@ def _choose_turns(
         agent_id=agent.agent_id, days=_parse_days(chosen.last), turns=chosen.turns
     )
     sample = ask_daemon(settings, SWITCH_SAMPLE, asked, TurnSample)
-    model = "/".join(split_reference(chosen.model, agent.llm_provider, agent.providers))
+    model = _complete_name(chosen.model, agent)
     request = TrialRequest(
         turns=sample.turns,
         change=TrialChange(model=model),
@@ -109,6 +117,17 @@ def _choose_turns(
         confirmed=chosen.confirm,
     )
     return sample, request
+
+
+async def _compare(settings: Settings, asked: SwitchQuestion) -> SwitchReport:
+    seconds = JUDGING if asked.judge else ANSWER_SECONDS
+    async with connect_to_daemon(settings) as peer:
+        return await peer.call(SWITCH_COMPARE, asked, SwitchReport, timeout=seconds)
+
+
+def _complete_name(model: str, agent: AgentDefinition) -> str:
+    """Return ``provider/model``, of the agent's own provider unless it is named."""
+    return "/".join(split_reference(model, agent.llm_provider, agent.providers))
 
 
 def _find_agent(file: AgentsFile, name: str) -> AgentDefinition:
@@ -140,11 +159,15 @@ def _print_report(report: SwitchReport, agent: AgentDefinition) -> None:
         "turn": lambda one: one.turn_id[-6:],
         "question": "question",
         "recorded → tried": "says",
+        "judged": "judged",
     }
     print_records("Differences", shown, columns)
     if len(report.differences) > LISTED:
         print_text(f"and {len(report.differences) - LISTED} more; --json has all of them")
     print_records("Calls", report.shifts, {"recorded": "before", "tried": "after", "runs": "runs"})
+    if report.judged:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in report.judged.items())
+        print_text(f"judged answers: {counts}")
     for line in _describe_costs(report):
         print_text(line)
     for line in report.unsaid:
