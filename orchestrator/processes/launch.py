@@ -33,6 +33,7 @@ from orchestrator.settings import (
 from orchestrator.timezones import find_host_timezone
 from thinker.protocol.env import ThinkerSettings, select_inherited_variables
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.methods import TurnRun
 from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
 
 WORKER = (sys.executable, "-P", "-m", "thinker")
@@ -79,6 +80,11 @@ class LaunchSpec:
     def recorded_settings(self) -> JsonObject:
         """The worker's settings as the journal keeps them with its prompts."""
         return self.settings.dump_for_record()
+
+    def describe_run(self, run: TurnRun, provenance: str) -> JsonObject:
+        """Return the settings with which a worker runs a turn, as the journal keeps them."""
+        more: JsonObject = {"provenance": provenance, "turn": run.dump_for_record()}
+        return {**self.recorded_settings, **more}
 
     @property
     def env(self) -> dict[str, str]:

@@ -7,13 +7,14 @@ reads its own fields, so its methods are safe inside transactions.
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.errors import QuarantinedError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.fact_vectors import Embedding
+from orchestrator.journal.turns.sessions import SentConversation
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.processes.worker import Worker, WorkerHost
 from orchestrator.prompts.prompt_set import PromptSet, build_environments, select_text_variables
@@ -24,18 +25,11 @@ from orchestrator.turns.turn_context import LoopFacts, TurnContext
 from orchestrator.turns.turn_inputs import Gathered, TurnInputs, reserve_and_gather
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import Message, ToolResult, ToolSpec, UserMessage, cap_result
+from thinker.protocol.messages import ToolSpec, cap_result
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 
 if TYPE_CHECKING:
     from orchestrator.turns.turn_host import TurnHost
-
-
-class Conversation(NamedTuple):
-    """What a model is sent of a conversation: earlier messages, and those of the turn."""
-
-    history: tuple[Message, ...]
-    messages: tuple[UserMessage, ...]
 
 
 @dataclass
@@ -89,7 +83,7 @@ class Recipe(Ending):
         return reserve_and_gather(db, turn, definition, facts, embedding)
 
     @staticmethod
-    def load_conversation(db: Database, turn: Turn) -> Conversation | None:
+    def load_conversation(db: Database, turn: Turn) -> SentConversation | None:
         """Return the conversation of a turn that has it from elsewhere than its session."""
         del db, turn
         return None
@@ -169,12 +163,7 @@ def build_turn_run(
             private=first.private,
         ),
         messages=stored.said,
-        history=tuple(
-            [
-                cap_result(message) if isinstance(message, ToolResult) else message
-                for message in stored.history
-            ]
-        ),
+        history=tuple(map(cap_result, stored.history)),
         summary=stored.summary,
         summary_origin=stored.summary_origin,
         profile_prompt=known.profile_prompt,

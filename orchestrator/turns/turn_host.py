@@ -84,21 +84,16 @@ class TurnHost(LoopBound):
         return committed.model_copy(update={"results": results}) if results else committed
 
     def _build_step(self, commit: StepCommit) -> Step:
-        inputs, run = self.inputs, self.run
+        inputs, run, sources = self.inputs, self.run, NO_SOURCES
+        if run is not None:
+            agent, window = inputs.context.definition.configured_id, inputs.stored.window
+            sources = PromptSources(run.prompt, run.tools, self.settings, agent, window)
         step = Step(
             ending=self.ending,
             commit=commit,
             rules=inputs.context.rules,
             opening=inputs.stored.messages,
-            sources=NO_SOURCES
-            if run is None
-            else PromptSources(
-                run.prompt,
-                run.tools,
-                self.settings,
-                inputs.context.definition.configured_id,
-                inputs.stored.window,
-            ),
+            sources=sources,
         )
         if not commit.calls:
             return step

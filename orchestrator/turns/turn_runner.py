@@ -43,7 +43,6 @@ from orchestrator.turns.recipe import MissingRecipe, Recipe
 from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
-from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
@@ -230,8 +229,7 @@ class TurnRunner(LoopBound):
         """
         run = host.run = self.recipe.build_request(host.inputs)
         provenance = host.inputs.context.definition.provenance
-        settings: JsonObject = {"provenance": provenance, "turn": run.dump_for_record()}
-        host.settings = {**worker.spec.recorded_settings, **settings}
+        host.settings = worker.spec.describe_run(run, provenance)
         try:
             outcome = await self._judge_result(await self.recipe.run_in_worker(worker, run, host))
         except errors.WorkerLostError as error:

@@ -87,7 +87,7 @@ class ScriptedWorker:
     stop_requested: bool = False
     hung: bool = False
     embedded: set[str] = field(default_factory=set)
-    spec: Any = field(default_factory=lambda: SimpleNamespace(recorded_settings={}))
+    spec: Any = field(default_factory=lambda: SimpleNamespace(describe_run=lambda *_: {}))
 
     async def run_turn(self, run: TurnRun, host: WorkerHost, now: float) -> TurnResult:
         """Follow the script."""

@@ -18,12 +18,12 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.fact_vectors import Embedding
 from orchestrator.journal.turns import sessions, taint
 from orchestrator.journal.turns.outbox import OutboxPart
-from orchestrator.journal.turns.sessions import TurnTranscript
+from orchestrator.journal.turns.sessions import SentConversation, TurnTranscript
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
 from orchestrator.turns import turn_inputs
 from orchestrator.turns.outcomes import build_failure
-from orchestrator.turns.recipe import Conversation, Recipe
+from orchestrator.turns.recipe import Recipe
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import WINDOW, Gathered, TurnInputs, reserve_and_gather
 from thinker.protocol.messages import ToolSpec, UserMessage
@@ -45,7 +45,7 @@ class RequestInputs(TurnInputs):
     """The inputs of a program's turn, with its request and the conversation up to it."""
 
     request: Request
-    conversation: Conversation
+    conversation: SentConversation
 
 
 class RequestRecipe(Recipe):
@@ -71,7 +71,7 @@ class RequestRecipe(Recipe):
         return loaded
 
     @staticmethod
-    def load_conversation(db: Database, turn: Turn) -> Conversation:
+    def load_conversation(db: Database, turn: Turn) -> SentConversation:
         request = _require_request(db, turn)
         past = (
             *request_history.list_earlier_messages(db, request, WINDOW),
@@ -79,7 +79,7 @@ class RequestRecipe(Recipe):
         )
         newest = [*takewhile(lambda one: isinstance(one, UserMessage), reversed(past))]
         history = past[: len(past) - len(newest)]
-        return Conversation(history, cast("tuple[UserMessage, ...]", past[len(history) :]))
+        return SentConversation(history, cast("tuple[UserMessage, ...]", past[len(history) :]))
 
     def build_request(self, inputs: TurnInputs) -> TurnRun:
         if not isinstance(inputs, RequestInputs):

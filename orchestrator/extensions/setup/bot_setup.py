@@ -11,6 +11,7 @@ from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret, spl
 from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.errors import ConfigError
 from orchestrator.extension import DaemonView
+from orchestrator.extensions.setup.ability_trials import Trial, run_trial, try_bot
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.bot_tokens import TELEGRAM, TOKEN, BotTokens, parse_account
 from orchestrator.extensions.setup.proposal import (
@@ -28,7 +29,6 @@ from orchestrator.extensions.setup.setup_requests import (
     WantedBot,
 )
 from orchestrator.extensions.setup.stored_keys import StoredKeys, parse_value
-from orchestrator.extensions.setup.trials import Trial, run_trial, try_bot
 from orchestrator.extras import explain_missing_extension
 from orchestrator.installed import list_names
 

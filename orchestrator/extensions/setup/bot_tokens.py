@@ -8,7 +8,7 @@ from itertools import chain, count
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN, name_secret
 from orchestrator.agentsfile.field_types import ACCOUNT_NAME, PATTERN_WORDS
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.setup.trials import BOT_TOKEN, Trial
+from orchestrator.extensions.setup.ability_trials import BOT_TOKEN, Trial
 
 TELEGRAM = "telegram"
 TOKEN = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - a variable's name

@@ -15,6 +15,13 @@ from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.cli.output import make_printable
 from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.extensions.setup.ability_trials import (
+    Trial,
+    try_account,
+    try_bot,
+    try_model,
+    try_window,
+)
 from orchestrator.extensions.setup.bot_tokens import (
     TELEGRAM,
     TOKEN,
@@ -41,13 +48,6 @@ from orchestrator.extensions.setup.proposal import (
 )
 from orchestrator.extensions.setup.questions import Questions
 from orchestrator.extensions.setup.small_models import SMALL_WINDOW, fetch_local_model
-from orchestrator.extensions.setup.trials import (
-    Trial,
-    try_account,
-    try_bot,
-    try_model,
-    try_window,
-)
 from orchestrator.extras import explain_missing_extension
 from orchestrator.installed import list_names
 from orchestrator.processes.local_models import find_local_servers

@@ -13,6 +13,13 @@ from orchestrator.agentsfile.costs import find_price
 from orchestrator.agentsfile.known_models import find_known_model
 from orchestrator.errors import ConfigError, OrchestratorError
 from orchestrator.extension import DaemonView
+from orchestrator.extensions.setup.ability_trials import (
+    Trial,
+    run_trial,
+    try_account,
+    try_model,
+    try_window,
+)
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.key_choices import KeyChoices
 from orchestrator.extensions.setup.model_account import (
@@ -37,13 +44,6 @@ from orchestrator.extensions.setup.setup_requests import (
 )
 from orchestrator.extensions.setup.small_models import SMALL_WINDOW
 from orchestrator.extensions.setup.stored_keys import StoredKeys, parse_value
-from orchestrator.extensions.setup.trials import (
-    Trial,
-    run_trial,
-    try_account,
-    try_model,
-    try_window,
-)
 from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL
 from thinker.protocol.local_addresses import is_local_address
 

@@ -13,12 +13,12 @@ from orchestrator.agentsfile.known_models import find_known_model
 from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.control.camel_model import CamelModel
+from orchestrator.extensions.setup.ability_trials import Trial, try_account
 from orchestrator.extensions.setup.model_account import (
     ModelAccount,
     find_account,
     find_agent_account,
 )
-from orchestrator.extensions.setup.trials import Trial, try_account
 from orchestrator.processes.launch import resolve_endpoint
 from orchestrator.processes.local_models import find_local_servers
 from thinker.protocol import model_endpoints

@@ -80,10 +80,12 @@ class CallAnswerer:
             return CallAnswer("none", reason=WOULD_ASK.format(name=call.name, reason=reason))
         name = key.format_key()
         if name in self.typed:
-            return CallAnswer("typed", self._build_result(call, self.typed[name]))
+            return CallAnswer("typed", self._build_made_up_result(call, self.typed[name]))
         if self.unrecorded == "invent":
             try:
-                return CallAnswer("invented", self._build_result(call, await self.invent(call)))
+                return CallAnswer(
+                    "invented", self._build_made_up_result(call, await self.invent(call))
+                )
             except OrchestratorError as error:
                 return CallAnswer("none", reason=str(error))
         return CallAnswer("none", reason=UNRECORDED.format(name=call.name, key=name))
@@ -109,7 +111,7 @@ class CallAnswerer:
             return CONFIGURED
         return await self.find_objection(call)
 
-    def _build_result(self, call: PlannedCall, text: str) -> ToolResult:
+    def _build_made_up_result(self, call: PlannedCall, text: str) -> ToolResult:
         """Return a made-up result, which counts as a tool's words as a real one would."""
         return ToolResult(
             call_id=call.id,

@@ -12,8 +12,8 @@ from orchestrator.extensions.workbench.recorded_parts import RecordedPart
 from orchestrator.extensions.workbench.recorded_turns import MadeRequest, RecordedTurn
 from orchestrator.extensions.workbench.trial_worker import (
     KeptWorker,
+    ModelOnTrial,
     TrialHome,
-    TriedModel,
     build_trial_spec,
 )
 from thinker.protocol.methods import PROMPT_PREVIEW, TurnRun
@@ -91,7 +91,7 @@ class DryReplay:
         spec = build_trial_spec(
             self.home,
             part,
-            TriedModel(name=self.model or sent.model),
+            ModelOnTrial(name=self.model or sent.model),
             self.kept.means.folder,
             self.kept.means.files,
         )

@@ -8,7 +8,7 @@ from orchestrator.prompts.prompt_set import build_environments, select_text_vari
 from orchestrator.turns import turn_inputs
 from thinker.formats.prompts.bundle import PromptBundle
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import ToolResult, cap_result
+from thinker.protocol.messages import cap_result
 from thinker.protocol.methods import TurnRun
 
 FAR = 1e10  # seconds since the epoch: no trial ends by the deadline of its turn
@@ -23,10 +23,6 @@ def build_recorded_run(
     """
     place = turn.requests[number].place if number < len(turn.requests) else len(turn.parts[0].steps)
     part = turn.parts[turn.requests[min(number, len(turn.requests) - 1)].part]
-    history = (
-        cap_result(message) if isinstance(message, ToolResult) else message
-        for message in part.history
-    )
     own = part.settings.get("turn")
     run = TurnRun.model_validate(
         {
@@ -34,7 +30,7 @@ def build_recorded_run(
             "turn_id": name or turn.turn_id,
             "chat": turn.chat,
             "messages": part.messages,
-            "history": tuple(history),
+            "history": tuple(map(cap_result, part.history)),
             "prompt": part.definition,
             "environments": _find_environments(turn, part, agents),
             "steps": tuple(step.replace_results(cap_result) for step in part.steps[:place]),

@@ -8,10 +8,9 @@ from pydantic import Field
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import attachments, prompt_records
 from orchestrator.journal.turns.prompt_records import PromptSources
-from orchestrator.journal.turns.sessions import TurnTranscript
+from orchestrator.journal.turns.sessions import SentConversation, TurnTranscript
 from orchestrator.journal.turns.turns import StoredTurn, Turn
 from orchestrator.turns import turn_inputs
-from orchestrator.turns.recipe import Conversation
 from orchestrator.turns.turn_runner import find_recipe
 from thinker.protocol.messages import (
     MESSAGE,
@@ -100,7 +99,7 @@ def _load_part(
         recent_tools=(),
     )
     shown = _fill_pictures(db, stored, sources, first)
-    found = Conversation(shown.history, shown.said) if own is None else own
+    found = SentConversation(shown.history, shown.said) if own is None else own
     return RecordedPart(
         at=at,
         agent_id=sources.agent_id or turn.agent_id,

@@ -99,7 +99,7 @@ class RecordedTurn(Frozen):
 
 
 @dataclass(frozen=True)
-class StepRow:
+class RecordedRow:
     """A stored response or call of a turn; ``digest`` is of a call and its arguments."""
 
     seq: int
@@ -117,7 +117,7 @@ class StepRow:
 
 
 STEPS = Rows(
-    StepRow,
+    RecordedRow,
     "step",
     "seq, parent, kind, name, class <> 'pure', state, args, args_hash, result, usage, timing,"
     " t_plan",
@@ -191,7 +191,7 @@ def _find_obstacle(
 
 
 def _build_requests(
-    db: Database, turn_id: str, rows: Sequence[StepRow], sent_at: Sequence[int]
+    db: Database, turn_id: str, rows: Sequence[RecordedRow], sent_at: Sequence[int]
 ) -> tuple[MadeRequest, ...]:
     """Build the requests from the rows of responses and calls; ``sent_at`` is of the prompts."""
     priced = "SELECT seq, usd FROM model_call WHERE turn_id = ? AND seq IS NOT NULL"
@@ -200,7 +200,7 @@ def _build_requests(
     return tuple(
         _build_request(
             row,
-            tuple(_build_call(call) for call in rows if call.parent == row.seq),
+            tuple(_build_made_call(call) for call in rows if call.parent == row.seq),
             place,
             max(0, sum(at <= row.planned_at for at in sent_at) - 1),
             costs.get(row.seq),
@@ -211,7 +211,7 @@ def _build_requests(
 
 
 def _build_request(
-    row: StepRow, calls: tuple[MadeCall, ...], place: int, part: int, usd: float | None
+    row: RecordedRow, calls: tuple[MadeCall, ...], place: int, part: int, usd: float | None
 ) -> MadeRequest:
     timing = row.timing or NO_TIMING
     last = timing.attempts[-1] if timing.attempts else None
@@ -230,7 +230,7 @@ def _build_request(
     )
 
 
-def _build_call(row: StepRow) -> MadeCall:
+def _build_made_call(row: RecordedRow) -> MadeCall:
     ended = row.result is not None and row.state in ENDED
     return MadeCall(
         name=row.name,

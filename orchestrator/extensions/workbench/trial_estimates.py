@@ -55,7 +55,7 @@ class TrialExaminer:
         turns = [await store.read(load_recorded_turn, name) for name in dict.fromkeys(names)]
         agent_id = turns[0].parts[0].agent_id if turns[0].parts else turns[0].agent_id
         agent, rules = agents.find_agent(agent_id), self._daemon.calls.gate.build_rules()
-        usd, tokens = await store.transact(compute_share, rules, agent_id)
+        share = await store.transact(compute_share, rules, agent_id)
         cost = _estimate_turns(request, turns, agents, agent)
         estimate = TrialEstimate(
             turns=len(turns),
@@ -63,12 +63,12 @@ class TrialExaminer:
             tokens=cost.tokens * request.times,
             low_usd=None if cost.low is None else cost.low * request.times,
             high_usd=None if cost.high is None else cost.high * request.times,
-            left_usd=usd,
+            left_usd=share.usd,
         )
         estimate = _add_new_provider(estimate, request, turns, agents, agent)
-        full = 0.0 in (usd, tokens)
+        full = share.is_empty
         problem = _find_problem(request, estimate, turns, agents, agent_id, full=full)
-        limits = [limit for limit in (request.limit_usd, usd) if limit is not None]
+        limits = [limit for limit in (request.limit_usd, share.usd) if limit is not None]
         return ExaminedRequest(
             estimate.model_copy(update={"problem": problem}),
             tuple(turn.turn_id for turn in turns),

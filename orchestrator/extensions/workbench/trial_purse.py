@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from orchestrator.agentsfile.model_costs import find_model_price
 from orchestrator.extensions.workbench.recorded_turns import RecordedTurn
@@ -19,12 +20,25 @@ LIMIT = "the trial's limit of {limit} would be passed by the next call; raise it
 BUDGET = "the agent is paused or its budget has no room for the next call"
 
 
-def compute_share(db: Database, rules: SpendingRules, agent_id: str) -> tuple[float | None, ...]:
-    """Return the dollars and the tokens that trials of an agent may spend now; None: any."""
+class TrialShare(NamedTuple):
+    """The dollars and the tokens that trials of an agent may spend now; None: any."""
+
+    usd: float | None
+    tokens: float | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no trial can be paid."""
+        return 0.0 in self
+
+
+def compute_share(db: Database, rules: SpendingRules, agent_id: str) -> TrialShare:
+    """Return what trials may spend of what the agent's budget leaves."""
     windows = rules.list_budgets(db).get(agent_id, [])
     usd = [one.usd - spent.usd for one, spent in windows if one.usd is not None]
     tokens = [one.tokens - spent.tokens for one, spent in windows if one.tokens is not None]
-    return tuple(max(0.0, SHARE * min(left)) if left else None for left in (usd, tokens))
+    shares = (max(0.0, SHARE * min(left)) if left else None for left in (usd, tokens))
+    return TrialShare(*shares)
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from orchestrator.extensions.workbench.fidelity import (
 )
 from orchestrator.extensions.workbench.matching import CallMatcher
 from orchestrator.extensions.workbench.recorded_turns import RecordedTurn
-from orchestrator.extensions.workbench.trial_rows import RunRow, TrialRow, TrialSums
+from orchestrator.extensions.workbench.trial_rows import TrialRow, TrialRunRow, TrialSums
 
 
 def describe_recorded_turn(turn: RecordedTurn) -> TurnRecord:
@@ -88,7 +88,7 @@ def build_tried_turn(
     )
 
 
-def build_report(row: TrialRow, sums: TrialSums, runs: Sequence[RunRow] = ()) -> TrialReport:
+def build_report(row: TrialRow, sums: TrialSums, runs: Sequence[TrialRunRow] = ()) -> TrialReport:
     """Return a trial, with these runs of its turns."""
     request = row.change.request
     return TrialReport(

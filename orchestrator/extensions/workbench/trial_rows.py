@@ -46,7 +46,7 @@ class TrialRow:
 
 
 @dataclass(frozen=True)
-class RunRow:
+class TrialRunRow:
     """A run of a turn in a trial, ``waiting`` for a call's result or ``done``."""
 
     turn_id: str
@@ -64,7 +64,7 @@ class TrialSums(NamedTuple):
 
 
 TRIALS = Rows(TrialRow, "trial")
-RUNS = Rows(RunRow, "trial_turn")
+RUNS = Rows(TrialRunRow, "trial_turn")
 
 
 def insert_trial(db: Database, agent_id: str, stored: StoredRequest, by: str, now: int) -> int:
@@ -95,7 +95,7 @@ def list_trials(db: Database) -> list[TrialRow]:
     return TRIALS.select(db, "true ORDER BY id DESC LIMIT ?", SHOWN)
 
 
-def list_runs(db: Database, number: int) -> list[RunRow]:
+def list_runs(db: Database, number: int) -> list[TrialRunRow]:
     return RUNS.select(db, "trial_id = ? AND result IS NOT NULL ORDER BY turn_id, nth", number)
 
 

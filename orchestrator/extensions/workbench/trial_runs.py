@@ -202,14 +202,20 @@ class TrialRunner:
     async def _open_purse(self, row: TrialRow) -> TrialPurse:
         """Return what the trial may still spend: within its limits, and a share of the budget."""
         store, rules = self._daemon.store, self._daemon.calls.gate.build_rules()
-        usd, tokens = await store.transact(compute_share, rules, row.agent_id)
+        share = await store.transact(compute_share, rules, row.agent_id)
         spent = await store.read(trial_rows.sum_trial, row.id)
-        shares = (
-            [row.limit_usd, None if usd is None else spent.usd + usd],
-            [row.limit_tokens, None if tokens is None else spent.tokens + tokens],
+        usd = None if share.usd is None else spent.usd + share.usd
+        tokens = None if share.tokens is None else spent.tokens + share.tokens
+        return TrialPurse(
+            _find_least(row.limit_usd, usd),
+            _find_least(row.limit_tokens, tokens),
+            spent.usd,
+            spent.tokens,
         )
-        limits = [min((one for one in pair if one is not None), default=None) for pair in shares]
-        return TrialPurse(limits[0], limits[1], spent.usd, spent.tokens)
+
+
+def _find_least(*limits: float | None) -> float | None:
+    return min((one for one in limits if one is not None), default=None)
 
 
 def _load_report(db: Database, number: int) -> TrialReport:

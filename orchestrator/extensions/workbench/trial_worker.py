@@ -72,7 +72,7 @@ class TrialHome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TriedModel:
+class ModelOnTrial:
     """The model of a trial, as ``provider/name``, and whether it is called or only rehearsed."""
 
     name: str
@@ -82,7 +82,7 @@ class TriedModel:
 def build_trial_spec(
     home: TrialHome,
     part: RecordedPart,
-    model: TriedModel,
+    model: ModelOnTrial,
     folder: Path,
     files: Mapping[str, str] | None = None,
 ) -> LaunchSpec:

@@ -19,8 +19,8 @@ from orchestrator.extensions.workbench.trial_reports import build_record, build_
 from orchestrator.extensions.workbench.trial_rows import StoredRequest, StoredRun
 from orchestrator.extensions.workbench.trial_worker import (
     KeptWorker,
+    ModelOnTrial,
     TrialHome,
-    TriedModel,
     build_trial_spec,
 )
 from orchestrator.tools.policy import SENDING
@@ -106,7 +106,7 @@ class TurnTrier:
         spec = build_trial_spec(
             self.home,
             part,
-            TriedModel(name=model, called=True),
+            ModelOnTrial(name=model, called=True),
             self.live.means.folder,
             self.live.means.files,
         )

@@ -100,7 +100,7 @@ class WorkbenchPart(Part):
 async def answer_request(
     model: type[M], work: Callable[[M], Awaitable[BaseModel]], params: JsonValue
 ) -> Params:
-    """Answer a request; what its sender can mend becomes an error of the wire."""
+    """Answer a request, or say in an error what its sender can do about it."""
     try:
         return await work(model.model_validate(params))
     except OrchestratorError as error:

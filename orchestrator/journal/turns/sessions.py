@@ -39,6 +39,13 @@ class HistoryWindow(NamedTuple):
     span: tuple[int, int] | None
 
 
+class SentConversation(NamedTuple):
+    """What a model is sent of a conversation: earlier messages, and those of the turn."""
+
+    history: tuple[Message, ...]
+    messages: tuple[UserMessage, ...]
+
+
 def open_session(db: Database, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
     """Return the id of the open session; start one if no session is open.
 

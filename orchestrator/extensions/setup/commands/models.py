@@ -20,7 +20,7 @@ from orchestrator.extensions.setup.offers import (
     list_provider_facts,
 )
 from orchestrator.extensions.setup.trial_requests import TRIALS
-from orchestrator.extensions.setup.trial_runs import (
+from orchestrator.extensions.setup.tried_models import (
     ModelResult,
     TrialsReport,
     run_model_trials,

@@ -165,8 +165,8 @@ def _parse_effort(text: str) -> Effort:
     try:
         return EFFORT.validate_python(int(text) if text.isdecimal() else text)
     except ValidationError:
-        words = "off, low, medium, high or a number of tokens"
-        raise typer.BadParameter(f"{text!r} is none of {words}", param_hint="--effort") from None
+        advice = "write off, low, medium, high or a number of tokens"
+        raise typer.BadParameter(f"{text!r}: {advice}", param_hint="--effort") from None
 
 
 def read_files(

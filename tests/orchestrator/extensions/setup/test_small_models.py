@@ -7,9 +7,9 @@ import pytest
 from fakes.openai_api import OpenAIApi
 
 from orchestrator.agentsfile import parse_agents_file
+from orchestrator.extensions.setup.ability_trials import try_window
 from orchestrator.extensions.setup.model_account import ModelAccount, find_account
 from orchestrator.extensions.setup.proposal import SetupChoices, propose_text
-from orchestrator.extensions.setup.trials import try_window
 from thinker.protocol.providers import PROVIDERS
 
 LLAMA = {"/props": {"default_generation_settings": {"n_ctx": 2048}}}

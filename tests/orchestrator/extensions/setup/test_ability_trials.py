@@ -6,8 +6,8 @@ from fakes.model_api import Reply
 from fakes.openai_api import OpenAIApi
 
 from orchestrator.extensions.selftest.crash.fake_telegram import BotApiServer
+from orchestrator.extensions.setup.ability_trials import try_account, try_bot, try_model
 from orchestrator.extensions.setup.model_account import find_account
-from orchestrator.extensions.setup.trials import try_account, try_bot, try_model
 
 TOKEN = f"123456:{'c' * 35}"
 

@@ -15,6 +15,7 @@ from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.agentsfile.problems import suggest_name
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import ConfigError, UnknownNameError, WorkerError
+from orchestrator.extensions.setup.ability_trials import try_window
 from orchestrator.extensions.setup.model_account import ModelAccount, find_account
 from orchestrator.extensions.setup.trial_requests import (
     MODEL_TRY,
@@ -23,7 +24,6 @@ from orchestrator.extensions.setup.trial_requests import (
     ModelTrialResult,
     Trial,
 )
-from orchestrator.extensions.setup.trials import try_window
 from orchestrator.processes import launch
 from orchestrator.processes.launch import LaunchSpec, resolve_endpoint
 from orchestrator.processes.local_models import find_local_servers
