@@ -13,7 +13,7 @@ from orchestrator.extensions.workbench.switch_report import SwitchQuestion, Verd
 from orchestrator.extensions.workbench.trial_purse import RunPurse, TrialPurse
 from orchestrator.extensions.workbench.trial_runs import TrialRunner
 from orchestrator.extensions.workbench.trial_session import open_session
-from orchestrator.extensions.workbench.trial_worker import TriedModel, build_trial_spec
+from orchestrator.extensions.workbench.trial_worker import ModelOnTrial, build_trial_spec
 from orchestrator.extensions.workbench.tried_turns import TurnTrier
 from thinker.protocol.messages import AUTO, LayerRecord, Usage, UserMessage
 from thinker.protocol.methods import TurnRun
@@ -103,7 +103,7 @@ class AnswerJudge:
     ) -> str:
         """Return the model's word about two answers."""
         part = turn.parts[0]
-        model = TriedModel(name=self.model, called=True)
+        model = ModelOnTrial(name=self.model, called=True)
         means = trier.live.means
         worker = await trier.live.find_worker(
             build_trial_spec(trier.home, part, model, means.folder, means.files)
