@@ -57,30 +57,40 @@ class KindsModel(HeldModel):
 
     def echo(self, body: dict[str, Any]) -> Reply:
         """Refuse, fail, call, or repeat what was said."""
-        model = str(body["model"])
-        field, refusal = REFUSALS.get(model, ("", ""))
+        texts = [find_text(one) for one in body["messages"] if one["role"] == "user"]
+        newest = KEY.sub("", texts[-1]).rstrip().rsplit("\n", 1)[-1]
+        return (
+            self._fail(body, newest)
+            or _make_calls(body, newest, KEY.search(texts[-1]))
+            or Reply(f"{body['model']}: {newest[:200]}")
+        )
+
+    def _fail(self, body: dict[str, Any], newest: str) -> Reply | None:
+        """Refuse what the model does not take, and fail once where it is busy."""
+        field, refusal = REFUSALS.get(body["model"], ("", ""))
         if field and field in body:
             return Reply(refusal, status=400, kind="invalid_request_error")
-        if model == "gone-model":
+        if body["model"] == "gone-model":
             return Reply("it was withdrawn", status=404)
-        texts = [find_text(one) for one in body["messages"] if one["role"] == "user"]
-        key = KEY.search(texts[-1])
-        newest = KEY.sub("", texts[-1]).rstrip().rsplit("\n", 1)[-1]
-        asked = body["messages"][-1]["role"] == "user"
         if newest.startswith("busy") and newest not in self.failed:
             self.failed.add(newest)
             return Reply("busy", status=500)
-        if newest.startswith("empty"):
-            return Reply("")
-        if asked or newest.startswith("again"):
-            calls = CALLS.get(newest.partition(" ")[0])
-            if calls is not None and "tools" in body:
-                return Reply("One moment.", tool_calls=calls(newest))
-            if calls is not None and "<tool_call>" in find_text(body["messages"][0]):
-                made = ((name, json.dumps(given)) for name, given in calls(newest))
-                told = [format_tool_call(*one, key[1] if key else "") for one in made]
-                return Reply("\n".join(["One moment.", *told]))
-        return Reply(f"{model}: {newest[:200]}")
+        return Reply("") if newest.startswith("empty") else None
+
+
+def _make_calls(body: dict[str, Any], newest: str, key: re.Match[str] | None) -> Reply | None:
+    """Call what a message asks for, natively or in words; once, except for "again"."""
+    calls = CALLS.get(newest.partition(" ")[0])
+    asked = body["messages"][-1]["role"] == "user" or newest.startswith("again")
+    if calls is None or not asked:
+        return None
+    if "tools" in body:
+        return Reply("One moment.", tool_calls=calls(newest))
+    if "<tool_call>" not in find_text(body["messages"][0]):
+        return None
+    made = ((name, json.dumps(given)) for name, given in calls(newest))
+    told = [format_tool_call(*one, key[1] if key else "") for one in made]
+    return Reply("\n".join(["One moment.", *told]))
 
 
 def call(tool: str, **arguments: object) -> Callable[[str], tuple[tuple[str, Any], ...]]:
@@ -171,7 +181,7 @@ class Liver:
     chats: dict[str, int]
     daemon: RunningDaemon
 
-    async def say(self, who: str, text: str, **fields: Any) -> str:
+    async def say(self, who: str, text: str, **fields: object) -> str:
         """Send a message to an agent's chat and return the answer."""
         chat = self.chats[who]
         self.bot.send_user_message(chat, text or None, **fields)
@@ -208,6 +218,11 @@ class Liver:
         gate.set()
         await self.bot.reply_in(chat)
 
+    async def hand_over(self, n: int) -> None:
+        """Hand a chat over, and back."""
+        await self.say("work", f"over {n}")
+        await self.say("work", f"back {n}")
+
     async def see(self, n: int) -> None:
         """Show a picture, and ask about it."""
         self.bot.files[f"cat{n}"] = PNG + str(n).encode()
@@ -225,7 +240,7 @@ class Liver:
 def list_kinds(liver: Liver) -> dict[str, Callable[[int], Awaitable[object]]]:
     """Return how to live a turn of each kind, by the kind's name."""
 
-    def say(who: str, text: str, **fields: Any) -> Callable[[int], Awaitable[object]]:
+    def say(who: str, text: str, **fields: object) -> Callable[[int], Awaitable[object]]:
         return lambda n: liver.say(who, f"{text} {n}", **fields)
 
     kinds: dict[str, Callable[[int], Awaitable[object]]] = {
@@ -264,11 +279,6 @@ def list_kinds(liver: Liver) -> dict[str, Callable[[int], Awaitable[object]]]:
         "group, Ada": say("grouped", "hello", **{"from": ADA}),
         "group, Bob": say("grouped", "time", **{"from": BOB}),
         "new session": lambda _: liver.say("plain", "/new"),
+        "handoff": liver.hand_over,
     }
     return kinds
-
-
-async def hand_over(liver: Liver, n: int) -> None:
-    """Hand a chat over, and back."""
-    await liver.say("work", f"over {n}")
-    await liver.say("work", f"back {n}")
