@@ -130,7 +130,9 @@ class Matcher:
     def __init__(self, playbooks: Sequence[Playbook]) -> None:
         # sorted() is stable: equal priorities keep the order given.
         self._playbooks = tuple(sorted(playbooks, key=lambda playbook: -playbook.priority))
-        self.keywords = {playbook.name: playbook.keywords for playbook in self._playbooks}
+        # The journal's own may be learned in chats, and are forgotten with them.
+        files = [playbook for playbook in self._playbooks if playbook.source == "file"]
+        self.keywords = {playbook.name: playbook.keywords for playbook in files}
         owners: dict[str, list[int]] = defaultdict(list)
         for position, playbook in enumerate(self._playbooks):
             for keyword in playbook.keywords:

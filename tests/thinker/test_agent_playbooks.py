@@ -63,6 +63,16 @@ def test_file_wins_over_a_record_of_its_name(tmp_path: Path, keywords: str) -> N
     assert "Of the journal" not in (text or "")
 
 
+def test_keywords_of_files_alone_are_recorded(tmp_path: Path) -> None:
+    """Those of the journal may be a person's words, which are forgotten with the chat."""
+    one = agent(tmp_path, mug="tea", pot="coffee")
+    turn = turn_run("tea please", spec("kettle"), playbooks=(record("cup", "tea"),))
+    assert one.preparation.prepare_turn(turn).prompt.playbooks == {
+        "mug": ("tea",),
+        "pot": ("coffee",),
+    }
+
+
 def test_incomplete_record_is_left_out(tmp_path: Path) -> None:
     """A record of a newer version must not stop the turn."""
     assert guidance(agent(tmp_path), "tea", {"name": "cup"}, record("tea")) is None

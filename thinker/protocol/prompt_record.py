@@ -32,7 +32,7 @@ class PromptRecord(Frozen):
 
     ``settings`` belong to the turn's first call; None in records of older versions. ``reasons`` say
     why each tool was offered. ``missing`` maps tools that matched playbooks need but that are not
-    offered to the playbook. ``playbooks`` has the keywords of every playbook that could match.
+    offered to the playbook. ``playbooks`` has the keywords of every skill that could match.
     """
 
     layers: tuple[LayerRecord, ...]

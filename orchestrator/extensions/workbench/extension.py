@@ -45,6 +45,9 @@ class WorkbenchExtension(Extension):
                 "Agents", "Show, check and compare prompts.", f"{COMMANDS}.prompt_test"
             ),
             "sets": Command("Agents", "Keep turns as tests, in sets of turns.", f"{COMMANDS}.sets"),
+            "try": Command(
+                "Agents", "Try another model on recorded turns.", f"{COMMANDS}.try_model"
+            ),
         }
 
     def build_part(self, daemon: DaemonView) -> Part:

@@ -63,11 +63,14 @@ def is_alike(tried: TurnRecord, recorded: TurnRecord) -> bool:
 
 def are_near(one: str, other: str) -> bool:
     """Return whether two texts have most of their words in common."""
-    if one.strip() == other.strip():
-        return True
-    ours, theirs = (Counter(WORD.findall(text.lower())) for text in (one, other))
+    return one.strip() == other.strip() or compute_likeness(one, other) >= NEAR
+
+
+def compute_likeness(one: str, other: str) -> float:
+    """Return the share of words that two texts have in common, from 0 to 1."""
+    ours, theirs = (Counter(WORD.findall(text.casefold())) for text in (one, other))
     size = ours.total() + theirs.total()
-    return bool(size) and 2 * (ours & theirs).total() / size >= NEAR
+    return 2 * (ours & theirs).total() / size if size else float(one.strip() == other.strip())
 
 
 def describe_differences(

@@ -160,11 +160,16 @@ def _restore_settings(
         and not name.startswith("embeddings_")
     }
     model = part.settings.get("llm_provider"), part.settings.get("model")
-    if model != (now.llm_provider, now.model):
+    is_recorded = model == (now.llm_provider, now.model)
+    if not is_recorded:
         recorded |= {"context_tokens": 0, "known_windows": now.known_windows}
     kept = {name: getattr(now, name) for name in (*UNRECORDED, "llm_provider", "model", "sandbox")}
     found = ThinkerSettings.model_validate({**recorded, **edits, **kept})
-    if found.tool_calls == "auto" and any(one.name == TOOL_BLOCK for one in part.record.layers):
+    if (
+        is_recorded
+        and found.tool_calls == "auto"
+        and any(one.name == TOOL_BLOCK for one in part.record.layers)
+    ):
         found = found.model_copy(update={"tool_calls": "text"})
     return found
 

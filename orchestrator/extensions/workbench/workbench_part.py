@@ -16,10 +16,16 @@ from orchestrator.extension import Part
 from orchestrator.extensions.workbench import trial_rows
 from orchestrator.extensions.workbench.gate_settings import GateFields
 from orchestrator.extensions.workbench.gate_watch import GateWatch
+from orchestrator.extensions.workbench.turn_sample import (
+    SWITCH_COMPARE,
+    SWITCH_SAMPLE,
+    SampleRequest,
+)
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
     from orchestrator.extensions.workbench.gates import Gates
+    from orchestrator.extensions.workbench.switch_desk import SwitchDesk
     from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
 M = TypeVar("M", bound=BaseModel)
@@ -53,6 +59,13 @@ class WorkbenchPart(Part):
             return ()
         return await self._gates.judge_edit(edit, by)
 
+    @cached_property
+    def desk(self) -> "SwitchDesk":
+        """What the daemon knows of switches to other models."""
+        from orchestrator.extensions.workbench.switch_desk import SwitchDesk
+
+        return SwitchDesk(self.daemon.store, self.daemon.get_agents_file, self.daemon.machine.clock)
+
     async def open(self) -> None:
         now = self.daemon.machine.clock()
         await self.daemon.store.transact(trial_rows.stop_running_trials, now)
@@ -84,6 +97,8 @@ class WorkbenchPart(Part):
             "gates/tried": self._confirm_gate,
             "sets/export": partial(self._note_export, by),
             trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
+            SWITCH_SAMPLE: self._choose_turns,
+            SWITCH_COMPARE: self._compare_trial,
         }
 
     async def _estimate_trial(self, params: JsonValue) -> Params:
@@ -137,6 +152,22 @@ class WorkbenchPart(Part):
             return Ack()
 
         return await answer_request(SetExport, note_export, params)
+
+    async def _choose_turns(self, params: JsonValue) -> Params:
+        return await answer_request(SampleRequest, self.desk.choose_turns, params)
+
+    async def _compare_trial(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.switch_report import NO_VERDICTS, SwitchQuestion
+
+        async def compare_trial(asked: SwitchQuestion) -> BaseModel:
+            report, verdicts = await self.runner.load_report(asked), NO_VERDICTS
+            if asked.judge:
+                from orchestrator.extensions.workbench.answer_judging import judge_trial
+
+                verdicts = await judge_trial(self.daemon, self.runner, report, asked)
+            return await self.desk.compare_trial(report, verdicts)
+
+        return await answer_request(SwitchQuestion, compare_trial, params)
 
 
 async def answer_request(

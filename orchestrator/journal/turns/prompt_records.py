@@ -24,8 +24,9 @@ class PromptSources:
     """The sources of a prompt: a `PromptBundle` as JSON, and all tools that could be offered.
 
     ``definition`` is None for an agent without one. All are None if unknown. ``settings`` are those
-    of the worker, see `ThinkerSettings.dump_for_record`, of the agent ``agent_id`` of agents.json.
-    ``window`` has the first and last message ids of the history that is sent with the prompt.
+    of the worker, see `ThinkerSettings.dump_for_record`, of the agent ``agent_id`` of agents.json;
+    they are stored with `PromptRecord.playbooks`, as both change with an edit. ``window`` has the
+    first and last message ids of the history that is sent with the prompt.
     """
 
     definition: Json[JsonObject] | None = None
@@ -36,9 +37,12 @@ class PromptSources:
 
 
 NO_SOURCES = PromptSources()
-# The record's own fields, and the shared ones of its long layers by place.
-COLUMNS = "body, (SELECT body FROM prompt_part WHERE digest = common)"
-COMMON = ("tools", "reasons", "settings", "tools_digest", "playbooks")
+# The record's own fields, the shared ones of its long layers by place, and those of its worker.
+COLUMNS = (
+    "body, (SELECT body FROM prompt_part WHERE digest = common),"
+    " (SELECT body FROM prompt_part WHERE digest = settings)"
+)
+COMMON = ("tools", "reasons", "settings", "tools_digest")
 NO_WINDOW = (None, None)
 LONG = 200  # characters of a layer that is stored once
 UNUSED_PARTS = """DELETE FROM prompt_part
@@ -92,9 +96,12 @@ def record_prompt(
         for place, layer in enumerate(own["layers"])
         if not (layer.get("volatile") or layer.get("quoted")) and len(layer["text"]) > LONG
     }
-    definition, settings = map(_dump_part, (sources.definition, sources.settings))
+    settings = sources.settings
+    if settings is not None:
+        settings = {**settings, "playbooks": own.pop("playbooks", {})}
     tools = None if sources.tools is None else _dump_tools(sources.tools)
-    parts = definition, tools, _build_part(orjson.dumps(common)), settings
+    definition = _dump_part(sources.definition)
+    parts = definition, tools, _build_part(orjson.dumps(common)), _dump_part(settings)
     stored = found[3:] if found else ()
     for part in parts:
         if part is not None and part.digest not in stored:
@@ -180,8 +187,9 @@ def _find_earlier_prompt(db: Database, columns: str, sent: SentPrompt) -> tuple[
     return found
 
 
-def _parse_record(body: str, common: str | None) -> PromptRecord:
+def _parse_record(body: str, common: str | None, settings: str | None) -> PromptRecord:
     own, shared = orjson.loads(body), orjson.loads(common or "{}")
+    shared["playbooks"] = orjson.loads(settings or "{}").get("playbooks", {})
     texts = shared.get("texts", {})
     layers = [{"text": texts.get(str(place), ""), **x} for place, x in enumerate(own["layers"])]
     return PromptRecord.model_validate({**shared, **own, "layers": layers})

@@ -1,5 +1,6 @@
 """The transport of a model call: what servers do that no fake API would."""
 
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from itertools import count
@@ -203,6 +204,24 @@ async def test_every_attempt_of_a_call_is_measured() -> None:
         sent=sum(len(asked.body) for asked in network.requests),
         got=len(b"busy") + len(FINISHED),
     )
+
+
+async def test_digest_and_fields_left_out_tell_requests_apart() -> None:
+    """The digest is of the bytes that the server got; a later call goes without the field."""
+    refusal = {"error": {"message": "'temperature' is not supported with this model"}}
+    answers = iter((answered(refusal, 400), answered(WHOLE), answered(WHOLE)))
+    network = AnsweringNetwork(lambda _: next(answers))
+    model = OpenAIChat(PROVIDERS["openai"], "m", "https://provider.test/v1", "sk-key", network)
+    attempts: list[CallAttempt] = []
+    for _ in range(2):
+        request = ModelRequest("", (UserMessage(content="q"),), temperature=0.4)
+        await model.complete(request)
+        attempts += request.meter.build_timing().attempts
+    await model.aclose()
+    got = [hashlib.sha256(asked.body).hexdigest()[:32] for asked in network.requests]
+    assert [attempt.digest for attempt in attempts] == got
+    assert len({*got}) == 2
+    assert [attempt.left_out for attempt in attempts] == [(), ("temperature",), ("temperature",)]
 
 
 async def test_the_providers_request_id_is_kept() -> None:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes.journal import CLASSES, open_turn, opened, step
+from fakes.golden import FILES, restore
+from fakes.journal import CLASSES, job, open_turn, opened, step
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import prompt_records, sessions, steps, turns
+from orchestrator.journal.db.sqlite_storage import open_database
+from orchestrator.journal.turns import handoffs, prompt_records, sessions, steps, turns
 from orchestrator.journal.turns.prompt_records import PromptSources
-from thinker.protocol.messages import LayerRecord, ToolSpec, UserMessage
+from thinker.protocol.messages import JsonObject, LayerRecord, ToolSpec, UserMessage
 from thinker.protocol.prompt_record import PromptRecord
 
 DATE = LayerRecord(name="date_time", text="noon", volatile=True)
@@ -87,3 +89,60 @@ def test_whole_record_of_an_older_version_is_read(db: Database) -> None:
     db.execute("UPDATE turn_prompt SET body = ?, common = NULL", (PROMPT.model_dump_json(),))
     assert prompt_records.list_prompts_of_turn(db, "t1") == [(1, PROMPT)]
     assert prompt_records.find_context_layers(db, "t1") == (DATE,)
+
+
+def test_prompt_of_a_turn_that_is_handed_over_keeps_its_agent_and_settings(db: Database) -> None:
+    """Each prompt was sent by an agent of its own, whoever answers the chat in the end."""
+    commit = step("t1").model_copy(update={"prompt": PROMPT})
+    brief = PromptSources(settings={"max_steps": 2, "provenance": "on"}, agent_id="work")
+    long = PromptSources(settings={"max_steps": 9, "provenance": "on"}, agent_id="home")
+    steps.plan(db, commit, CLASSES, 1, 1, brief)
+    with job(db):
+        handoffs.hand_over_turn(db, "t1", "home", 2)
+    steps.plan(db, commit, CLASSES, 1, 3, long)
+    for at, sources in ((1, brief), (3, long)):
+        found = prompt_records.load_prompt_sources(db, "t1", at)
+        assert found.agent_id == sources.agent_id
+        assert {**(found.settings or {}), **(sources.settings or {})} == found.settings
+
+
+def test_settings_cost_one_part_until_they_are_edited(db: Database) -> None:
+    """A part that no prompt has any more is deleted, one that is in use is not."""
+    commit = step("t1").model_copy(update={"prompt": PROMPT})
+    edits: tuple[JsonObject, ...] = ({"max_steps": 2}, {"max_steps": 2}, {"max_steps": 9})
+    for now, settings in enumerate(edits, 1):
+        steps.plan(db, commit, CLASSES, 1, now, PromptSources(settings=settings))
+    assert db.execute("SELECT count(*) FROM prompt_part").get == 1 + 2
+    db.execute("DELETE FROM turn_prompt WHERE at = 3")
+    prompt_records.delete_unused_parts(db)
+    assert db.execute("SELECT count(*) FROM prompt_part").get == 1 + 1
+    kept = prompt_records.load_prompt_sources(db, "t1", 2).settings
+    assert kept is not None
+    assert kept["max_steps"] == edits[1]["max_steps"]
+    assert prompt_records.list_prompts_of_turn(db, "t1")[0] == (1, PROMPT)
+
+
+def test_keywords_of_skills_are_kept_once_for_all_choices_of_tools(db: Database) -> None:
+    """With the settings, as both change with an edit alone."""
+    offered = PROMPT.model_copy(update={"playbooks": {"travel": ("train", "flight")}})
+    sent = [offered, offered.model_copy(update={"tools": ("look", "pay")})]
+    for now, prompt in enumerate(sent, 1):
+        commit = step("t1").model_copy(update={"prompt": prompt})
+        steps.plan(db, commit, CLASSES, 1, now, PromptSources(settings={"max_steps": 2}))
+    assert prompt_records.list_prompts_of_turn(db, "t1") == [*enumerate(sent, 1)]
+    assert db.execute("SELECT count(*) FROM prompt_part WHERE body LIKE '%flight%'").get == 1
+    assert db.execute("SELECT count(*) FROM turn_prompt WHERE body LIKE '%flight%'").get == 0
+
+
+@pytest.mark.parametrize("golden", FILES, ids=lambda path: str(path.stem))
+def test_prompt_of_an_older_version_has_no_settings(golden: Path, tmp_path: Path) -> None:
+    """What it was sent by is unknown, and is not made up."""
+    restore(tmp_path / "journal.db", golden)
+    old = open_database(tmp_path / "journal.db")
+    found = list(old.execute("SELECT turn_id, at FROM turn_prompt"))
+    assert found
+    for turn_id, at in found:
+        known = prompt_records.load_prompt_sources(old, turn_id, at)
+        assert (known.settings, known.agent_id) == (None, None)
+        assert at in dict(prompt_records.list_prompts_of_turn(old, turn_id))
+    old.close()

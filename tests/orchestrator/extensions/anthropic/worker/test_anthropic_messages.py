@@ -13,6 +13,7 @@ from orchestrator.extensions.anthropic.worker.anthropic_messages import (
     build_request_body,
 )
 from thinker.models.base import ModelRequest
+from thinker.models.call_meter import compute_body_digest
 from thinker.models.endpoint import ModelTimeouts
 from thinker.models.failures import Account
 from thinker.protocol.messages import (
@@ -193,6 +194,18 @@ async def test_an_answer_in_one_piece_arrives() -> None:
     assert received.headers["x-api-key"] == "key"
     assert received.headers["anthropic-version"] == "2023-06-01"
     assert "authorization" not in received.headers
+
+
+async def test_request_is_recorded_by_the_digest_of_its_bytes() -> None:
+    """By which one that is built again can be told to be the same."""
+    request = ask([])
+    async with AnthropicApi() as api:
+        claude = model(api)
+        with time_limit():
+            await claude.complete(request)
+        await claude.aclose()
+    (attempt,) = request.meter.build_timing().attempts
+    assert attempt.digest == compute_body_digest(api.requests[0].content)
 
 
 @pytest.mark.parametrize("chunk", [0, 1, 7])
