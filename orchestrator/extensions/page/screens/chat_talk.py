@@ -27,6 +27,7 @@ from orchestrator.extensions.page.html.vocabulary import render_note
 from orchestrator.extensions.page.reads import chat_entries
 from orchestrator.extensions.page.reads.answer_costs import AnswerCost, OfferedTools
 from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
+from orchestrator.extensions.page.screens.branch_question import BRANCHES, can_branch_chat
 from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.chat_names import format_day, render_clock
 from orchestrator.extensions.page.screens.media_files import render_files
@@ -329,6 +330,7 @@ def _render_footer(
         else None,
         _render_repeat_button(request, chat, talk) if last or talk.state in ENDED else None,
         _render_turn_link(request, talk, "why this answer"),
+        _render_more(request, chat, talk),
         h.small[_format_cost(talk, cost, chat.waits.get(talk.turn_id or "", 0))]
         if request.has_right(Right.LOOK)
         else None,
@@ -339,6 +341,29 @@ def _render_turn_link(request: ScreenRequest, talk: TurnTalk, words: str) -> h.N
     if talk.turn_id is None or not request.has_right(Right.LOOK):
         return None
     return h.a(class_="plain", href=build_link("turns", talk.turn_id))[render_icon("turns"), words]
+
+
+def _render_more(request: ScreenRequest, chat: ChatTalk, talk: TurnTalk) -> h.Node:
+    """Render what else one may do with an answer, folded."""
+    if talk.turn_id is None or request.daemon is None:
+        return None
+    ways = [("Try", build_link("try", talk.turn_id))]
+    ways.append(("Make it a test", build_link("turns", talk.turn_id, "test")))
+    if not request.has_right(Right.CHANGE):
+        ways = []
+    if can_branch_chat(request.viewer, chat.key):
+        ways += [
+            (branch.title, build_link("turns", talk.turn_id, name))
+            for name, branch in BRANCHES.items()
+        ]
+    if not ways:
+        return None
+    return h.details(class_="ways")[
+        h.summary(class_="plain", title="What else one may do from here")[
+            render_icon("more"), h.span(class_="word")["more"]
+        ],
+        h.ul(class_="chips")[(h.li[h.a(href=href, class_="chip")[word]] for word, href in ways)],
+    ]
 
 
 def _format_cost(talk: TurnTalk, cost: AnswerCost | None, waited: int) -> str:
