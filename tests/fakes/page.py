@@ -12,7 +12,7 @@ from fakes.journal import address_of, store_in
 from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
-from orchestrator.control import editing, protocol
+from orchestrator.control import editing, protocol, trials
 from orchestrator.extension import Finding
 from orchestrator.extensions.page import setup_answers
 from orchestrator.extensions.page.daemon_side import page_protocol
@@ -48,6 +48,8 @@ ANSWERS: dict[str, BaseModel] = {
     protocol.EXAMINE: protocol.DoctorFindings(
         findings=(Finding("disk", "<b>4 GB free", "warning"),)
     ),
+    trials.TRIAL_LIST: trials.TrialReports(trials=()),
+    trials.SETS_LIST: trials.SavedSets(turns=()),
     protocol.PAIR_LIST: protocol.PairingList(pairings=()),
     editing.FILE_LIST: editing.EditableFiles(files=()),
     editing.FILE_READ: editing.FileText(name="agents.json", text="{}", base="0"),

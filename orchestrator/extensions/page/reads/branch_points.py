@@ -10,8 +10,9 @@ from orchestrator.journal.inspect.turn_search import FoundTurn, list_turns_by_id
 
 MAX_LATER = 500  # turns after a point
 _LATER = (
-    "SELECT turn.id FROM turn JOIN session ON session.id = session_id WHERE session_id IN("
-    " SELECT id FROM session WHERE agent_id = ?1 AND chat_key = ?2) AND turn.started_at > ?3"
+    "SELECT turn.id FROM turn WHERE session_id IN("
+    " SELECT id FROM session WHERE agent_id = ?1 AND chat_key = ?2) AND turn.started_at >"
+    " (SELECT started_at FROM turn WHERE id = ?3)"
     f" ORDER BY turn.started_at LIMIT {MAX_LATER}"
 )
 _CALLS = (
@@ -51,8 +52,8 @@ def find_branch_point(db: Database, turn_id: str) -> BranchPoint | None:
     if not found:
         return None
     turn = found[0]
-    rows = db.execute(_LATER, (turn.agent_id, turn.chat_key, turn.began))
-    later = [str(one) for (one,) in rows if one != turn.id]
+    rows = db.execute(_LATER, (turn.agent_id, turn.chat_key, turn.id))
+    later = [str(one) for (one,) in rows]
     calls = [(str(name), int(count)) for name, count in db.execute(_CALLS, (_dump(later),))]
     return BranchPoint(turn, len(later), calls)
 

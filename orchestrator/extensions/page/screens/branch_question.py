@@ -90,7 +90,7 @@ async def _show_question(request: ScreenRequest) -> ScreenResult:
     point = await request.journal(branch_points.find_branch_point, request.path["turn"])
     if point is None or not can_branch_chat(request.viewer, point.turn.chat_key):
         return render_blank(MISSING, render_link_button("All chats", "/chats"), "chats")
-    branch = BRANCHES[request.at.partition("?")[0].rpartition("/")[2]]
+    branch = BRANCHES[request.at.split("/")[1]]
     if not request.form:
         return render_question(request, point, branch)
     asked = BranchedTurn(turn=point.turn.id)
@@ -157,7 +157,7 @@ def _iter_consequences(point: BranchPoint, branch: _Branch) -> Iterator[str]:
 
 SCREENS = tuple(
     PageScreen(
-        f"/turns/{{turn}}/{name}",
+        f"/{name}/{{turn}}",
         branch.title,
         Right.CHAT,
         _show_question,

@@ -353,8 +353,7 @@ def _render_more(request: ScreenRequest, chat: ChatTalk, talk: TurnTalk) -> h.No
         ways = []
     if can_branch_chat(request.viewer, chat.key):
         ways += [
-            (branch.title, build_link("turns", talk.turn_id, name))
-            for name, branch in BRANCHES.items()
+            (branch.title, build_link(name, talk.turn_id)) for name, branch in BRANCHES.items()
         ]
     if not ways:
         return None

@@ -98,7 +98,7 @@ async def _show_test_form(request: ScreenRequest) -> ScreenResult:
             return RedirectResponse(f"/sets#set-{name}", HTTPStatus.SEE_OTHER)
         except ValidationError as error:
             wrong = error.errors(include_url=False, include_input=False)[0]
-            named = wrong["loc"] == ("setName",)
+            named = wrong["loc"][0] != "checks"
             problems = {"set": WRONG_NAME} if named else {"checks": "These are too long."}
         except RpcError as error:
             if error.code != FAILED:

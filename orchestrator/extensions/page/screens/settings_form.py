@@ -254,11 +254,21 @@ def render_preview(
             h.div(class_="foot")[
                 None if blocked else render_named_button("save", "Save", "do"),
                 render_named_button("edit", "Change something"),
+                None if blocked else _render_trial_button(part),
             ],
         ],
     ]
     title = name_new_part(part.at) if part.new else name_part(part.at, part.value)
     return TitledContent(title, content, lead="what this changes")
+
+
+def _render_trial_button(part: EditedPart) -> h.Node:
+    """Render the button that tries earlier turns of an agent as it is edited."""
+    agent = agents_schema.find_value(part.value, ("agentId",))
+    if part.at[0] != "agents" or part.new or not isinstance(agent, str):
+        return None
+    path = build_link("try", file=AGENTS_FILE, agent=agent)
+    return h.button(name="do", value="try", formaction=path)["Try on the last 10"]
 
 
 def _render_place(text: str, problem: Problem) -> h.Node:

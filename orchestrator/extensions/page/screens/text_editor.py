@@ -37,6 +37,7 @@ from orchestrator.extensions.page.screen_request import (
 from orchestrator.extensions.page.screens import skill_match
 from orchestrator.extensions.page.screens.skill_match import MatchedSkills
 from orchestrator.extensions.page.screens.text_beginnings import find_beginning
+from orchestrator.extensions.page.screens.trial_origin import can_try_text
 
 KEY_HELP = "texts-help"  # below the root of the page
 MEANWHILE = "This text was changed while you edited it. "
@@ -170,6 +171,11 @@ def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Elem
     return h.div(class_="foot")[
         h.button(class_="do", name="do", value="save")["Save mine over it" if conflict else "Save"],
         h.button(name="do", value="check")["Check"],
+        h.button(name="do", value="try", formaction=build_link("try", file=found.name))[
+            "Try on the last 10"
+        ]
+        if can_try_text(found.name)
+        else None,
         h.input(
             name="why",
             value=why,

@@ -99,10 +99,19 @@ async def complete_fields(request: ScreenRequest, origin: TrialOrigin) -> Mappin
     posted = dict(request.form)
     if origin.file and "text" in posted:
         posted[f"{FILE}{origin.file}"] = posted["text"]
+        posted |= _read_agent_values(posted)
     name = posted.get("open", "")
     if posted.get("do") == "open" and name in origin.texts and f"{FILE}{name}" not in posted:
         posted[f"{FILE}{name}"] = (await edit_calls.read_text(request, name)).text
     return posted
+
+
+def _read_agent_values(posted: Mapping[str, str]) -> dict[str, str]:
+    """Return the values that a form of an agent has for the fields of a trial."""
+    provider, model = posted.get("field.llmProvider"), posted.get("field.model")
+    found = {"model": f"{provider}/{model}"} if provider and model else {}
+    values = {name: posted.get(f"field.{name}", "") for name in ("temperature", "effort")}
+    return found | {name: value for name, value in values.items() if value}
 
 
 async def choose_turns(
