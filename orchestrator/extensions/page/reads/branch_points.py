@@ -25,6 +25,14 @@ _PARENT = (
     " FROM session JOIN session AS parent ON parent.id = session.parent_id"
     " WHERE session.chat_key = ?1 AND parent.chat_key <> ?1 ORDER BY session.id LIMIT 1"
 )
+_LEFT = (
+    "SELECT turn.id FROM session AS child JOIN session AS parent ON parent.id = child.parent_id"
+    " JOIN message AS point ON point.id = child.parent_upto"
+    " JOIN turn AS last ON last.id = point.turn_id JOIN turn ON turn.session_id IN("
+    " SELECT id FROM session WHERE chat_key = ?1) AND turn.started_at > last.started_at"
+    " AND turn.started_at < child.started_at"
+    " WHERE child.chat_key = ?1 AND parent.chat_key = ?1"
+)
 
 
 class BranchPoint(NamedTuple):
@@ -62,6 +70,11 @@ def find_chat_parent(db: Database, key: str) -> ChatParent | None:
     """Return where a chat was forked from; None if it was not."""
     found = db.execute(_PARENT, (key,)).fetchone()
     return None if found is None else ChatParent(*found)
+
+
+def list_left_turns(db: Database, key: str) -> frozenset[str]:
+    """Return the turns of a chat that rewinds have left behind."""
+    return frozenset(str(turn) for (turn,) in db.execute(_LEFT, (key,)))
 
 
 def _dump(ids: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """The messages of a chat: what people said, and each answer with its calls, decisions and cost."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -63,7 +63,8 @@ class ChatTalk(NamedTuple):
     """The turns of a part of a chat, and what belongs to them.
 
     ``held`` are the texts of messages that wait until the chat is let in, by their rows;
-    ``waits`` are the milliseconds that a turn waited for people.
+    ``waits`` are the milliseconds that a turn waited for people, ``left`` the turns that a rewind
+    has left behind.
     """
 
     key: str
@@ -72,6 +73,7 @@ class ChatTalk(NamedTuple):
     costs: Mapping[str, AnswerCost]
     held: Mapping[int, str]
     waits: Mapping[str, int] = MappingProxyType({})
+    left: Collection[str] = ()
 
 
 class _Mark(NamedTuple):
@@ -96,9 +98,32 @@ def _iter_lines(request: ScreenRequest, chat: ChatTalk) -> Iterator[h.Node]:
             yield h.li(class_="day")[h.h2[day]]
         if isinstance(item, _Mark):
             yield h.li(class_="mark")[item.text]
+        elif item.turn_id in chat.left:
+            yield _render_left_turns(request, chat, [item, *_take_left_turns(chat, shown)])
         else:
             notices = take_earlier_notices(item, shown)
             yield from _render_turn(request, chat, item, notices, last=not shown)
+
+
+def _take_left_turns(chat: ChatTalk, rest: list[TurnTalk | _Mark]) -> Iterator[TurnTalk]:
+    """Take from the ``rest`` the turns that the same rewind has left behind."""
+    while rest and isinstance(rest[0], TurnTalk) and rest[0].turn_id in chat.left:
+        item = rest.pop(0)
+        if isinstance(item, TurnTalk):
+            yield item
+
+
+def _render_left_turns(
+    request: ScreenRequest, chat: ChatTalk, turns: Sequence[TurnTalk]
+) -> h.Element:
+    """Render turns that a rewind has left behind, folded."""
+    count = figures.format_plural(len(turns), "answer")
+    return h.li[
+        h.details[
+            h.summary(class_="soft")[f"{count} left behind: the agent does not read this any more"],
+            h.ol(class_="talk")[(_render_turn(request, chat, talk, last=False) for talk in turns)],
+        ]
+    ]
 
 
 def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
