@@ -54,6 +54,11 @@ class TrialChange(CamelModel):
     as_today: bool = False
     from_step: int = Field(0, ge=0)
 
+    @property
+    def changes_anything(self) -> bool:
+        """Whether the turns are tried with something changed, so that their requests differ."""
+        return bool(self.model_dump(exclude_defaults=True, exclude={"from_step"}))
+
 
 class TrialRequest(CamelModel):
     """Turns to try, by their ids or unambiguous endings, each so many ``times``.

@@ -287,9 +287,11 @@ class ModelBroker(LoopBound):
 
     @contextmanager
     def open_channel(
-        self, agent_id: str, grants: tuple[Grant, ...]
+        self, agent_id: str, grants: tuple[Grant, ...], *, aside: bool = False
     ) -> Iterator[BrokerChannel | None]:
         """Open a channel for a worker during the block; None for a worker without grants.
+
+        A worker that is not the agent's own is one ``aside``.
 
         Raises:
             WorkerError: the system refuses.
@@ -306,13 +308,14 @@ class ModelBroker(LoopBound):
         found = BrokerChannel(number, agent_id, grants, brokers, workers, calls)
         with brokers, workers:
             self._channels[number], self._ledgers[number] = found, calls
-            self._of_agents[agent_id] = found
+            if not aside:
+                self._of_agents[agent_id] = found
             self._kept.wake()
             try:
                 yield found
             finally:
                 del self._channels[number]
-                if self._of_agents[agent_id] is found:
+                if self._of_agents.get(agent_id) is found:
                     del self._of_agents[agent_id]
                 self._kept.wake()
 

@@ -7,7 +7,7 @@ reads its own fields, so its methods are safe inside transactions.
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
@@ -24,11 +24,18 @@ from orchestrator.turns.turn_context import LoopFacts, TurnContext
 from orchestrator.turns.turn_inputs import Gathered, TurnInputs, reserve_and_gather
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.environments import Environments
-from thinker.protocol.messages import ToolResult, ToolSpec, cap_result
+from thinker.protocol.messages import Message, ToolResult, ToolSpec, UserMessage, cap_result
 from thinker.protocol.methods import ChatRef, TurnResult, TurnRun
 
 if TYPE_CHECKING:
     from orchestrator.turns.turn_host import TurnHost
+
+
+class Conversation(NamedTuple):
+    """What a model is sent of a conversation: earlier messages, and those of the turn."""
+
+    history: tuple[Message, ...]
+    messages: tuple[UserMessage, ...]
 
 
 @dataclass
@@ -80,6 +87,12 @@ class Recipe(Ending):
     ) -> Gathered:
         """Return the turn's inputs, the pause it must wait for, or the pictures to fetch first."""
         return reserve_and_gather(db, turn, definition, facts, embedding)
+
+    @staticmethod
+    def load_conversation(db: Database, turn: Turn) -> Conversation | None:
+        """Return the conversation of a turn that has it from elsewhere than its session."""
+        del db, turn
+        return None
 
     def build_request(self, inputs: TurnInputs) -> TurnRun:
         """Build the worker's request."""

@@ -114,10 +114,10 @@ def gather_inputs(
     vector = b"" if embedding is None else embedding.vector
     pictures = definition.limits.recent_image_threshold
     if not cached:
-        pictured = _add_pictures(db, marked, pictures)
+        pictured = add_pictures(db, marked, pictures)
         return TurnInputs(context, pictured, known, vector, read=tainted)
     # There, pictures are dropped several at a time.
-    stored = _add_pictures(db, stored, 2 * pictures)
+    stored = add_pictures(db, stored, 2 * pictures)
     offered = prompt_records.list_offered_tools(db, turn.session_id, turn.started_at, turn.id)
     sent = prompt_records.find_context_layers(db, turn.id)
     return TurnInputs(context, stored, known, vector, sent, offered, read=tainted)
@@ -139,7 +139,7 @@ def _record_what_is_read(
     return read
 
 
-def _add_pictures(db: Database, stored: StoredTurn, recent: int) -> StoredTurn:
+def add_pictures(db: Database, stored: StoredTurn, recent: int) -> StoredTurn:
     """Add the pictures that the model may see, within the room of one request."""
     if not stored.has_pictures:
         return stored

@@ -43,6 +43,7 @@ from orchestrator.turns.recipe import MissingRecipe, Recipe
 from orchestrator.turns.turn_host import TurnHost
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_services import TurnServices
+from thinker.protocol.messages import JsonObject
 from thinker.protocol.methods import StopReason, TurnResult
 
 FRESH = 1000  # milliseconds for which inputs that T2 loaded are used without a second look
@@ -229,7 +230,8 @@ class TurnRunner(LoopBound):
         """
         run = host.run = self.recipe.build_request(host.inputs)
         provenance = host.inputs.context.definition.provenance
-        host.settings = {**worker.spec.recorded_settings, "provenance": provenance}
+        settings: JsonObject = {"provenance": provenance, "turn": run.dump_for_record()}
+        host.settings = {**worker.spec.recorded_settings, **settings}
         try:
             outcome = await self._judge_result(await self.recipe.run_in_worker(worker, run, host))
         except errors.WorkerLostError as error:

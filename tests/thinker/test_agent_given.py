@@ -66,9 +66,10 @@ async def test_only_renewed_layers_are_made_anew(tmp_path: Path) -> None:
 
 
 async def test_request_after_recorded_steps_is_rehearsed(tmp_path: Path) -> None:
-    """The calls of those steps are in it, and none of them runs again."""
-    own, turn = settings(tmp_path, "Add."), turn_run("add 1", ADD)
-    model, host = ScriptedModel(calls(call("c", "add", a=1)), says("2")), MemoryHost()
+    """The calls of those steps are in it, and none of them runs or is shown again."""
+    own, turn = settings(tmp_path, "Add."), turn_run("add 1", ADD, stream=True)
+    first = calls(call("c", "add", a=1), text="I shall add.")
+    model, host = ScriptedModel(first, says("2")), MemoryHost()
     await Agent(own, model).run_turn(turn, host)
     again = ScriptedModel()
     for known in range(3):

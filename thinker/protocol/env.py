@@ -178,8 +178,12 @@ class ThinkerSettings(BaseModel):
         return cls.model_validate(values)
 
     def dump_for_record(self) -> JsonObject:
-        """Return the settings that decide what a model is sent, without addresses and keys."""
-        return self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED})
+        """Return the settings that decide what a model is sent, without addresses and keys.
+
+        Whether hooks may run is added, as they may change anything.
+        """
+        hooked: JsonObject = {} if self.hooks_dir is None else {"allow_hooks": True}
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED}) | hooked
 
     def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""

@@ -160,6 +160,8 @@ class RequestOptions(Frozen):
 
 
 EVERY = "*"  # in `TurnRun.renewed`
+# Of a `TurnRun`: what its kind of turn decides, and not the journal's other rows.
+OF_ITS_KIND = {"recipe", "required_tools", "max_steps", "tool_choice", "asked", "stream", "steer"}
 
 
 class TurnRun(Frozen):
@@ -216,6 +218,10 @@ class TurnRun(Frozen):
     renewed: tuple[str, ...] = ()
     keep: int = 0
     kept: int = 0
+
+    def dump_for_record(self) -> JsonObject:
+        """Return what the journal has nowhere else, to run the turn once more."""
+        return self.model_dump(mode="json", exclude_defaults=True, include=OF_ITS_KIND)
 
 
 class PlannedCall(Frozen):

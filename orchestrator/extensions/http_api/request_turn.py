@@ -6,6 +6,8 @@ reach the model as the program wrote them, without a fence, but count as text of
 """
 
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import cast
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
@@ -21,10 +23,10 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Reply
 from orchestrator.turns import turn_inputs
 from orchestrator.turns.outcomes import build_failure
-from orchestrator.turns.recipe import Recipe
+from orchestrator.turns.recipe import Conversation, Recipe
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import WINDOW, Gathered, TurnInputs, reserve_and_gather
-from thinker.protocol.messages import Message, ToolSpec, UserMessage
+from thinker.protocol.messages import ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
 from thinker.protocol.names import format_turn_name
 
@@ -43,7 +45,7 @@ class RequestInputs(TurnInputs):
     """The inputs of a program's turn, with its request and the conversation up to it."""
 
     request: Request
-    conversation: tuple[Message, ...]
+    conversation: Conversation
 
 
 class RequestRecipe(Recipe):
@@ -57,29 +59,35 @@ class RequestRecipe(Recipe):
         facts: LoopFacts,
         embedding: Embedding | None,
     ) -> Gathered:
-        request = _require_request(db, turn)
-        conversation = (
-            *request_history.list_earlier_messages(db, request, WINDOW),
-            *request_history.restore_messages(db, request, request.body.messages),
+        conversation, request = (
+            RequestRecipe.load_conversation(db, turn),
+            _require_request(db, turn),
         )
-        taint.add_taint(db, turn.id, taint.make_history_taint(conversation))
+        read = (*conversation.history, *conversation.messages)
+        taint.add_taint(db, turn.id, taint.make_history_taint(read))
         loaded = reserve_and_gather(db, turn, definition, facts, embedding)
         if isinstance(loaded, TurnInputs):
             loaded = RequestInputs(**vars(loaded), request=request, conversation=conversation)
         return loaded
 
+    @staticmethod
+    def load_conversation(db: Database, turn: Turn) -> Conversation:
+        request = _require_request(db, turn)
+        past = (
+            *request_history.list_earlier_messages(db, request, WINDOW),
+            *request_history.restore_messages(db, request, request.body.messages),
+        )
+        newest = [*takewhile(lambda one: isinstance(one, UserMessage), reversed(past))]
+        history = past[: len(past) - len(newest)]
+        return Conversation(history, cast("tuple[UserMessage, ...]", past[len(history) :]))
+
     def build_request(self, inputs: TurnInputs) -> TurnRun:
         if not isinstance(inputs, RequestInputs):
             raise TypeError("inputs of a request are loaded by `RequestRecipe.gather_inputs`")
         run, body = super().build_request(inputs), inputs.request.body
-        past = inputs.conversation
-        newest = len(past)
-        while newest and isinstance(past[newest - 1], UserMessage):
-            newest -= 1
         changes = {
             "recipe": "request",
-            "messages": past[newest:],
-            "history": past[:newest],
+            **inputs.conversation._asdict(),
             "summary": None,
             "tools": _merge_tools(run.tools, body.tools),
             "recent_tools": (),

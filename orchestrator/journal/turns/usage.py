@@ -18,7 +18,7 @@ SETTLE = """UPDATE model_call SET agent_id = ?1, model = ?3, state = ?4, prompt 
   completion = ?6, cached = ?7, usd = ?8, at = ?9, purpose = ?10, seq = ?11
   WHERE turn_id = ?2 AND state = 'reserved'"""
 PURPOSES = {"compaction": "compaction", "extraction": "facts", "embedding": "embedding"}
-PURPOSES |= {"audio": "voice", "picture": "pictures"}
+PURPOSES |= {"audio": "voice", "picture": "pictures", "trial": "trial"}
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
 
@@ -173,11 +173,12 @@ def sum_turn_cost(db: Database, turn_id: str) -> float | None:
 def sum_tokens_by_minute(db: Database, agent_id: str, since: int) -> dict[int, int]:
     """Sum the tokens of settled calls by minute of the Unix epoch, since a time (milliseconds).
 
-    Calls before the end of the agent's last pause are left out.
+    Calls before the end of the agent's last pause are left out, and those of trials, which have
+    limits of their own.
     """
     rows = db.execute(
         "SELECT at / ?, sum(prompt + completion) FROM model_call"
-        " WHERE agent_id = ? AND at >= ? AND state = 'settled'"
+        " WHERE agent_id = ? AND at >= ? AND state = 'settled' AND ifnull(purpose, '') <> 'trial'"
         " AND id > (SELECT coalesce(max(mark), 0) FROM pause WHERE agent_id = ?) GROUP BY 1",
         (MINUTE, agent_id, since, agent_id),
     )

@@ -1,0 +1,1 @@
+"""Recorded turns that are run again without effects: replay, tests, and trials of models."""

@@ -1,0 +1,201 @@
+"""``orchestrator replay``: run a recorded turn again, without effects."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import anyio
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.cli.client import ask_daemon, connect_to_daemon
+from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.options import AsJson, Home, load_settings
+from orchestrator.cli.tables import print_json
+from orchestrator.control import trials
+from orchestrator.control.daemon_answer import ANSWER_SECONDS
+from orchestrator.control.trials import (
+    TrialChange,
+    TrialEstimate,
+    TrialNumber,
+    TrialReport,
+    TrialRequest,
+)
+from orchestrator.errors import ExitCode, OrchestratorError
+from orchestrator.extensions.workbench.commands.dry_output import replay_dry
+from orchestrator.extensions.workbench.commands.option_groups import spread_options
+from orchestrator.extensions.workbench.commands.trial_output import print_estimate, print_report
+from orchestrator.settings import Settings
+from thinker.formats.skill_file import FILE_NAME, SkillError, parse_skill
+from thinker.protocol.messages import Effort
+
+LOOK = 0.3  # seconds between two looks at a trial that runs
+EFFORT: TypeAdapter[Effort] = TypeAdapter(Effort)
+app = make_command_group()
+
+
+@dataclass(frozen=True)
+class ChangeOptions:
+    """What is changed of the turn."""
+
+    model: Annotated[str | None, typer.Option(help="Another model: PROVIDER/MODEL.")] = None
+    effort: Annotated[
+        str | None, typer.Option(help="How much it reasons: off, low, medium, high or tokens.")
+    ] = None
+    temperature: Annotated[float | None, typer.Option(help="Another temperature.")] = None
+    skill: Annotated[
+        list[Path] | None, typer.Option(help="A changed SKILL.md; can be repeated.")
+    ] = None
+    prompt: Annotated[
+        Path | None, typer.Option(help="A changed prompt definition, or text of a base prompt.")
+    ] = None
+    tools: Annotated[str, typer.Option(help="Tools to add and remove: +a,-b.")] = ""
+    first: Annotated[
+        int, typer.Option("--from", min=0, help="Keep so many recorded responses.")
+    ] = 0
+    as_made: Annotated[
+        Literal["recorded", "today"], typer.Option("--as", help="Which prompt is sent.")
+    ] = "recorded"
+    times: Annotated[int, typer.Option(min=1, max=trials.MAX_TIMES, help="Runs.")] = 1
+    unrecorded: Annotated[
+        Literal["stop", "invent"], typer.Option(help="What answers a call without a record.")
+    ] = "stop"
+    limit: Annotated[float | None, typer.Option(help="The most to spend, in dollars.")] = None
+    limit_tokens: Annotated[int | None, typer.Option(help="The same, in tokens.")] = None
+    confirm: Annotated[
+        str, typer.Option(help="A provider that may see these messages for the first time.")
+    ] = ""
+
+    def build_request(self, settings: Settings, turn: str) -> TrialRequest:
+        """Return the request; raise `BadParameter` for what cannot be."""
+        files, layers = read_files(settings, self.skill or (), self.prompt)
+        added, removed = parse_tools(self.tools)
+        change = TrialChange(
+            model=self.model,
+            temperature=self.temperature,
+            effort=None if self.effort is None else _parse_effort(self.effort),
+            files=files,
+            layers=layers,
+            add_tools=added,
+            remove_tools=removed,
+            as_today=self.as_made == "today",
+            from_step=self.first,
+        )
+        return TrialRequest(
+            turns=(turn,),
+            change=change,
+            times=self.times,
+            unrecorded=self.unrecorded,
+            limit_usd=self.limit,
+            limit_tokens=self.limit_tokens,
+            confirmed=self.confirm,
+        )
+
+
+@app.command()
+@spread_options
+def replay(
+    turn: Annotated[str, typer.Argument(metavar="TURN", help="The end of a turn's id.")],
+    *,
+    chosen: ChangeOptions,
+    dry: Annotated[bool, typer.Option("--dry", help="Call no model; compare requests.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start without asking.")] = False,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """Run a recorded turn again, as it was or with something changed.
+
+    Calls of tools are answered from the record: no tool runs, and nothing is sent. With --dry no
+    model is called either and no daemon is needed: requests are built and compared byte for byte.
+    """
+    settings = load_settings(home)
+    request = chosen.build_request(settings, turn)
+    if dry:
+        replay_dry(settings, turn, request.change, as_json=as_json)
+        return
+    report = run_trial(settings, request, yes=yes, quiet=as_json)
+    print_json(report) if as_json else print_report(report)
+    if report.state != "done":
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def run_trial(
+    settings: Settings, request: TrialRequest, *, yes: bool, quiet: bool = False
+) -> TrialReport:
+    """Show what a trial may cost, start it unless the person declines, and wait for its end.
+
+    Raises:
+        OrchestratorError: it cannot start; the message says why.
+    """
+    found = ask_daemon(settings, trials.TRIAL_ESTIMATE, request, TrialEstimate)
+    if not quiet:
+        print_estimate(found)
+    if found.problem:
+        raise OrchestratorError(found.problem)
+    if not yes:
+        typer.confirm("Start it?", abort=True, err=quiet)
+    return anyio.run(_start_trial, settings, request)
+
+
+async def _start_trial(settings: Settings, request: TrialRequest) -> TrialReport:
+    async with connect_to_daemon(settings) as peer:
+        report = await peer.call(trials.TRIAL_START, request, TrialReport, timeout=ANSWER_SECONDS)
+        while report.state == "running":
+            await anyio.sleep(LOOK)
+            asked = TrialNumber(id=report.id)
+            report = await peer.call(trials.TRIAL_SHOW, asked, TrialReport, timeout=ANSWER_SECONDS)
+        return report
+
+
+def parse_tools(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tools to add and to remove of a list like ``+a,-b``.
+
+    Raises:
+        BadParameter: an entry begins with neither sign.
+    """
+    entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+    wrong = [entry for entry in entries if entry[0] not in "+-" or not entry[1:]]
+    if wrong:
+        raise typer.BadParameter(f"{wrong[0]!r} is neither +TOOL nor -TOOL", param_hint="--tools")
+    added = tuple(entry[1:] for entry in entries if entry[0] == "+")
+    return added, tuple(entry[1:] for entry in entries if entry[0] == "-")
+
+
+def _parse_effort(text: str) -> Effort:
+    try:
+        return EFFORT.validate_python(int(text) if text.isdecimal() else text)
+    except ValidationError:
+        words = "off, low, medium, high or a number of tokens"
+        raise typer.BadParameter(f"{text!r} is none of {words}", param_hint="--effort") from None
+
+
+def read_files(
+    settings: Settings, skills: "list[Path] | tuple[()]", prompt: Path | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return changed files by the names that editors use, and changed layers.
+
+    Raises:
+        BadParameter: a file cannot be read, or is no skill.
+    """
+    files, layers = dict[str, str](), dict[str, str]()
+    for path in skills:
+        text = _read_text(path, "--skill")
+        try:
+            name = parse_skill(text, path.resolve().parent.name).name
+        except SkillError as error:
+            raise typer.BadParameter(str(error), param_hint="--skill") from None
+        files[f"skills/{name}/{FILE_NAME}"] = text
+    if prompt is not None:
+        text = _read_text(prompt, "--prompt")
+        if (settings.paths.prompts / prompt.name).exists():
+            files[f"prompts/{prompt.name}"] = text
+        else:
+            layers["base"] = text.rstrip("\n")
+    return files, layers
+
+
+def _read_text(path: Path, option: str) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint=option) from None

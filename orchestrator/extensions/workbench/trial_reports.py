@@ -1,0 +1,109 @@
+"""Show recorded turns and trials in the form of the wire."""
+
+from collections.abc import Sequence
+
+from orchestrator.control.trials import (
+    TrialReport,
+    TriedCall,
+    TriedStep,
+    TriedTurn,
+    TurnRecord,
+)
+from orchestrator.extensions.workbench.fidelity import (
+    Judgement,
+    describe_differences,
+    is_alike,
+)
+from orchestrator.extensions.workbench.matching import CallMatcher
+from orchestrator.extensions.workbench.recorded_turns import RecordedTurn
+from orchestrator.extensions.workbench.trial_rows import RunRow, TrialRow, TrialSums
+
+
+def describe_recorded_turn(turn: RecordedTurn) -> TurnRecord:
+    """Return what happened in a recorded turn."""
+    matcher = CallMatcher(())
+    steps = []
+    for request in turn.requests:
+        calls = []
+        for call in request.calls:
+            key = matcher.record_call(call.name, call.digest, effect=call.effect)
+            calls.append(
+                TriedCall(
+                    name=call.name,
+                    arguments=call.arguments,
+                    key=key.format_key(),
+                    effect=call.effect,
+                    source="none" if call.result is None else "recorded",
+                    result="" if call.result is None else call.result.content,
+                    failed=call.result is not None and call.result.is_error,
+                )
+            )
+        used = request.usage
+        steps.append(
+            TriedStep(
+                model=request.model,
+                text=request.text,
+                calls=tuple(calls),
+                prompt=used.prompt,
+                completion=used.completion,
+                cached=used.cached,
+                usd=request.usd,
+                ms=request.ms,
+            )
+        )
+    return build_record(turn.question, steps)
+
+
+def build_record(question: str, steps: Sequence[TriedStep]) -> TurnRecord:
+    """Return the record of a run with these steps."""
+    costs = [step.usd for step in steps if step.usd is not None]
+    ended = bool(steps) and not steps[-1].calls
+    return TurnRecord(
+        question=question,
+        steps=tuple(steps),
+        answer=steps[-1].text if ended else "",
+        usd=sum(costs) if costs else None,
+        ms=sum(step.ms for step in steps),
+    )
+
+
+def build_tried_turn(
+    turn: RecordedTurn, nth: int, tried: TurnRecord, judgement: Judgement, *, done: bool = True
+) -> TriedTurn:
+    """Return one run of a turn beside its record."""
+    recorded = describe_recorded_turn(turn)
+    ran = judgement.fidelity != "impossible"
+    whole = judgement.fidelity not in ("stopped", "impossible")
+    return TriedTurn(
+        turn_id=turn.turn_id,
+        nth=nth,
+        done=done,
+        fidelity=judgement.fidelity,
+        reason=judgement.reason,
+        alike=is_alike(tried, recorded) if whole else None,
+        effects=describe_differences(tried, recorded, effects=True) if ran else (),
+        calls=describe_differences(tried, recorded, effects=False) if ran else (),
+        tried=tried,
+        recorded=recorded,
+    )
+
+
+def build_report(row: TrialRow, sums: TrialSums, runs: Sequence[RunRow] = ()) -> TrialReport:
+    """Return a trial, with these runs of its turns."""
+    request = row.change.request
+    return TrialReport(
+        id=row.id,
+        kind=request.kind,
+        agent_id=row.agent_id,
+        state=row.state,
+        change=request.change,
+        note=row.note,
+        by=row.by_user,
+        at=row.made_at,
+        turns=tuple(run.result.tried for run in runs),
+        waiting=len(request.turns) * request.times - sums.done,
+        usd=sums.usd,
+        tokens=sums.tokens,
+        limit_usd=row.limit_usd,
+        limit_tokens=row.limit_tokens,
+    )

@@ -1,0 +1,77 @@
+"""The workbench in a daemon: the methods of commands and of the page."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, JsonValue
+
+from orchestrator.control import trials
+from orchestrator.control.protocol import UNKNOWN_NAME
+from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
+from orchestrator.errors import OrchestratorError, UnknownNameError
+from orchestrator.extension import Part
+from orchestrator.extensions.workbench import trial_rows
+from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
+
+if TYPE_CHECKING:
+    from orchestrator.extensions.workbench.trial_runs import TrialRunner
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class WorkbenchPart(Part):
+    """Runs trials in a daemon."""
+
+    @cached_property
+    def runner(self) -> "TrialRunner":
+        """The runner of trials, which most daemons never load."""
+        from orchestrator.extensions.workbench.trial_runs import TrialRunner
+
+        return TrialRunner(self.daemon)
+
+    async def open(self) -> None:
+        now = self.daemon.machine.clock()
+        await self.daemon.store.transact(trial_rows.stop_running_trials, now)
+
+    def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
+        return {
+            trials.TRIAL_ESTIMATE: self._estimate_trial,
+            trials.TRIAL_START: partial(self._start_trial, by),
+            trials.TRIAL_SHOW: self._show_trial,
+            trials.TRIAL_LIST: self._list_trials,
+            trials.TRIAL_STOP: self._stop_trial,
+            trials.TRIAL_GO_ON: partial(self._continue_trial, by),
+        }
+
+    async def _estimate_trial(self, params: JsonValue) -> Params:
+        return await answer_request(TrialRequest, self.runner.estimate_trial, params)
+
+    async def _start_trial(self, by: str, params: JsonValue) -> Params:
+        start = partial(self.runner.start_trial, by=by)
+        return await answer_request(TrialRequest, start, params)
+
+    async def _show_trial(self, params: JsonValue) -> Params:
+        return await answer_request(TrialNumber, self.runner.load_report, params)
+
+    async def _list_trials(self, params: JsonValue) -> Params:
+        del params
+        return await self.runner.list_reports()
+
+    async def _stop_trial(self, params: JsonValue) -> Params:
+        return await answer_request(TrialNumber, self.runner.stop_trial, params)
+
+    async def _continue_trial(self, by: str, params: JsonValue) -> Params:
+        go_on = partial(self.runner.continue_trial, by=by)
+        return await answer_request(TrialContinuation, go_on, params)
+
+
+async def answer_request(
+    model: type[M], work: Callable[[M], Awaitable[BaseModel]], params: JsonValue
+) -> Params:
+    """Answer a request; what its sender can mend becomes an error of the wire."""
+    try:
+        return await work(model.model_validate(params))
+    except OrchestratorError as error:
+        code = UNKNOWN_NAME if isinstance(error, UnknownNameError) else FAILED
+        raise RpcError(code, str(error)) from error

@@ -1,0 +1,158 @@
+"""Turns that a daemon ran are run again by it, without effects."""
+
+from pathlib import Path
+
+import pytest
+from fakes.bot_api import FakeBotApi
+from fakes.daemon import TOKEN, RunningDaemon, running_daemon
+from fakes.held_model import HeldModel, held_daemon, two_agents
+from fakes.journal import read_contents
+from fakes.model_api import Reply
+from fakes.seed_prompt import write_skill
+
+from orchestrator.control import trials
+from orchestrator.control.trials import (
+    TrialChange,
+    TrialContinuation,
+    TrialNumber,
+    TrialReport,
+    TrialRequest,
+)
+from orchestrator.extensions.workbench.trial_rows import DAEMON_STOPPED
+from orchestrator.journal.opening import open_for_reading
+
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
+
+FACT = {"fact": "The user travels by train only.", "category": "preference"}
+UNCHANGED = TrialChange()
+OTHER = {"fact": "The user flies.", "category": "preference"}
+TRAVEL = """\
+---
+name: travel
+description: Plans journeys.
+metadata:
+  keywords: [rail, flight]
+---
+1. Ask for the date.
+"""
+# What a trial may write to.
+OWN = {"trial", "trial_turn", "model_call", "audit", "transition"}
+
+
+def turn_ids(daemon: RunningDaemon) -> tuple[str, ...]:
+    """All turns, oldest first."""
+    with open_for_reading(daemon.settings.journal) as db:
+        return tuple(str(one) for (one,) in db.execute("SELECT id FROM turn ORDER BY rowid"))
+
+
+async def closed(daemon: RunningDaemon, count: int) -> tuple[str, ...]:
+    """So many turns, once nothing more is written about them."""
+    await daemon.logged("turn_replied", count)
+    open_rows = "SELECT count(*) FROM outbox WHERE state <> 'delivered'"
+    while True:
+        with open_for_reading(daemon.settings.journal) as db:
+            waiting = db.execute(open_rows).get
+            waiting += db.execute("SELECT count(*) FROM turn WHERE state <> 'closed'").get
+        if not waiting:
+            return turn_ids(daemon)
+        await daemon.status()
+
+
+def untouched_tables(daemon: RunningDaemon) -> dict[str, list[object]]:
+    """The contents of all tables that a trial must not change."""
+    with open_for_reading(daemon.settings.journal) as db:
+        contents = read_contents(db)
+    del contents["meta"]  # the last sign of life
+    return {name: rows for name, rows in contents.items() if name not in OWN}
+
+
+async def ended(daemon: RunningDaemon, report: TrialReport) -> TrialReport:
+    """A trial, waited for."""
+    while report.state == "running":
+        report = await daemon.ask(trials.TRIAL_SHOW, TrialNumber(id=report.id), TrialReport)
+    return report
+
+
+async def tried(
+    daemon: RunningDaemon, turns: tuple[str, ...], change: TrialChange = UNCHANGED
+) -> TrialReport:
+    """A trial of these turns, waited for."""
+    request = TrialRequest(turns=turns, change=change, limit_tokens=100_000)
+    return await ended(daemon, await daemon.ask(trials.TRIAL_START, request, TrialReport))
+
+
+async def test_replayed_turns_have_their_bytes_and_no_effects(tmp_path: Path) -> None:
+    """Calls are answered from the record; no row of turns, memory or messages changes."""
+    write_skill(tmp_path, "travel", TRAVEL)
+    async with held_daemon(tmp_path) as (bot, model, daemon):
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        bot.send_user_message(123, "remember that I go by rail")
+        await bot.reply_in(123)
+        bot.send_user_message(123, "what do I travel by?")
+        await bot.reply_in(123)
+        sent = [request.content for request in model.requests]
+        assert len(sent) == 3
+        turns = await closed(daemon, 2)
+        before = untouched_tables(daemon)
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        report = await tried(daemon, turns[:1])
+        assert [turn.fidelity for turn in report.turns] == ["exact"], report
+        report = await tried(daemon, turns[1:])
+        assert [turn.fidelity for turn in report.turns] == ["exact"], report
+        assert [request.content for request in model.requests[3:]] == sent
+        assert untouched_tables(daemon) == before
+
+
+async def test_changed_skill_is_tried_and_other_calls_stop(tmp_path: Path) -> None:
+    """The model reads the changed skill; a call that has no record ends the run."""
+    write_skill(tmp_path, "travel", TRAVEL)
+    async with held_daemon(tmp_path) as (bot, model, daemon):
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        bot.send_user_message(123, "remember that I go by rail")
+        await bot.reply_in(123)
+        turns = await closed(daemon, 1)
+        text = TRAVEL.replace("Ask for the date", "Ask for the class")
+        change = TrialChange(files={"skills/travel/SKILL.md": text})
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        report = await tried(daemon, turns, change)
+        (turn,) = report.turns
+        assert turn.fidelity == "same", turn
+        assert turn.alike
+        (_, _, first, second) = model.requests
+        for request in (first, second):
+            assert b"1. Ask for the class." in request.content
+            assert b"1. Ask for the date." not in request.content
+        model.script.append(Reply(tool_calls=(("store_fact", OTHER),)))
+        report = await tried(daemon, turns, change)
+        (turn,) = report.turns
+        assert turn.fidelity == "stopped", turn
+        assert turn.effects == ("store_fact: called with other arguments",)
+
+
+async def test_killed_daemon_goes_on_with_the_missing_turns(tmp_path: Path) -> None:
+    """The turn that had ended is not paid again."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            for text in ("one", "two"):
+                bot.send_user_message(123, text)
+                await bot.reply_in(123)
+            turns = await closed(daemon, 2)
+            request = TrialRequest(turns=turns, limit_tokens=100_000)
+            model.hold("two")
+            report = await daemon.ask(trials.TRIAL_START, request, TrialReport)
+            number = TrialNumber(id=report.id)
+            while report.waiting == 2:
+                report = await daemon.ask(trials.TRIAL_SHOW, number, TrialReport)
+            await model.asked("two", 2)
+            await daemon.kill()
+        model.hold("two").set()
+        async with running_daemon(tmp_path, None, bot) as daemon:
+            report = await daemon.ask(trials.TRIAL_SHOW, number, TrialReport)
+            assert (report.state, report.note) == ("stopped", DAEMON_STOPPED)
+            go_on = TrialContinuation(id=number.id)
+            report = await ended(daemon, await daemon.ask(trials.TRIAL_GO_ON, go_on, TrialReport))
+            assert (report.state, report.waiting) == ("done", 0)
+            assert [turn.fidelity for turn in report.turns] == ["exact", "exact"], report
+    assert len(model.requests_about("one")) == 2
+    assert len(model.requests_about("two")) == 3
