@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from orchestrator.channel_api import Adapter
     from orchestrator.configuration import Configuration
     from orchestrator.control.control_server import ControlServer
+    from orchestrator.control.editing import FileEdit
     from orchestrator.control.operations import DaemonOperations
     from orchestrator.control.protocol import StatusReport
     from orchestrator.document_text import DocumentReader
@@ -242,6 +243,14 @@ class Part:
 
     def list_editable_kinds(self) -> "Iterable[EditableKind]":
         """Return kinds of texts for the editors; only bundled extensions are asked."""
+        return ()
+
+    async def judge_edit(self, edit: "FileEdit", by: str) -> Iterable[str]:
+        """Return objections to a valid edit, which its author may save anyway; within 20 seconds.
+
+        ``edit`` has the whole text, without secrets.
+        """
+        del edit, by
         return ()
 
     def list_hints(self) -> Iterable[str]:

@@ -81,6 +81,23 @@ class Binding(ConfigModel):
         return f"{self.channel}:{self.chat_id}{thread}"
 
 
+class RouteTest(ConfigModel):
+    """A chat, and the agent that must answer it; a file in which another one does is refused."""
+
+    channel: ChannelName
+    """Name of a channel, with "@" and the account if it is not the default one."""
+    chat_id: PlatformId
+    """The chat's id."""
+    thread_id: PlatformId | None = None
+    """A thread (topic) of the chat."""
+    text: str = ""
+    """What is written in the group, which must be for the bot by the rules for groups."""
+    sender: PlatformId | None = None
+    """Who writes it: a chat whose sender has another id is a group."""
+    agent_id: AgentId | None
+    """The agent that answers; null if the message must be refused."""
+
+
 class MountedSettings(ConfigModel):
     """An object of agents.json whose entries are declared by extensions."""
 
@@ -219,6 +236,8 @@ class AgentsFile(ConfigModel):
     """The agents; at least one."""
     bindings: tuple[Binding, ...] = ()
     """Which agent answers which chat."""
+    tests: tuple[RouteTest, ...] = ()
+    """Who must answer in which chat; checked at every reading of the file."""
     fallback_agent_id: AgentId | None = None
     """Agent for chats without a binding; when absent, they are refused."""
     channels: Channels = Channels()

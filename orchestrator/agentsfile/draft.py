@@ -23,6 +23,7 @@ class Draft:
     document: Document
     agents: dict[int, AgentDefinition] = field(default_factory=dict)
     bindings: dict[int, agents_file.Binding] = field(default_factory=dict)
+    tests: dict[int, agents_file.RouteTest] = field(default_factory=dict)
     channels: agents_file.Channels = field(default_factory=agents_file.Channels)
     extensions: agents_file.ExtensionSettings = field(default_factory=agents_file.ExtensionSettings)
     wrong_channels: set[str] = field(default_factory=set)

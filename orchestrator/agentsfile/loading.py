@@ -187,6 +187,7 @@ def _build_agents_file(draft: Draft) -> AgentsFile:
     parts = vars(draft) | {
         "agents": tuple(draft.agents.values()),
         "bindings": tuple(draft.bindings.values()),
+        "tests": tuple(draft.tests.values()),
     }
     # Each part is valid already, and may be an instance of a subclass.
     return AgentsFile.model_construct(**{name: parts[name] for name in AgentsFile.model_fields})
@@ -243,6 +244,11 @@ def _load_bindings(draft: Draft, value: JsonObject) -> None:
         )
         if binding is not None:
             draft.bindings[number] = binding.with_channel_of_account
+    for number, item in enumerate(read_list_at(draft, value, "tests")):
+        named = (f"test {number + 1}", None)
+        test = validate_part(draft, ("tests", number), item, agents_file.RouteTest, named)
+        if test is not None:
+            draft.tests[number] = test
 
 
 def _load_variables(draft: Draft, value: JsonObject) -> dict[str, str]:

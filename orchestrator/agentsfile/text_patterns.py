@@ -15,9 +15,9 @@ MAX_SEEN = 1_000  # characters of text that a pattern is matched against
 MAX_COMPILED = 256  # patterns that stay compiled
 
 
-def matches_pattern(pattern: str, text: str) -> bool:
-    """Return whether a valid pattern matches near the beginning of ``text``, ignoring case."""
-    return _compile_pattern(pattern).isinstance_python(text[:MAX_SEEN])
+def matches_pattern(pattern: str, text: str, seen: int = MAX_SEEN) -> bool:
+    """Return whether a valid pattern matches in the first characters of ``text``, in any case."""
+    return _compile_pattern(pattern).isinstance_python(text[:seen])
 
 
 @lru_cache(MAX_COMPILED)

@@ -68,13 +68,14 @@ class FileEdit(FileName):
     """A new text, or ``changes`` of the present one; neither removes it.
 
     ``base`` is the digest of the text from which the edit began: another one by now is a conflict.
-    ``why`` is kept with the version.
+    ``why`` is kept with the version. ``anyway`` saves it in spite of objections.
     """
 
     base: str
     text: str | None = Field(None, max_length=MAX_TEXT)
     changes: tuple[ValueChange, ...] = Field((), max_length=200)
     why: str = Field("", max_length=500)
+    anyway: bool = False
 
 
 class UndoRequest(FileName):
@@ -92,7 +93,8 @@ class EditReport(FileText):
     """What an edit does, or has done: its meaning in sentences, and its lines as a diff.
 
     An edit that is not ``saved`` has a ``problem`` that is an error, or met a ``conflict``; then
-    ``text`` is that of the edit, and ``present`` the one that came meanwhile.
+    ``text`` is that of the edit, and ``present`` the one that came meanwhile. Or there are
+    ``objections`` to it, such as tests that fail with it; see `FileEdit.anyway`.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -101,6 +103,12 @@ class EditReport(FileText):
     saved: bool = False
     conflict: bool = False
     present: str = ""
+    objections: tuple[str, ...] = ()
+
+    def explain_refusal(self) -> str:
+        """Return the first reason why the edit is not saved; empty for a conflict."""
+        wrong = [str(one) for one in self.problems if one.severity == "error"]
+        return (*wrong, *self.objections, "")[0]
 
 
 class FileVersion(CamelModel):

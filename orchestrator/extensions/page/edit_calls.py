@@ -131,9 +131,8 @@ def explain_refusal(answer: JsonValue) -> str:
         return str(answer.get("text", ""))
     if answer.get("conflict"):
         return CONFLICT
-    problems = EditReport.model_validate(answer).problems
-    wrong = next((one for one in problems if one.severity == "error"), None)
-    return f"Nothing was saved: {wrong or 'the text has errors'}"
+    reason = EditReport.model_validate(answer).explain_refusal()
+    return f"Nothing was saved: {reason or 'the text has errors'}"
 
 
 def build_edit(

@@ -117,8 +117,8 @@ class AgentsText:
         if report.conflict:
             raise OrchestratorError(MEANWHILE)
         if not report.saved:
-            wrong = next((one for one in report.problems if one.severity == "error"), None)
-            raise OrchestratorError(REFUSED.format(problem=wrong or "it has no effect"))
+            reason = report.explain_refusal() or "it has no effect"
+            raise OrchestratorError(REFUSED.format(problem=reason))
 
     def _find_handler(self, method: str, by: str) -> RequestHandler | None:
         return self.daemon.control.build_methods_for(by).get(method)

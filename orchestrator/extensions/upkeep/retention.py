@@ -2,11 +2,12 @@
 
 Rows stay if an open turn or a session's window needs them, if they identify a repeated update, or
 if they hold the address of a chat. Dead letters, the audit log and the history of profiles are
-kept.
+kept, and so is what a turn that was saved as a test needs.
 
 Where: are old records deleted?
 """
 
+import re
 from collections.abc import Callable, Sequence
 
 from orchestrator.journal.db.database import Database, find_first_row_since
@@ -60,6 +61,17 @@ OF_A_TURN = (
 )
 
 
+# The conversations that the history of each saved turn is read from.
+PINNED_LINES = """WITH RECURSIVE line(turn_id, session_id) AS (
+  SELECT turn_id, session_id FROM saved_turn JOIN turn ON turn.id = turn_id
+  UNION SELECT turn_id, parent_id FROM line JOIN session ON session.id = session_id
+  WHERE parent_id IS NOT NULL)"""
+IN_PINNED_WINDOW = """EXISTS(SELECT 1 FROM line
+  JOIN turn_prompt ON turn_prompt.turn_id = line.turn_id WHERE line.session_id = message.session_id
+  AND message.id BETWEEN history_first AND history_last)"""
+REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message
+
+
 def delete_old_turns(db: Database, before: int) -> int:
     bounds = {"before": before, "below": find_first_row_since(db, "turn", "started_at", before)}
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
@@ -102,9 +114,10 @@ def delete_loose_messages(db: Database, before: int) -> int:
 def delete_old_messages(db: Database, before: int) -> int:
     """Remove messages of ended sessions and summarized messages, then empty sessions."""
     db.execute(
-        "DELETE FROM message WHERE id IN(SELECT message.id FROM message JOIN session"
-        " ON session.id = session_id WHERE message.id < ? AND at < ? AND (ended_at IS NOT NULL"
-        f" OR message.id <= summary_upto) LIMIT {ROWS})",
+        f"{PINNED_LINES} DELETE FROM message WHERE id IN(SELECT message.id FROM message"
+        " JOIN session ON session.id = session_id WHERE message.id < ? AND at < ?"
+        " AND (ended_at IS NOT NULL OR message.id <= summary_upto)"
+        f" AND NOT {IN_PINNED_WINDOW} LIMIT {ROWS})",
         (find_first_row_since(db, "message", "at", before), before),
     )
     count = db.changes()
@@ -120,9 +133,26 @@ def delete_old_messages(db: Database, before: int) -> int:
 
 def delete_old_pictures(db: Database, before: int) -> int:
     """Remove the bytes of pictures; their descriptions are kept."""
-    old = f"SELECT id FROM media WHERE at < ? LIMIT {BATCH}"
-    db.execute(f"DELETE FROM media WHERE id IN({old})", (before,))
-    return db.changes()
+    kept = _list_pinned_pictures(db)
+    old = db.execute("SELECT id FROM media WHERE at < ? LIMIT ?", (before, BATCH + len(kept)))
+    found = [(one,) for (one,) in old.fetchall() if one not in kept][:BATCH]
+    db.executemany("DELETE FROM media WHERE id = ?", found)
+    return len(found)
+
+
+def _list_pinned_pictures(db: Database) -> set[str]:
+    """Return the files and pictures of saved turns, and of the history that they were sent with."""
+    own = db.execute(
+        "SELECT media_id FROM attachment JOIN inbox ON inbox.id = inbox_id"
+        " WHERE media_id IS NOT NULL AND turn_id IN(SELECT turn_id FROM saved_turn)"
+        " UNION SELECT media_id FROM tool_file WHERE turn_id IN(SELECT turn_id FROM saved_turn)"
+    )
+    kept = {str(one) for (one,) in own}
+    bodies = db.execute(
+        f"{PINNED_LINES} SELECT body FROM message WHERE session_id IN(SELECT session_id FROM line)"
+        f" AND instr(body, '\"ref\"') > 0 AND {IN_PINNED_WINDOW}"
+    )
+    return kept | {ref for (body,) in bodies for ref in REF.findall(str(body))}
 
 
 def delete_old_calls(db: Database, before: int) -> int:

@@ -79,12 +79,11 @@ class EditorSession:
                 report = self._check(edit)
             print_report(report)
             wrong = any(problem.severity == "error" for problem in report.problems)
-            if wrong and not self._asks:
-                return False
             if not self._confirm("Edit again?" if wrong else "Save?"):
                 return False
-            if not wrong and self._save(edit, report):
-                return True
+            saved = not wrong and self._save(edit, report)
+            if saved or not self._asks:
+                return saved
 
     def _check(self, edit: FileEdit) -> EditReport:
         return edit_texts(
@@ -96,8 +95,14 @@ class EditorSession:
         report = edit_texts(
             self._settings, FILE_SAVE, edit, EditReport, lambda keeper: keeper.save_edit(edit, BY)
         )
-        if not report.saved:
+        if report.objections and not edit.anyway:
+            for objection in report.objections:
+                print_text(make_printable(objection))
+            if self._asks and typer.confirm("Save anyway?", default=False):
+                return self._save(edit.model_copy(update={"anyway": True}), checked)
+        elif not report.saved:
             print_text("it was changed at this moment; look at both texts again")
+        if not report.saved:
             return False
         print_problems(one for one in report.problems if one not in checked.problems)
         print_text(f"{report.name}: saved; orchestrator undo goes back")

@@ -6,7 +6,7 @@ after the daemon has adopted them, at its start, and before anything else is don
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -70,7 +70,8 @@ class TextKeeper:
     """The texts of all ``kinds``, and their versions.
 
     ``clock`` returns milliseconds since the epoch, ``problems`` what is known of all texts, and
-    ``find_note`` what is to be known about every edit of a file, if anything.
+    ``find_note`` what is to be known about every edit of a file, if anything. ``judge`` returns
+    objections to an edit of a person, which may take long.
     """
 
     kinds: Sequence[EditableKind]
@@ -79,6 +80,7 @@ class TextKeeper:
     clock: Callable[[], int]
     problems: Callable[[], Sequence[Problem]] = tuple
     find_note: Callable[[], str] = str
+    judge: Callable[[FileEdit, str], Awaitable[tuple[str, ...]]] | None = None
     _writing: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
     async def list_texts(self) -> EditableFiles:
@@ -111,12 +113,30 @@ class TextKeeper:
         return await self._add_note(kind, report)
 
     async def save_edit(self, edit: FileEdit, by: str) -> EditReport:
-        """Save an edit and keep a version of it, unless it has errors or met another one."""
+        """Save an edit and keep a version of it.
+
+        Unless it has errors, met another one, or is objected to.
+        """
         kind = self._find_kind(edit.name)
+        refused = await self._object_to(kind, edit, by)
+        if refused is not None:
+            return refused
         async with self._writing:
             present = await self._notice_text(kind, edit.name)
             report = await self._save(kind, edit, present, _Origin(by, edit.why))
         return await self._add_note(kind, report)
+
+    async def _object_to(self, kind: EditableKind, edit: FileEdit, by: str) -> EditReport | None:
+        """Return a report with the objections to an edit that could be saved; None without any."""
+        if self.judge is None:
+            return None
+        report, _ = await self._examine(kind, edit, await kind.read_text(edit.name))
+        if report.conflict or any(one.severity == "error" for one in report.problems):
+            return None
+        removed = edit.text is None and not edit.changes
+        whole = edit.model_copy(update={"text": None if removed else report.text, "changes": ()})
+        found = await self.judge(whole, by)
+        return report.model_copy(update={"objections": found}) if found else None
 
     async def undo_change(self, asked: UndoRequest, by: str) -> EditReport:
         """Go back to a version; see `UndoRequest`.

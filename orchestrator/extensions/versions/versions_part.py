@@ -77,6 +77,7 @@ class VersionsPart(Part):
             clock=daemon.machine.clock,
             problems=lambda: daemon.configuration.problems,
             find_note=self._home.find_note,
+            judge=self._judge_edit,
         )
 
     async def run(self) -> None:
@@ -95,6 +96,10 @@ class VersionsPart(Part):
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return build_methods(self.keeper, by)
+
+    async def _judge_edit(self, edit: FileEdit, by: str) -> tuple[str, ...]:
+        found = [await part.judge_edit(edit, by) for part in self.daemon.parts]
+        return tuple(objection for objections in found for objection in objections)
 
     async def _apply_files(self) -> None:
         """Put written files in force without waiting until they are noticed."""

@@ -1,20 +1,23 @@
 """The workbench in a daemon: the methods of commands and of the page."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import trials
+from orchestrator.control.editing import FileEdit
 from orchestrator.control.protocol import UNKNOWN_NAME
-from orchestrator.control.trials import TrialContinuation, TrialNumber, TrialRequest
+from orchestrator.control.trials import SavedTurn, TrialContinuation, TrialNumber, TrialRequest
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
 from orchestrator.extensions.workbench import trial_rows
+from orchestrator.extensions.workbench.gate_settings import GateFields
 from thinker.protocol.peer import FAILED, Params, RequestHandler, RpcError
 
 if TYPE_CHECKING:
+    from orchestrator.extensions.workbench.gates import Gates
     from orchestrator.extensions.workbench.trial_runs import TrialRunner
 
 M = TypeVar("M", bound=BaseModel)
@@ -30,6 +33,20 @@ class WorkbenchPart(Part):
 
         return TrialRunner(self.daemon)
 
+    @cached_property
+    def _gates(self) -> "Gates":
+        from orchestrator.extensions.workbench.gates import Gates
+
+        return Gates(self.daemon, self.runner)
+
+    async def judge_edit(self, edit: FileEdit, by: str) -> Iterable[str]:
+        if all(
+            agent.get_fields(GateFields).gate is None
+            for agent in self.daemon.get_agents_file().agents
+        ):
+            return ()
+        return await self._gates.judge_edit(edit, by)
+
     async def open(self) -> None:
         now = self.daemon.machine.clock()
         await self.daemon.store.transact(trial_rows.stop_running_trials, now)
@@ -42,6 +59,9 @@ class WorkbenchPart(Part):
             trials.TRIAL_LIST: self._list_trials,
             trials.TRIAL_STOP: self._stop_trial,
             trials.TRIAL_GO_ON: partial(self._continue_trial, by),
+            trials.SETS_LIST: self._list_sets,
+            trials.SETS_ADD: partial(self._change_set, by, adds=True),
+            trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
         }
 
     async def _estimate_trial(self, params: JsonValue) -> Params:
@@ -64,6 +84,21 @@ class WorkbenchPart(Part):
     async def _continue_trial(self, by: str, params: JsonValue) -> Params:
         go_on = partial(self.runner.continue_trial, by=by)
         return await answer_request(TrialContinuation, go_on, params)
+
+    async def _list_sets(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.saved_turns import list_saved_turns
+
+        del params
+        return await self.daemon.store.read(list_saved_turns)
+
+    async def _change_set(self, by: str, params: JsonValue, *, adds: bool) -> Params:
+        from orchestrator.extensions.workbench import saved_turns
+
+        change = saved_turns.add_saved_turn if adds else saved_turns.remove_saved_turn
+        store, clock = self.daemon.store, self.daemon.machine.clock
+        return await answer_request(
+            SavedTurn, lambda saved: store.transact(change, saved, by, clock()), params
+        )
 
 
 async def answer_request(

@@ -22,16 +22,21 @@ def drop_stop_words(
     ``negations`` says whether these go as well.
     """
     plain = [remove_accents(term) for term in terms]
-    lists = _load_lists()
-    hits = {language: sum(term in words for term in plain) for language, words in lists.items()}
+    hits = count_stop_words(plain)
     most = max(hits.values())
-    own = [words for language, words in lists.items() if hits[language] == most]
+    own = [words for language, words in _load_lists().items() if hits[language] == most]
     inside = (word.strip("?!.,;:") for word in text.split()[1:])
     kept = {word.lower() for word in inside if word in NAMES}
     if not negations:
         kept |= _load_negations()
     dropped = frozenset().union(*own) - kept
     return [term for term, word in zip(terms, plain, strict=True) if word not in dropped] or terms
+
+
+def count_stop_words(terms: Sequence[str]) -> dict[str, int]:
+    """Return how many terms, without accents, are such words of each language."""
+    lists = _load_lists()
+    return {language: sum(term in words for term in terms) for language, words in lists.items()}
 
 
 def remove_accents(text: str) -> str:

@@ -198,6 +198,39 @@ def test_pictures_go_by_their_age(db: Database) -> None:
     assert [data for (data,) in db.execute("SELECT data FROM media")] == [b"a"]
 
 
+def test_turn_saved_as_a_test_keeps_what_it_was_sent_with(db: Database) -> None:
+    """Its messages and pictures, also those of the conversation from which its own goes on."""
+    earlier, turn, apart = (finished(db, number, 10 * number) for number in (1, 2, 3))
+    picture, other = (stored_files.store_file(db, data, "image/png", 1) for data in (b"a", b"b"))
+    with job(db):
+        sessions.end_session(db, "work", turn.chat_key, 40)
+        later = db.execute(
+            "INSERT INTO session(agent_id, chat_key, started_at, parent_id, parent_upto)"
+            " VALUES('work', 'fork', 50, ?, 8) RETURNING id",
+            (turn.session_id,),
+        ).get
+        db.execute("UPDATE turn SET session_id = ? WHERE id = ?", (later, turn.id))
+        ids = [one for (one,) in db.execute("SELECT id FROM message ORDER BY id")]
+        db.execute(
+            "UPDATE message SET body = replace(body, '}', ?) WHERE id = ?",
+            (f',"ref":"{picture}"}}', ids[1]),
+        )
+        prompt = PromptRecord(layers=())
+        sent = SentPrompt(turn.id, 20, int(later), 20)
+        window = PromptSources(window=(ids[1], ids[3]))
+        prompt_records.record_prompt(db, sent, prompt, window)
+        db.execute(
+            "INSERT INTO saved_turn VALUES('daily', ?, 'same calls', 'operator', 1)", (turn.id,)
+        )
+        assert retention.delete_old_messages(db, 100) == len(ids) - 3
+        assert retention.delete_old_pictures(db, 100) == 1
+        assert retention.delete_old_turns(db, 100) == 1
+    assert [one for (one,) in db.execute("SELECT id FROM media")] == [picture]
+    assert [one for (one,) in db.execute("SELECT id FROM message ORDER BY id")] == ids[1:4]
+    assert other != picture
+    assert (earlier.id, apart.id) == ("t1", "t3")
+
+
 def test_logins_and_invites_go_when_they_have_ended(db: Database) -> None:
     """Whoever had one logs in again."""
     for digest, ends in (("a", 5), ("b", 9)):
