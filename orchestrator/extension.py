@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.db.store import Store
     from orchestrator.journal.engine import Engine
+    from orchestrator.journal.turns.steps import Call
     from orchestrator.journal_address import JournalAddress
     from orchestrator.machine import Machine
     from orchestrator.media_service import MediaService
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from orchestrator.web.error_response import ApiProblem
     from thinker.formats.prompts.definition import PromptDefinition
     from thinker.formats.prompts.registry import Registry
-    from thinker.protocol.messages import JsonObject
+    from thinker.protocol.messages import JsonObject, ToolResult
     from thinker.protocol.peer import Peer, RequestHandler
     from thinker.protocol.rendering import PromptRender, PromptRendered
 
@@ -370,6 +371,14 @@ class Extension:
         """
         del db, file, paths, agent_id, reserved, now
         return {}
+
+    def judge_call(self, db: "Database", call: "Call") -> "ToolResult | str | None":
+        """Return the result to use instead of running a call, or why it needs an approval.
+
+        Only bundled extensions are asked, inside T4, about calls that policy allows.
+        """
+        del db, call
+        return None
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":
         """Return jails for `orchestrator doctor` to try from inside; of bundled extensions only."""

@@ -63,6 +63,7 @@ class ReceivedMessage(Frozen):
     personal: bool = True
     origin: Literal["user", "other_user"] = "user"
     quote: QuotedMessage | None = None
+    reply_to: ForeignId | None = None
     kind: Literal["message", "removal"] = "message"
     skip: str | None = None
     notice: str | None = None

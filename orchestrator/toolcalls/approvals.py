@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from orchestrator import chat_texts
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.installed import find_installed
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import approvals, outbox, questions, steps
@@ -25,7 +26,7 @@ from orchestrator.tools import policy
 from orchestrator.tools.builtin.host_tool import HostTool
 from orchestrator.tools.remote_tools import RemoteTool
 from orchestrator.wakeup import Wakeup
-from thinker.protocol.messages import SideEffect
+from thinker.protocol.messages import SideEffect, ToolResult
 
 REPEATS = 10  # of a question whose delivery is uncertain; six minutes, since each waits longer
 
@@ -125,9 +126,18 @@ def check_approval(
     return question
 
 
+def judge_by_extensions(db: Database, call: Call) -> ToolResult | str | None:
+    """Return the result that an extension has for a call, or why it needs an approval."""
+    verdicts = (one.judge_call(db, call) for one in find_installed().own.values())
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
 def _find_approval_reason(
     db: Database, call: Call, tool: HostTool | RemoteTool, definition: AgentDefinition, now: int
 ) -> str | None:
+    judged = judge_by_extensions(db, call)
+    if isinstance(judged, str):
+        return judged
     if policy.needs_approval(call.name, definition.approvals):
         return "the configuration requires approval for this tool"
     repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT

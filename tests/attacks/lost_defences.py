@@ -58,6 +58,13 @@ REPEATED = (
 
 LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     **LOST_PAGE_DEFENCES,
+    "a conversation that goes on from an earlier point acts once": (
+        Edit(
+            "orchestrator/extensions/branches/extension.py",
+            "if call.side_effect is SideEffect.PURE:",
+            "if call.name:",
+        ),
+    ),
     "a call is the whole answer": (
         Edit(
             LEAKED,

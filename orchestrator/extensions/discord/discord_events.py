@@ -31,6 +31,7 @@ def convert_discord_message(
     chat, thread = _find_chat_and_thread(message)
     mentioned, text = _parse_mention(message, bot)
     date = message.edited_at if edited else None
+    answered = _find_answered(message)
     return ReceivedMessage(
         chat_id=str(chat),
         message_id=str(message.id),
@@ -45,6 +46,7 @@ def convert_discord_message(
         from_bot=message.author.bot or message.webhook_id is not None,
         origin="other_user" if message.message_snapshots else "user",
         quote=_build_quote(message, bot),
+        reply_to=None if answered is None else str(answered.id),
         attachments=tuple(_iter_files(message)),
     )
 

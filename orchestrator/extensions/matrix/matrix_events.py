@@ -173,6 +173,7 @@ def convert_matrix_event(
     if event.answered_id:
         known = answered or _parse_fallback(event, bot=room.bot if answers_bot else "")
         fields["quote"] = _build_quote(known, event.sender, room)
+        fields["reply_to"] = event.answered_id
     found = base.model_copy(update=fields)
     files = (*found.attachments, *_list_quoted_files(answered))
     return found.model_copy(update={"attachments": files})

@@ -38,6 +38,7 @@ class _Entity(BotResult):
 
 
 class _RepliedMessage(BotResult):
+    message_id: _Id = 0
     author: User | None = Field(None, alias="from")
     forum_topic_created: JsonValue = None
 
@@ -171,6 +172,7 @@ def parse_inbound_message(update: JsonValue, number: int, bot: Bot) -> InboundMe
         found,
         text=f"{source}\n{found.text}".strip() if source else found.text,
         quote=quote,
+        reply_to=str(message.reply_to_message.message_id) if message.reply_to_message else None,
         attachments=(*found.attachments, *files),
     )
 

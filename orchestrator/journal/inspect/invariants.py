@@ -91,7 +91,7 @@ AND EXISTS(SELECT 1 FROM transition AS ran WHERE ran.turn_id = again.turn_id
     # No effect without an earlier intent of an epoch that owned the turn.
     "invariant 7": """
 SELECT format('tool %s (%s:%s) ran without an intent', name, turn_id, seq) FROM step
-WHERE kind = 'tool' AND state IN('done','unknown') AND t_intent IS NULL
+WHERE kind = 'tool' AND state IN('done','unknown') AND t_intent IS NULL AND answered_by IS NULL
 UNION ALL
 SELECT format('tool %s (%s:%s) was run in epoch %s of a turn of epoch %s',
   name, turn_id, seq, step.epoch, turn.epoch)

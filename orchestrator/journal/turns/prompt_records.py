@@ -143,6 +143,13 @@ def list_offered_tools(
     return () if earlier is None else _parse_record(*earlier).tools
 
 
+def find_told_summary(db: Database, message_id: int) -> str | None:
+    """Return the summary in the prompt of a message's turn, without its heading."""
+    turn_id = db.execute("SELECT turn_id FROM message WHERE id = ?", (message_id,)).get
+    layers = [x for _, record in list_prompts_of_turn(db, turn_id) for x in record.layers]
+    return next((x.text.partition("\n")[2] for x in layers if x.name == "summary"), None)
+
+
 def list_prompts_of_turn(db: Database, turn_id: str) -> list[tuple[int, PromptRecord]]:
     """Return the prompts of a turn and their times (milliseconds), in order."""
     sql = f"SELECT at, {COLUMNS} FROM turn_prompt WHERE turn_id = ? ORDER BY at"

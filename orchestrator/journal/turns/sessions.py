@@ -19,13 +19,27 @@ from thinker.protocol.messages import (
     ToolResult,
     Usage,
     UserMessage,
+    find_least_trusted,
 )
 from thinker.protocol.methods import RecordedCall, RecordedStep
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 UNREAD_CHARACTERS = 500  # kept of a message that was too long for the model
 REJECTED = "[a message that the content filter rejected]"
-AFTER_SUMMARY = "session_id = ?1 AND id > (SELECT summary_upto FROM session WHERE id = ?1)"
+UNCOVERED = (  # at least one row, with the session that it goes on from
+    "FROM session LEFT JOIN message ON session_id = session.id AND message.id > summary_upto"
+    " WHERE session.id = ?1"
+)
+MAX_LINE = 8  # sessions that one goes on from
+LINE = f"""WITH RECURSIVE line(id, upto, depth) AS (
+  SELECT parent_id, parent_upto, 1 FROM session WHERE id = ?1 AND parent_id IS NOT NULL
+  UNION ALL SELECT parent_id, iif(parent_upto < upto, parent_upto, upto), depth + 1
+  FROM line JOIN session USING(id) WHERE parent_id IS NOT NULL AND depth < {MAX_LINE})"""
+# The newest messages of the sessions that the session ?1 goes on from, up to where it does, which
+# no summary of these alone covers.
+INHERITED = f"""{LINE} SELECT message.id, body FROM line CROSS JOIN session CROSS JOIN message
+WHERE session.id = line.id AND session_id = line.id AND message.id <= upto
+  AND message.id > iif(summary_upto > upto, 0, summary_upto) ORDER BY message.id DESC LIMIT ?2"""
 FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
     "coalesce((SELECT old_id FROM chat_move WHERE channel = ?2 AND new_id = ?3), ?3)"
 )
@@ -33,10 +47,20 @@ ADDRESSES = Rows(Address, "inbox")
 
 
 class HistoryWindow(NamedTuple):
-    """Messages of a session, oldest first, and the ids of the first and the last of them."""
+    """Messages of a session, oldest first, and the ids of the first and the last of them.
+
+    The first ones, ``inherited``, are of sessions that it goes on from.
+    """
 
     messages: tuple[Message, ...]
     span: tuple[int, int] | None
+    inherited: int = 0
+
+    @property
+    def inherited_tools(self) -> tuple[str, ...]:
+        """The tools of the sessions that it goes on from, the last first."""
+        earlier = reversed(self.messages[: self.inherited])
+        return tuple(dict.fromkeys(one.name for one in earlier if isinstance(one, ToolResult)))
 
 
 def open_session(db: Database, agent_id: str, chat_key: str, now: int, scope: str = "") -> int:
@@ -65,6 +89,7 @@ def end_session(db: Database, agent_id: str, chat_key: str, now: int) -> None:
 def merge_sessions(db: Database, session_id: int, into: int, now: int) -> None:
     """End a session and append its messages to another one."""
     db.execute("UPDATE message SET session_id = ? WHERE session_id = ?", (into, session_id))
+    db.execute("UPDATE session SET parent_id = ? WHERE parent_id = ?", (into, session_id))
     db.execute(
         "UPDATE session SET tokens = tokens + more, idle_since = coalesce(since, idle_since)"
         " FROM (SELECT tokens AS more, idle_since AS since FROM session WHERE id = ?) AS later"
@@ -114,25 +139,47 @@ def list_history(db: Database, session_id: int, limit: int, jump: int = 1) -> tu
 def load_history_window(db: Database, session_id: int, limit: int, jump: int = 1) -> HistoryWindow:
     """Return the messages of `list_history` with their ids in the journal."""
     if jump > 1:
-        sql = f"SELECT count(*) FROM message WHERE {AFTER_SUMMARY}"
-        limit += max(0, int(db.execute(sql, (session_id,)).get) - limit) % jump
-    rows = db.execute(
-        f"SELECT id, body FROM message WHERE {AFTER_SUMMARY} ORDER BY id DESC LIMIT ?2",
+        count, parent = db.execute(
+            f"SELECT count(message.id), max(parent_id) {UNCOVERED}", (session_id,)
+        ).get
+        if parent is not None:
+            count += len(db.execute(INHERITED, (session_id, limit)).fetchall())
+        limit += max(0, count - limit) % jump
+    found = db.execute(
+        f"SELECT message.id, body, parent_id {UNCOVERED} ORDER BY message.id DESC LIMIT ?2",
         (session_id, limit),
     ).fetchall()
+    rows = [(number, body) for number, body, _ in found if number is not None]
+    own = len(rows)
+    if found and found[0][2] is not None:
+        rows += db.execute(INHERITED, (session_id, limit - len(rows)))
     messages = [
         _parse_message(body) if len(body) <= SHORT else MESSAGE.validate_json(body)
         for _, body in reversed(rows)
     ]
     span = (int(rows[-1][0] or 0), int(rows[0][0] or 0)) if rows else None
-    return HistoryWindow(tuple(messages), span)
+    return HistoryWindow(tuple(messages), span, len(rows) - own)
 
 
-def load_summary(db: Database, session_id: int) -> tuple[str | None, Origin]:
-    """Return the summary, and the least trusted origin of its content."""
-    sql = "SELECT summary, summary_origin FROM session WHERE id = ?"
-    ((found, origin),) = db.execute(sql, (session_id,))
-    return found, origin if found is not None else "user"
+def load_summary(
+    db: Database, session_id: int, upto: int | None = None, depth: int = 0
+) -> tuple[str | None, Origin]:
+    """Return the summary, and the least trusted origin of its content.
+
+    It follows that of the session that this one goes on from. With ``upto``, it is the summary that
+    the turn of that message was told.
+    """
+    sql = "SELECT summary, summary_origin, summary_upto, parent_id, parent_upto FROM session"
+    ((own, origin, covered, parent, point),) = db.execute(f"{sql} WHERE id = ?", (session_id,))
+    if upto is not None and covered > upto:
+        return prompt_records.find_told_summary(db, upto), "user"
+    if parent is not None and depth < MAX_LINE:
+        last = point if upto is None else min(point, upto)
+        told, source = load_summary(db, parent, last, depth + 1)
+        if told is not None:
+            both = None if own is None else f"{told}\n\n{own}"
+            return both or told, find_least_trusted(source, origin if both else "operator")
+    return own, origin if own is not None else "user"
 
 
 def list_recent_tools(db: Database, session_id: int, turns: int) -> tuple[str, ...]:

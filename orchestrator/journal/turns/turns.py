@@ -224,7 +224,7 @@ def _add_session(
         summary=summary,
         summary_origin=origin,
         steps=known.steps,
-        recent_tools=sessions.list_recent_tools(db, turn.session_id, 3),
+        recent_tools=sessions.list_recent_tools(db, turn.session_id, 3) or history.inherited_tools,
         window=history.span,
     )
 

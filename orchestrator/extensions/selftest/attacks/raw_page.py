@@ -63,6 +63,8 @@ _SAID = {
     page_protocol.DASHBOARD_REVOKE: {"name": "operator"},
     FILE_SAVE: {"name": "agents.json", "base": "", "text": "{}"},
     FILE_UNDO: {"name": "agents.json"},
+    "branches/fork": {"turn": "1"},
+    "branches/rewind": {"turn": "1"},
     "setup/model": {"provider": "demo", "agentId": "described"},
     "setup/bot": {"token": "1"},
     "keys/set": {"name": "ATTACKED_API_KEY", "value": "1"},

@@ -24,6 +24,7 @@ from orchestrator.extensions.selftest.attacks import (
     page_roles,
     page_texts,
     quotations,
+    rewinds,
     shown_text,
 )
 from orchestrator.extensions.selftest.attacks.attack_world import Attack, run_attacked_daemon
@@ -39,6 +40,7 @@ AREAS: Mapping[str, tuple[Attack, ...]] = {
     "http": http_requests.ATTACKS,
     "jails": jails.ATTACKS,
     "hands": hands.ATTACKS,
+    "rewind": rewinds.ATTACKS,
     "files": foreign_files.ATTACKS,
     "page": (
         *(*page_forms.ATTACKS, *page_roles.ATTACKS, *page_logins.ATTACKS),

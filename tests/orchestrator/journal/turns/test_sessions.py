@@ -55,8 +55,8 @@ def test_window_is_read_with_its_place_in_the_journal(db: Database) -> None:
     sessions.append_messages(db, session, "t1", said("a", "b"), 1)
     sessions.append_messages(db, other, "t2", said("x"), 1)
     sessions.append_messages(db, session, "t3", said("c"), 2)
-    assert sessions.load_history_window(db, session, 2) == (tuple(said("b", "c")), (2, 4))
-    assert sessions.load_history_window(db, session, 0) == ((), None)
+    assert sessions.load_history_window(db, session, 2) == (tuple(said("b", "c")), (2, 4), 0)
+    assert sessions.load_history_window(db, session, 0) == ((), None, 0)
 
 
 def test_window_that_jumps_begins_with_the_same_message_in_between(db: Database) -> None:

@@ -1,0 +1,1 @@
+"""The commands of the extension for rewind and fork."""

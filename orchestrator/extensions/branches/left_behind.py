@@ -1,0 +1,127 @@
+"""Say what a rewind or a fork leaves behind, and what of it can still be taken back."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from orchestrator.chat_texts import format_on_one_line
+from orchestrator.extensions.branches import line_calls
+from orchestrator.extensions.branches.branching import ChildSession
+from orchestrator.journal.db.database import Database
+
+MAX_LISTED = 5  # facts, tasks or names that a text lists
+MAX_FACT = 80  # characters
+NOT_AGAIN = "I do not repeat it, and ask before I do something like it."
+LEARNED = (
+    "SELECT id, fact, source FROM fact WHERE agent_id = ? AND created_at >= ?"
+    " AND valid_to IS NULL ORDER BY id"
+)
+FIELDS = "SELECT DISTINCT path, source FROM profile_change WHERE agent_id = ? AND at >= ?"
+PLAYBOOKS = "SELECT name, source FROM playbook WHERE agent_id = ? AND created_at >= ?"
+TASKS = (
+    "SELECT id, name FROM task WHERE agent_id = ? AND created_at >= ? AND source = 'tool'"
+    " AND scope = ? AND state IN('active','disabled') ORDER BY id"
+)
+# Messages of people and of the agent in the chat of a turn.
+MESSAGES = """SELECT (SELECT count(*) FROM inbox WHERE turn_id = ?1 AND kind = 'message')
++ (SELECT count(*) FROM outbox WHERE turn_id = ?1 AND final = 1 AND aside = 0)"""
+
+
+class LeftBehind(NamedTuple):
+    """What the turns after a point have led to."""
+
+    messages: int
+    calls: tuple[str, ...]  # the tools of calls with effects outside the journal
+    facts: tuple[tuple[int, str], ...]
+    fields: tuple[str, ...]
+    playbooks: tuple[str, ...]
+    tasks: tuple[tuple[int, str], ...]
+
+
+def find_left_behind(db: Database, child: ChildSession) -> LeftBehind:
+    """Return what the turns after the point of a session have led to."""
+    left = line_calls.list_tail_turns(db, child.session_id)
+    own = set(left)
+    since = min(
+        (int(db.execute("SELECT started_at FROM turn WHERE id = ?", (one,)).get) for one in left),
+        default=0,
+    )
+    known = child.agent_id, since
+    learned = list(db.execute(LEARNED, known))
+    return LeftBehind(
+        messages=sum(int(db.execute(MESSAGES, (turn_id,)).get) for turn_id in left),
+        calls=tuple(one.name for one in line_calls.list_outside_calls(db, child.session_id)),
+        facts=tuple(
+            (int(number), str(fact)) for number, fact, source in learned if _is_of(source, own)
+        ),
+        fields=tuple(
+            str(path) for path, source in db.execute(FIELDS, known) if _is_of(source, own)
+        ),
+        playbooks=tuple(
+            str(name) for name, source in db.execute(PLAYBOOKS, known) if _is_of(source, own)
+        ),
+        tasks=tuple(
+            (int(number), str(name))
+            for number, name in db.execute(TASKS, (*known, child.point.scope))
+        )
+        if left
+        else (),
+    )
+
+
+def describe_rewind(child: ChildSession, left: LeftBehind) -> str:
+    """Return the first words of a rewound conversation."""
+    stays = f"{_count(left.messages, 'message')} below it stay here, but I read them no more."
+    lines = [f"I go on from “{child.point.said}”. {stays}", *_iter_done(left)]
+    if left.facts:
+        lines.append("I still know what I have learned since; /memory forget ID forgets it:")
+        lines += [f"{number}: {_shorten(fact)}" for number, fact in left.facts[:MAX_LISTED]]
+        lines += _count_rest(left.facts)
+    names = [*left.fields, *(f"the playbook {name}" for name in left.playbooks)]
+    if names:
+        lines.append(f"I keep what was changed since: {_join(names)}.")
+    if left.tasks:
+        lines.append("These tasks stay; orchestrator tasks disable ID ends one:")
+        lines += [f"{number}: {_shorten(name)}" for number, name in left.tasks[:MAX_LISTED]]
+        lines += _count_rest(left.tasks)
+    lines.append("Files are as they are now.")
+    return "\n".join(lines)
+
+
+def describe_fork(child: ChildSession, left: LeftBehind, source: str) -> str:
+    """Return the first words of a forked conversation; ``source`` is the name of its chat."""
+    begin = f"This goes on from “{child.point.said}” in {source}, which stays as it is."
+    known = "What I have stored about that chat is not known here; files are as they are now."
+    return "\n".join([begin, *_iter_done(left), known])
+
+
+def _iter_done(left: LeftBehind) -> Iterator[str]:
+    if left.calls:
+        tools = [f"{name} ({n})" if n > 1 else name for name, n in Counter(left.calls).items()]
+        yield f"What was done since stays done: {_join(tools)}. {NOT_AGAIN}"
+
+
+def _is_of(source: object, turns: set[str]) -> bool:
+    """Return whether a source is one of the turns: ``turn X``, or ``extraction X..Y``."""
+    kind, _, names = str(source).partition(" ")
+    return kind in ("turn", "extraction") and not turns.isdisjoint(names.split(".."))
+
+
+def _join(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_LISTED])
+    rest = len(names) - MAX_LISTED
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _count_rest(items: Sequence[object]) -> list[str]:
+    rest = len(items) - MAX_LISTED
+    return [f"… and {rest} more"] if rest > 0 else []
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _shorten(text: str) -> str:
+    shown = format_on_one_line(text)[1:-1]
+    return shown if len(shown) <= MAX_FACT else f"{shown[: MAX_FACT - 1]}…"
