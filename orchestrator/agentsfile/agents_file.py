@@ -10,7 +10,7 @@ from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN
 from orchestrator.agentsfile.channel_settings import ChannelSettings, LocalChannel
 from orchestrator.agentsfile.chat_channels import ChatChannel, HostedSettings
-from orchestrator.agentsfile.costs import Price
+from orchestrator.agentsfile.costs import Budget, Price
 from orchestrator.agentsfile.field_types import (
     AccountName,
     AgentId,
@@ -246,6 +246,8 @@ class AgentsFile(ConfigModel):
     """Settings of extensions; one of another distribution runs only if it is named here."""
     mcp_servers: dict[EntryName, McpServer] = Field(default_factory=dict)
     """MCP servers, keyed by name; their tools are called `name_tool`."""
+    budget: Budget | None = None
+    """Limits of all agents together, beside each one's own; days are those of this machine."""
     retention: Retention = Retention()
     """How long the journal keeps finished work."""
     sandbox: SandboxMode = "auto"

@@ -15,7 +15,7 @@ Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Budget(ConfigModel):
-    """Hard limits of an agent's model calls; each call is reserved before it is made.
+    """Hard limits of the model calls of an agent, or of all; each is reserved before it is made.
 
     An hour is the last 60 minutes; days and months are those of the agent's time zone.
     """

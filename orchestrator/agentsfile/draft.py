@@ -7,7 +7,7 @@ from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.channel_kinds import ACCOUNT_SIGN
 from orchestrator.agentsfile.channel_settings import ChannelSettings
-from orchestrator.agentsfile.costs import Price
+from orchestrator.agentsfile.costs import Budget, Price
 from orchestrator.agentsfile.positions import Document, JsonPath
 from orchestrator.agentsfile.problems import format_path
 from orchestrator.agentsfile.provider_settings import ProviderSettings, merge_providers
@@ -35,6 +35,7 @@ class Draft:
     models: dict[str, agents_file.ModelReference] = field(default_factory=dict)
     prices: dict[str, Price] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
     retention: agents_file.Retention = field(default_factory=agents_file.Retention)
     fallback_agent_id: str | None = None
     sandbox: agents_file.SandboxMode = "auto"

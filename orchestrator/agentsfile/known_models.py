@@ -75,6 +75,12 @@ def find_known_model(provider: str, model: str, address: str = "") -> KnownModel
     return KnownModel(found.get("window"), tuple(steps))
 
 
+def list_known_names(provider: str, address: str = "") -> tuple[str, ...]:
+    """List the names of the models that are known of a provider, as `find_known_model` does."""
+    own = PROVIDERS.get(provider)
+    return tuple(one["id"] for one in _load_models((own and own.priced_as) or provider, address))
+
+
 @lru_cache(maxsize=8)
 def _load_models(provider: str, address: str) -> Sequence[Mapping[str, Any]]:
     """Return the models of the vendor with this name, or whose API has this address."""

@@ -20,7 +20,7 @@ from orchestrator.agentsfile.agents_file import (
     SandboxMode,
 )
 from orchestrator.agentsfile.checks import run_checks
-from orchestrator.agentsfile.costs import Price
+from orchestrator.agentsfile.costs import Budget, Price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.field_types import (
     MODEL_NAME,
@@ -161,6 +161,7 @@ def parse_agents_file(
     )
     draft.retention = kept or draft.retention
     _load_simple_fields(draft, value)
+    _load_budget(draft, value)
     _load_sandbox(draft, value)
     run_checks(draft, environ, home)
     use_first_ids(draft, moved)
@@ -276,6 +277,13 @@ def _load_simple_fields(draft: Draft, value: JsonObject) -> None:
             draft.schema_ = text
         else:
             draft.fallback_agent_id = text
+
+
+def _load_budget(draft: Draft, value: JsonObject) -> None:
+    limits = value.get("budget")
+    if limits is not None:
+        found = validate_part(draft, ("budget",), limits, Budget, ("budget", None))
+        draft.budget = found or Budget(tokens_per_month=1)  # an invalid limit allows no call
 
 
 def _load_sandbox(draft: Draft, value: JsonObject) -> None:

@@ -25,6 +25,11 @@ AGENTS: Columns = {
     "paused": "paused",
     "reason": "reason",
 }
+BUDGETS: Columns = {
+    "of all agents": lambda use: f"this {use.window.lower()}",
+    "dollars": lambda use: _format_use(use.usd, use.usd_limit, ".2f"),
+    "tokens": lambda use: _format_use(use.tokens, use.token_limit, ",d"),
+}
 PROCESSES: Columns = {"process": "name", "pid": "pid", "sandbox": "sandbox", "reason": "reason"}
 NODES: Columns = {
     "node": "name",
@@ -88,6 +93,7 @@ def print_status(report: "StatusReport", *, as_json: bool = False) -> int:
     write_line(f"turns   {format_count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
     print_records("Nodes", report.nodes, NODES)
     print_records("Agents", report.agents, AGENTS)
+    print_records("Shared budget", report.budgets, BUDGETS)
     print_records("Broker", filter(None, [report.broker]), BROKER)
     print_records("Processes", report.processes, PROCESSES)
     print_records("Channels", report.channels, CHANNELS)
@@ -97,6 +103,10 @@ def print_status(report: "StatusReport", *, as_json: bool = False) -> int:
     for hint in report.hints:
         print_text(hint)
     return ExitCode.OK
+
+
+def _format_use(used: float, limit: float | None, form: str) -> str:
+    return "" if limit is None else f"{used:{form}} of {limit:{form}}"
 
 
 PRINTERS: Mapping[str, Callable[..., int]] = {"health": print_health, "status": print_status}

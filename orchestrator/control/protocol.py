@@ -49,9 +49,9 @@ class Ack(CamelModel):
 
 
 class BudgetUse(CamelModel):
-    """An agent's use of a limit: of the last ``Hour``, today (``Day``) or this ``Month``.
+    """The use of a limit, by an agent or by all, and its period: ``Hour``, ``Day`` or ``Month``.
 
-    None means no limit.
+    An hour is the last 60 minutes. None means no limit.
     """
 
     window: str
@@ -158,6 +158,7 @@ class StatusReport(CamelModel):
     home: str
     config_file: str
     agents: tuple[AgentReport, ...]
+    budgets: tuple[BudgetUse, ...] = ()  # of all agents together
     channels: tuple[ChannelReport, ...]
     tool_servers: tuple[ToolServerReport, ...] = ()
     config_errors: tuple[Problem, ...]

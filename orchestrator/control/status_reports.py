@@ -20,6 +20,7 @@ from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.journal.turns.degradations import DegradedTurns, list_recent_degradations
+from orchestrator.journal.turns.usage import SHARED
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
 from orchestrator.spending.budgets import WindowSpending
@@ -63,6 +64,7 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         nodes=sharing,
         starts=starts,
         agents=_report_agents(daemon, paused, spent, lacking),
+        budgets=tuple(_list_uses(spent[SHARED])),
         channels=tuple(
             protocol.ChannelReport.from_object(adapter.status)
             for adapter in status.list_used_adapters(daemon.adapters.values())
@@ -201,17 +203,19 @@ def _report_agent(
         reason=_describe_reason(slot, owner, configuration.problems),
         paused=paused,
         window=status.describe_window(slot, configuration),
-        budgets=tuple(
-            protocol.BudgetUse(
-                window=limits.name,
-                tokens=used.tokens,
-                usd=used.usd,
-                token_limit=limits.tokens,
-                usd_limit=limits.usd,
-            )
-            for limits, used in spent
-        ),
+        budgets=tuple(_list_uses(spent)),
     )
+
+
+def _list_uses(spent: Iterable[WindowSpending]) -> Iterator[protocol.BudgetUse]:
+    for limits, used in spent:
+        yield protocol.BudgetUse(
+            window=limits.name,
+            tokens=used.tokens,
+            usd=used.usd,
+            token_limit=limits.tokens,
+            usd_limit=limits.usd,
+        )
 
 
 def _describe_reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str:

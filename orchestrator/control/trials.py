@@ -40,8 +40,9 @@ class TrialChange(CamelModel):
     """What a trial changes of the recorded turns; nothing by default.
 
     ``model`` is `provider/model`. ``files`` are new texts by the names that editors use, such as
-    ``skills/daily-plan/SKILL.md``; ``layers`` are new texts of the prompt's layers. ``as_today``
-    makes the whole prompt anew, ``from_step`` keeps so many recorded responses.
+    ``skills/daily-plan/SKILL.md``; ``layers`` are new texts of the prompt's layers, ``layout`` is
+    where they go. ``as_today`` makes the whole prompt anew, ``from_step`` keeps so many recorded
+    responses.
     """
 
     model: str | None = None
@@ -51,6 +52,7 @@ class TrialChange(CamelModel):
     layers: dict[str, str] = Field(default_factory=dict, max_length=20)
     add_tools: tuple[str, ...] = Field((), max_length=100)
     remove_tools: tuple[str, ...] = Field((), max_length=100)
+    layout: Literal["system", "cached"] | None = None
     as_today: bool = False
     from_step: int = Field(0, ge=0)
 

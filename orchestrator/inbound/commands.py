@@ -9,7 +9,7 @@ Where: is a chat command answered?
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -152,9 +152,13 @@ def build_menus() -> dict[str, dict[str, str]]:
 
 def _run_command(db: Database, command: ChatCommand) -> str:
     if command.message.kind == PRESS:
-        may = covers_role(command.role, "approve")
-        press = ButtonPress(command.argument, command.chat_key, command.sender, may_decide=may)
-        return press.answer_press(db, command.rules.clock())
+        pressed = command.argument.rpartition(" ")[0]  # without the number of the message
+        offered = _COMMAND.fullmatch(pressed)
+        if offered is None or not questions.is_offered(db, command.chat_key, pressed):
+            may = covers_role(command.role, "approve")
+            press = ButtonPress(command.argument, command.chat_key, command.sender, may_decide=may)
+            return press.answer_press(db, command.rules.clock())
+        command = replace(command, name=offered[1], argument=(offered[2] or "").strip())
     entry = list_chat_commands().get(command.name)
     if entry is None:
         return f"I don't know /{command.name}. /help lists what I understand."

@@ -262,7 +262,8 @@ CREATE TABLE outbox(
   aside INTEGER NOT NULL DEFAULT 0,  -- 1: its turn is of another queue
   media_id TEXT, file_name TEXT,  -- of the file that is sent; the body is its caption
   voice INTEGER NOT NULL DEFAULT 0,  -- 1: the body is spoken, and sent as the file media_id
-  notice INTEGER NOT NULL DEFAULT 0) STRICT;  -- 1: the daemon says it, so that no model reads it
+  notice INTEGER NOT NULL DEFAULT 0,  -- 1: the daemon says it, so that no model reads it
+  choices TEXT) STRICT;  -- buttons: a JSON object of commands by label
 CREATE UNIQUE INDEX outbox_part ON outbox(turn_id, part) WHERE turn_id IS NOT NULL;
 CREATE INDEX outbox_open ON outbox(chat_key, id)
   WHERE state NOT IN('delivered','unknown','abandoned','failed_permanent');
@@ -270,6 +271,7 @@ CREATE INDEX outbox_loose ON outbox(ended_at)  -- for retention
   WHERE turn_id IS NULL AND ended_at IS NOT NULL;
 CREATE INDEX outbox_unknown ON outbox(chat_key) WHERE state = 'unknown';
 CREATE INDEX outbox_question ON outbox(approval_id) WHERE approval_id IS NOT NULL;
+CREATE INDEX outbox_choices ON outbox(choices) WHERE choices IS NOT NULL;
 -- What comes to a chat besides the answers to its messages, for its history: outcomes of tasks,
 -- what agents send from other chats, the daemon's notices.
 CREATE INDEX outbox_aside ON outbox(chat_key, id) WHERE turn_id IS NULL OR aside = 1;

@@ -227,7 +227,7 @@ class ChatQueue(Wakeup):
     async def _send_row(self, row: OutboxRow) -> None:
         platform, part = self.platform, build_part(row)
         store, adapter = platform.store, platform.adapter
-        if row.approval_id is not None:
+        if row.approval_id is not None or row.choices is not None:
             buttons = await store.read(questions.build_choices, row, platform.clock())
             part = replace(part, choices=buttons)
         if row.media_id is not None and not adapter.is_read_from_journal:

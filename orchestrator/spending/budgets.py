@@ -80,26 +80,34 @@ def round_half_up(rate: float) -> int:
 
 
 class Window(NamedTuple):
-    """A budget's period: its start (milliseconds since the epoch), its limits; None is no limit."""
+    """A budget's period: its start (milliseconds since the epoch), its limits; None is no limit.
+
+    ``budget`` is what a reason calls the budget.
+    """
 
     name: str
     since: int
     tokens: int | None
     usd: float | None
+    budget: str = "budget"
 
     def extend_dollars(self, more: float) -> "Window":
         """Return the period with a limit that is so many dollars higher, if it has one."""
         return self if self.usd is None or not more else self._replace(usd=self.usd + more)
 
 
-def list_budget_windows(budget: Budget, now: int, zone: ZoneInfo) -> tuple[Window, ...]:
+def list_budget_windows(
+    budget: Budget | None, now: int, zone: ZoneInfo, name: str = "budget"
+) -> tuple[Window, ...]:
     """List the periods with a limit: the last 60 minutes, today and this month in ``zone``."""
+    if budget is None:
+        return ()
     day = _find_midnight(now, zone)
     month = _to_milliseconds(day.replace(day=1))
     every = (
-        Window("Hour", now - HOUR, budget.tokens_per_hour, budget.usd_per_hour),
-        Window("Day", _to_milliseconds(day), budget.tokens_per_day, budget.usd_per_day),
-        Window("Month", month, budget.tokens_per_month, budget.usd_per_month),
+        Window("Hour", now - HOUR, budget.tokens_per_hour, budget.usd_per_hour, name),
+        Window("Day", _to_milliseconds(day), budget.tokens_per_day, budget.usd_per_day, name),
+        Window("Month", month, budget.tokens_per_month, budget.usd_per_month, name),
     )
     return tuple(item for item in every if (item.tokens, item.usd) != (None, None))
 
@@ -116,13 +124,13 @@ def find_exceeded_limit(limits: Window, spent: Amount, call: Amount) -> str | No
         left = max(0, limits.tokens - spent.tokens)
         return (
             f"the next call may take {call.tokens:,} tokens, and {left:,} of {limits.tokens:,}"
-            f" are left of the budget tokensPer{limits.name}"
+            f" are left of the {limits.budget} tokensPer{limits.name}"
         )
     if limits.usd is not None and spent.usd + call.usd > limits.usd:
         rest = max(0.0, limits.usd - spent.usd)
         return (
             f"the next call may cost ${call.usd:.4f}, and ${rest:.4f} of ${limits.usd:.4f}"
-            f" are left of the budget usdPer{limits.name}"
+            f" are left of the {limits.budget} usdPer{limits.name}"
         )
     return None
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import structlog
 
 from orchestrator import chat_texts
-from orchestrator.agentsfile import AgentDefinition, AgentsFile, Price
+from orchestrator.agentsfile import AgentDefinition, AgentsFile, Budget, Price
 from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
@@ -26,7 +27,7 @@ from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.journal.turns.usage import Amount
 from orchestrator.spending import budgets
-from orchestrator.spending.budgets import NO_AMOUNTS, Amounts, BudgetVerdict, Window
+from orchestrator.spending.budgets import NO_AMOUNTS, Amounts, BudgetVerdict, WindowSpending
 from orchestrator.spending.operator_chat import find_operator_chat
 from orchestrator.timezones import load_zone_or_utc
 from thinker.protocol.background import MeteredResult
@@ -68,10 +69,11 @@ class SpendingRules:
         default_factory=dict, init=False, compare=False
     )
 
-    @staticmethod
-    def is_unlimited(agent: AgentDefinition | None) -> bool:
+    def is_unlimited(self, agent: AgentDefinition | None) -> bool:
         """Return whether only a pause can keep an agent from its next call."""
-        return agent is not None and agent.budget is None and agent.cost_controls is None
+        if agent is None or agent.cost_controls is not None:
+            return False
+        return agent.budget is None and self.agents.budget is None
 
     def enforce_admission_limits(self, db: Database, agent_id: str, row: InboxRow) -> Pause | None:
         """Pause the agent if it is over a limit, and notify the chat once.
@@ -210,9 +212,18 @@ class SpendingRules:
                 db, definition, pauses.ACCOUNT, reason, _find_turn_address(db, turn)
             )
 
-    def list_budgets(self, db: Database) -> dict[str, list[tuple[Window, Amount]]]:
-        """Return each agent's periods with a limit, and the usage in them."""
-        return {agent.agent_id: list(self._iter_spent(db, agent)) for agent in self.agents.agents}
+    def list_budgets(self, db: Database) -> dict[str, list[WindowSpending]]:
+        """Return each agent's periods with a limit, those of all as `SHARED`, and their usage."""
+        names = (usage.SHARED, *(agent.agent_id for agent in self.agents.agents))
+        return {name: list(self.iter_spent(db, name)) for name in names}
+
+    def find_budget(self, agent_id: str) -> tuple[Budget | None, ZoneInfo]:
+        """Return the budget of an agent, or of all (`SHARED`), and the time zone of its days."""
+        agent = self.agents.find_agent(agent_id)
+        zone = load_zone_or_utc(None if agent is None else agent.timezone, self.environ)
+        if agent_id == usage.SHARED:
+            return self.agents.budget, zone
+        return None if agent is None else agent.budget, zone
 
     def detect_anomaly(self, db: Database, definition: AgentDefinition) -> BudgetVerdict | None:
         """Run an agent's anomaly detector; None when it is disabled."""
@@ -296,7 +307,7 @@ class SpendingRules:
     def _find_budget_problem(
         self, db: Database, definition: AgentDefinition, turn_id: str
     ) -> str | None:
-        if definition.budget is None:
+        if definition.budget is None and self.agents.budget is None:
             return None
         agent_id = definition.agent_id
         tokens = usage.find_last_tokens(db, agent_id, turn_id) or budgets.FIRST_CALL
@@ -307,25 +318,21 @@ class SpendingRules:
     ) -> str | None:
         reasons = (
             budgets.find_exceeded_limit(limits, spent, call)
-            for limits, spent in self._iter_spent(db, definition)
+            for whose in (definition.agent_id, usage.SHARED)
+            for limits, spent in self.iter_spent(db, whose)
         )
         return next((reason for reason in reasons if reason is not None), None)
 
-    def _iter_spent(
-        self, db: Database, definition: AgentDefinition
-    ) -> Iterator[tuple[Window, Amount]]:
+    def iter_spent(self, db: Database, agent_id: str) -> Iterator[WindowSpending]:
         """Yield each period with a limit, and the usage in it."""
-        if definition.budget is not None:
-            now, zone = self.clock(), load_zone_or_utc(definition.timezone, self.environ)
-            more = 0.0
-            if definition.budget.is_in_dollars:
-                day = budgets.find_midnight_before(0, now, zone)
-                more = budget_extensions.find_extension(db, definition.agent_id, day)
-            for limits in budgets.list_budget_windows(definition.budget, now, zone):
-                yield (
-                    limits.extend_dollars(more),
-                    usage.sum_spending(db, definition.agent_id, limits.since),
-                )
+        now, (budget, zone), more = self.clock(), self.find_budget(agent_id), 0.0
+        if budget is not None and budget.is_in_dollars:
+            day = budgets.find_midnight_before(0, now, zone)
+            more = budget_extensions.find_extension(db, agent_id, day)
+        name = "shared budget" if agent_id == usage.SHARED else "budget"
+        for limits in budgets.list_budget_windows(budget, now, zone, name):
+            spent = usage.sum_spending(db, agent_id, limits.since)
+            yield limits.extend_dollars(more), spent
 
     def _estimate_amount(self, agent_id: str, tokens: int) -> Amount:
         price = self._find_price(agent_id, self._find_model(agent_id), tokens)

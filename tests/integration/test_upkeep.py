@@ -14,7 +14,7 @@ from fakes.journal import reading_in
 from fakes.memory import own_of
 
 from orchestrator.extensions.memory import fact_reads
-from orchestrator.extensions.reports.usage_totals import list_totals
+from orchestrator.extensions.spending_advice.usage_totals import list_totals
 from orchestrator.journal.memory import facts
 from thinker.protocol.messages import JsonObject
 

@@ -1,9 +1,8 @@
-"""The reports of chat commands: the state of the daemon, its agents, tasks and spending."""
+"""The reports of chat commands: the state of the daemon, its agents and its tasks."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 
-from orchestrator.extensions.reports import spending_sums
 from orchestrator.inbound.commands import (
     ChatCommand,
     ChatCommandEntry,
@@ -13,11 +12,8 @@ from orchestrator.inbound.commands import (
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.schedule import tasks
-from orchestrator.journal.turns import inbox, pauses, turns, usage
+from orchestrator.journal.turns import inbox, pauses, turns
 from orchestrator.schedules.describe import format_local_time
-from orchestrator.spending import budgets
-from orchestrator.spending.spending_rules import SpendingRules
-from orchestrator.timezones import load_zone_or_utc
 
 
 def describe_daemon(db: Database, snapshot: DaemonSnapshot, now: int) -> str:
@@ -70,37 +66,6 @@ def describe_tasks(db: Database) -> str:
     return "\n".join(lines) or "No task is scheduled."
 
 
-def describe_usage(db: Database, rules: SpendingRules) -> str:
-    """Return a line for each agent, with tokens and cost of today and of seven days."""
-    lines: list[str] = []
-    unknown: dict[str, None] = {}
-    for definition in rules.agents.agents:
-        zone = load_zone_or_utc(definition.timezone, rules.environ)
-        periods = []
-        for days, period in ((0, "today"), (6, "in 7 days")):
-            since = budgets.find_midnight_before(days, rules.clock(), zone)
-            spent = usage.sum_spending(db, definition.agent_id, since)
-            unpriced = spending_sums.count_unpriced_calls(db, definition.agent_id, since)
-            unknown |= dict.fromkeys(unpriced)
-            money = budgets.format_cost(spent.usd, unknown=bool(unpriced))
-            periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
-        lines.append(f"{definition.agent_id}: {', '.join(periods)}")
-    if unknown:
-        lines.append(budgets.describe_missing_prices(tuple(unknown)))
-    return "\n".join(lines)
-
-
-def describe_chat_usage(db: Database, rules: SpendingRules, key: str) -> str:
-    """Return tokens and cost of a chat, today and in seven days."""
-    zone, periods = load_zone_or_utc(None, rules.environ), []
-    for days, period in ((0, "today"), (6, "in 7 days")):
-        since = budgets.find_midnight_before(days, rules.clock(), zone)
-        spent, unpriced = spending_sums.sum_chat_spending(db, key, since)
-        money = budgets.format_cost(spent.usd, unknown=unpriced)
-        periods.append(f"{spent.tokens:,} tokens ({money}) {period}")
-    return f"this chat: {', '.join(periods)}"
-
-
 def _format_states(states: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {state}" for name, state in states.items())
 
@@ -122,12 +87,6 @@ def _answer_tasks(db: Database, command: ChatCommand) -> str:
     return describe_tasks(db)
 
 
-def _answer_usage(db: Database, command: ChatCommand) -> str:
-    if command.role != "operate":
-        return describe_chat_usage(db, command.rules, command.chat_key)
-    return describe_usage(db, command.rules)
-
-
 COMMANDS: Mapping[str, ChatCommandEntry] = {
     "status": ChatCommandEntry(
         "state of this chat; for operators, of the daemon", "talk", _answer_status
@@ -136,7 +95,4 @@ COMMANDS: Mapping[str, ChatCommandEntry] = {
         "list the agents, and which one answers here", "operate", _answer_agents
     ),
     "tasks": ChatCommandEntry("list the scheduled tasks", "operate", _answer_tasks),
-    "usage": ChatCommandEntry(
-        "tokens and cost of today and of the last seven days", "talk", _answer_usage
-    ),
 }

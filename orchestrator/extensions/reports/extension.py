@@ -22,7 +22,6 @@ REPORTS = {
     },
     "Agents": {
         "agents": "List, pause or resume agents.",
-        "usage": "Show how many tokens the agents used, and what they cost.",
     },
     "Messages": {
         "dlq": "List, retry or drop messages that were given up.",
@@ -33,7 +32,7 @@ REPORTS = {
 
 
 class ReportsExtension(Extension):
-    """Prints what happened, waits, was remembered and was spent, as tables and JSON."""
+    """Prints what happened, waits, was remembered, as tables and JSON."""
 
     name = "reports"
 

@@ -32,3 +32,8 @@ ALTER TABLE session ADD COLUMN parent_upto INTEGER;
 CREATE INDEX session_parent ON session(parent_id) WHERE parent_id IS NOT NULL;
 ALTER TABLE step ADD COLUMN answered_by TEXT;
 CREATE INDEX step_answered ON step(answered_by) WHERE answered_by IS NOT NULL;
+
+-- Buttons that send a command ---------------------------------------------------------------------
+
+ALTER TABLE outbox ADD COLUMN choices TEXT;
+CREATE INDEX outbox_choices ON outbox(choices) WHERE choices IS NOT NULL;

@@ -94,6 +94,7 @@ class OutboxRow:
     file_name: str | None
     created_at: int
     voice: bool
+    choices: str | None
 
     @property
     def key(self) -> str:
@@ -124,7 +125,8 @@ OUTBOX = Rows(OutboxRow, "outbox")
 class OutboxPart:
     """A message that is not stored yet; ``rendered`` as in `ReplyPart`.
 
-    ``approval_id`` is the approval that it asks for. A ``notice`` is the daemon's. With a file,
+    ``approval_id`` is the approval that it asks for; ``choices`` are other buttons, as a JSON
+    object of chat commands by label. A ``notice`` is the daemon's. With a file,
     ``media_id`` and ``file_name``, the text is its caption. The text of a ``voice`` message is
     spoken; its file is made when it is sent.
     """
@@ -139,6 +141,7 @@ class OutboxPart:
     file_name: str | None = None
     voice: bool = False
     notice: bool = False
+    choices: str | None = None
 
 
 def add_reply(
@@ -180,12 +183,12 @@ def add_extra(
         db.execute(
             "INSERT INTO outbox(turn_id, part, channel, bot_id, chat_id, thread_id, chat_key, mode,"
             " body, markdown, rendered, reply_to, again, approval_id, media_id, file_name, voice,"
-            " notice, final, aside, state, created_at, ended_at)"
+            " notice, choices, final, aside, state, created_at, ended_at)"
             " VALUES(:turn_id,"
             " (SELECT coalesce(max(part) + 1, 0) FROM outbox WHERE turn_id = :turn_id),"
             " :channel, :bot_id, :chat_id, :thread_id, :chat_key, :mode,"
             " :text, :markdown, :rendered, :reply_to, :again, :approval_id, :media_id, :file_name,"
-            " :voice, :notice, :final,"
+            " :voice, :notice, :choices, :final,"
             " (SELECT count(*) FROM turn WHERE id = :turn_id AND chat_key <> :chat_key),"
             " :state, :now, :ended_at)",
             {**vars(address), **vars(part), **values, **chosen},

@@ -1,11 +1,14 @@
 """Questions: the messages that ask for an approval, with buttons until it is decided.
 
+Other messages of the daemon may have buttons too, each of which sends a chat command.
+
 A button's data names the approval and has a digest of its call and chat, so that a button decides
 only about what its message shows. A delivered message is edited once to show the outcome, by a row
 of the outbox that begins as ``ph_sent``.
 """
 
 import hashlib
+import json
 
 from orchestrator.channel_api import Choice
 from orchestrator.journal.db import audit
@@ -41,6 +44,8 @@ def is_asked_in(db: Database, code: str, chat_key: str) -> bool:
 
 def build_choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
     """Return the buttons of a message; none if its question was answered meanwhile."""
+    if row.choices is not None:
+        return tuple(Choice(label, command) for label, command in json.loads(row.choices).items())
     found = None if row.approval_id is None else approvals.find_approval_by_id(db, row.approval_id)
     if found is None or not found.is_open(now):
         return ()
@@ -109,6 +114,19 @@ def show_outcome(db: Database, approval: Approval, now: int, pressed: str | None
         if message_id is not None and db.execute(told, (approval.id, message_id)).get is None:
             text = f"{row.body}\n\n{describe_outcome(approval, now)}"
             outbox.add_edit(db, row, message_id, text, now)
+
+
+def is_offered(db: Database, chat_key: str, command: str) -> bool:
+    """Return whether a chat was sent a button for this command, which a client may only claim."""
+    rows = outbox.OUTBOX.select(db, "choices IS NOT NULL AND chat_key = ?", chat_key)
+    return any(command in json.loads(row.choices or "{}").values() for row in rows)
+
+
+def close_choices(db: Database, choices: str, outcome: str, now: int) -> None:
+    """Show the outcome on the delivered messages with these buttons, which they lose."""
+    asked = "choices = ? AND choices IS NOT NULL AND mode = 'direct' AND msg_id IS NOT NULL"
+    for row in outbox.OUTBOX.select(db, asked, choices):
+        outbox.add_edit(db, row, str(row.msg_id), f"{row.body}\n\n{outcome}", now)
 
 
 def mark_delivered(db: Database, row: OutboxRow, message_id: str, now: int) -> OutboxRow | None:

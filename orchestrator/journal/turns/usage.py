@@ -8,7 +8,7 @@ Where: is the usage of a model call stored?
 
 from typing import NamedTuple
 
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Database, build_distinct_query
 from thinker.protocol.messages import Usage
 
 MINUTE = 60_000  # milliseconds
@@ -19,6 +19,11 @@ SETTLE = """UPDATE model_call SET agent_id = ?1, model = ?3, state = ?4, prompt 
   WHERE turn_id = ?2 AND state = 'reserved'"""
 PURPOSES = {"compaction": "compaction", "extraction": "facts", "embedding": "embedding"}
 PURPOSES |= {"audio": "voice", "picture": "pictures", "trial": "trial"}
+AGENTS = build_distinct_query("model_call", "agent_id", "true")
+SHARED = ""  # in place of an agent's id: all of them, whose budget is that of the file
+SUM = """SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0) FROM model_call
+  WHERE agent_id {} AND at >= ?"""
+SUM_OF_ALL = SUM.format(f"IN({AGENTS})")
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
 
@@ -154,12 +159,14 @@ def find_last_tokens(db: Database, agent_id: str, turn_id: str) -> int | None:
 
 
 def sum_spending(db: Database, agent_id: str, since: int) -> Amount:
-    """Sum the calls since a time (milliseconds), including reserved and lost ones."""
-    (row,) = db.execute(
-        "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0) FROM model_call"
-        " WHERE agent_id = ? AND at >= ?",
-        (agent_id, since),
-    )
+    """Sum the calls since a time (milliseconds), including reserved and lost ones.
+
+    Those of all agents are read as each agent's are, from the index that begins with the agent.
+    """
+    if agent_id == SHARED:
+        (row,) = db.execute(SUM_OF_ALL, (since,))
+    else:
+        (row,) = db.execute(SUM.format("= ?"), (agent_id, since))
     return Amount(int(row[0]), float(row[1]))
 
 

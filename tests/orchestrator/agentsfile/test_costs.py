@@ -45,3 +45,12 @@ def test_unusable_price_is_an_error_that_names_it(prices: Any, words: str) -> No
     """The rest of the file stays usable."""
     (error,) = parsed(WORK, prices=prices).errors
     assert words in error.message
+
+
+def test_budget_of_the_file_is_that_of_all_agents_and_a_wrong_one_allows_nothing() -> None:
+    """Agents that answer without the limit that was meant would cost more than an outage."""
+    loaded = parsed(WORK, budget={"usdPerMonth": 5})
+    assert loaded.file.budget == Budget(usd_per_month=5)
+    wrong = parsed(WORK, budget={"usdPerMonth": "five"})
+    assert [problem.path for problem in wrong.errors] == ["budget.usdPerMonth"]
+    assert wrong.file.budget == Budget(tokens_per_month=1)

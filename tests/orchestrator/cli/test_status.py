@@ -13,6 +13,7 @@ from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
 from orchestrator.control.protocol import (
     AgentReport,
+    BudgetUse,
     ChannelReport,
     ProcessReport,
     RecentTurn,
@@ -39,6 +40,7 @@ REPORT = StatusReport(
             memory="person",
         ),
     ),
+    budgets=(BudgetUse(window="Month", tokens=10, usd=1.5, token_limit=None, usd_limit=5),),
     channels=(ChannelReport(name="telegram", state="ok", detail="@bot"),),
     config_errors=(PROBLEM,),
     processes=(
@@ -70,6 +72,7 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert ["work", "running", "41", "2", "demo", "demo", "person"] in rows
     assert ["telegram", "ok", "@bot"] in rows
+    assert ["this", "month", "1.50", "of", "5.00"] in rows
     assert ["agent", "work", "41", "no-landlock", "an", "old", "kernel"] in rows
     assert ["agents.json:12:", "has", "no", "model"] in rows
     turn = "89abcdef work console:x closed done get_time, read_skill 20"

@@ -15,7 +15,7 @@ from orchestrator.inbound.button_press import NOT_APPROVER, UNKNOWN
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.turns import approvals, outbox, questions, turns
+from orchestrator.journal.turns import approvals, outbox, pauses, questions, turns
 from orchestrator.journal.turns.approvals import LIFETIME
 
 OPERATOR, STRANGER, GROUP = "7", "8", "-9"
@@ -127,6 +127,30 @@ async def test_an_operator_decides_with_one_press(tmp_path: Path, which: int, st
         row = outbox.find_next_row(desk.db, "telegram/1/7/")
         assert row is not None
         assert (row.mode, row.ph_id) == ("edit", "5")
+
+
+async def test_button_that_sends_a_command_is_answered_as_the_command(tmp_path: Path) -> None:
+    """In the role of who presses it; there is no message of it, and no agent sees it."""
+    async with desk_in(tmp_path) as desk:
+        part = outbox.OutboxPart("Pause?", choices='{"Pause": "/pause work"}')
+        with job(desk.db):
+            turns.boot(desk.db, NOW)
+            outbox.add_extra(
+                desk.db, None, outbox.Address("telegram", "1", GROUP), (part,), "direct", NOW
+            )
+        row = outbox.find_next_row(desk.db, f"telegram/1/{GROUP}/")
+        assert row is not None
+        (choice,) = questions.build_choices(desk.db, row, NOW)
+        assert choice.label == "Pause"
+        (refused,) = await desk.pressed(desk.press(choice.data, GROUP, STRANGER))
+        assert "Only my operator may use /pause" in refused
+        assert pauses.list_pauses(desk.db) == []
+        (answer,) = await desk.pressed(desk.press(choice.data, GROUP))
+        assert answer == "Agent 'work' is paused; its messages are kept. /resume work"
+        assert [pause.agent_id for pause in pauses.list_pauses(desk.db)] == ["work"]
+        assert desk.notices() == 1
+        forged = desk.press("/resume work", GROUP), desk.press(choice.data, OPERATOR)
+        assert await desk.pressed(*forged) == [UNKNOWN, UNKNOWN]
 
 
 async def test_the_same_update_and_later_presses_change_nothing(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _COMMAND = re.compile(
 # The reason of a pause by a budget, as `spending.budgets.find_exceeded_limit` writes it.
 _BUDGET = re.compile(
     r"the next call may (?:take|cost) \$?([\d,.]+)(?: tokens)?, and \$?(-?[\d,.]+) of \$?([\d,.]+)"
-    r" are left of the budget (tokens|usd)Per(Hour|Day|Month)"
+    r" are left of the (?:shared )?budget (tokens|usd)Per(Hour|Day|Month)"
 )
 MAX_TROUBLES = 4  # that are shown at once
 _STOPPED = re.compile(r"agent '([^']+)' does not run \(\w+\): (?:agent '\1' )?")

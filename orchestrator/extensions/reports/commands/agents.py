@@ -8,14 +8,8 @@ from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.daemon_reports import AGENTS
 from orchestrator.cli.options import AsJson, Home, load_settings
-from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import print_json, print_records
 from orchestrator.control import protocol
-from orchestrator.extensions.reports.reports_part import (
-    BUDGET_EXTEND,
-    ExtendedBudget,
-    MoreMoney,
-)
 
 app = make_command_group("agents")
 
@@ -39,21 +33,6 @@ def pause(
     """Pause an agent until it is resumed; its messages are kept."""
     send_order(load_settings(home), protocol.AGENT_PAUSE, protocol.AgentName(agent_id=agent))
     typer.echo(f"agent '{agent}' is paused; its messages are kept")
-
-
-@app.command()
-def extend(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.")],
-    usd: Annotated[float, typer.Argument(metavar="USD", help="Such as 0.10.", min=0.000001)],
-    *,
-    home: Home = None,
-) -> None:
-    """Let an agent spend more US dollars until midnight, once; it works again at once."""
-    params = MoreMoney(agent_id=agent, usd=usd)
-    done = ask_daemon(load_settings(home), BUDGET_EXTEND, params, ExtendedBudget)
-    print_text(done.text)
-    if done.paused:
-        print_text(f"it stays paused: {done.paused}", err=True)
 
 
 @app.command()

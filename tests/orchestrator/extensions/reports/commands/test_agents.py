@@ -17,7 +17,6 @@ from orchestrator.control.protocol import (
     StatusReport,
 )
 from orchestrator.errors import ExitCode
-from orchestrator.extensions.reports.reports_part import BUDGET_EXTEND, ExtendedBudget
 from thinker.protocol.peer import FAILED, RpcError
 
 PROBLEM = Problem("error", "agents.json", 12, "work", "has no model")
@@ -89,15 +88,3 @@ async def test_refusal_of_the_daemon_is_the_message(tmp_path: Path) -> None:
         async with serving(tmp_path, {protocol.AGENT_RESUME: refusal}):
             refused = await ask(tmp_path, "agents", "resume", "nobody")
         assert (refused.exit_code, refused.stderr) == (status, "there is no agent 'nobody'\n")
-
-
-async def test_budget_is_extended_and_a_pause_that_stays_is_told(tmp_path: Path) -> None:
-    """The reason goes to stderr; what is not an amount does not reach the daemon."""
-    done = ExtendedBudget(text="work may spend $0.1 more until midnight", paused="no tokens")
-    async with serving(tmp_path, {BUDGET_EXTEND: done}) as server:
-        told = await ask(tmp_path, "agents", "extend", "work", "0.10")
-        wrong = await ask(tmp_path, "agents", "extend", "work", "-1")
-        assert server.params(BUDGET_EXTEND) == [{"agentId": "work", "usd": 0.1}]
-    assert told.stdout == "work may spend $0.1 more until midnight\n"
-    assert "it stays paused: no tokens" in told.stderr
-    assert wrong.exit_code != ExitCode.OK

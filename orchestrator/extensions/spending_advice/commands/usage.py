@@ -14,9 +14,12 @@ from orchestrator.cli.options import AsJson, Home, load_environment, load_settin
 from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.extensions.reports.spending_sums import count_unpriced_calls
-from orchestrator.extensions.reports.usage_totals import UsageTotal, list_totals
+from orchestrator.extensions.spending_advice.cost_answers import AgentForecast
+from orchestrator.extensions.spending_advice.outlook import foresee_use
+from orchestrator.extensions.spending_advice.spending_sums import count_unpriced_calls
+from orchestrator.extensions.spending_advice.usage_totals import UsageTotal, list_totals
 from orchestrator.journal.opening import open_for_reading
+from orchestrator.journal.turns.usage import SHARED
 from orchestrator.spending import budgets
 from orchestrator.timezones import load_zone_or_utc
 
@@ -58,6 +61,7 @@ class UsageReport(CamelModel):
     timezone: str
     days: tuple[UsageDay, ...]
     models_without_price: tuple[str, ...]
+    forecast: AgentForecast
 
 
 @app.command()
@@ -94,11 +98,15 @@ def usage(
         )
         since = budgets.find_midnight_before(days - 1, now, zone)
         agents = {day.agent_id for day in found}
+        forecast = foresee_use(db, agent or SHARED, now, zone)
         unpriced = {model for name in agents for model in count_unpriced_calls(db, name, since)}
     if agent is not None and not found:
         require_agent(settings, agent)
     report = UsageReport(
-        timezone=zone.key, days=found, models_without_price=tuple(sorted(unpriced))
+        timezone=zone.key,
+        days=found,
+        models_without_price=tuple(sorted(unpriced)),
+        forecast=forecast,
     )
     if as_json:
         print_json(report)
@@ -123,6 +131,7 @@ def _build_usage_day(total: UsageTotal, since: int, zone: ZoneInfo) -> UsageDay:
 def _print_usage(report: UsageReport, by: Grouping) -> None:
     columns = COLUMNS if by is Grouping.AGENT else {**COLUMNS, "purpose": _format_purpose}
     print_records(f"Usage ({report.timezone})", report.days, columns)
+    print_text(f"forecast: {report.forecast.text}")
     if any(item.unsettled_tokens for item in report.days):
         print_text(UNSETTLED)
     if report.models_without_price:

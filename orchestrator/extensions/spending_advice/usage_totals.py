@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from orchestrator.journal.db.database import Database, Rows, build_distinct_query
-
-AGENTS = build_distinct_query("model_call", "agent_id", "true")
+from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.turns.usage import AGENTS
 
 
 @dataclass(frozen=True)
