@@ -85,8 +85,6 @@ REQUIRED_RIGHTS = {
     "tools/pins": Right.DECIDE,
     "branches/fork": Right.CHAT,  # of chats that the daemon lets this person branch
     "branches/rewind": Right.CHAT,
-    "costs/forecast": Right.LOOK,
-    "costs/savings": Right.LOOK,
 }
 _READ_VERBS = frozenset(
     ("list", "read", "check", "history", "offers", "state", "pins", "estimate", "show")

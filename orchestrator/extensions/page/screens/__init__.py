@@ -5,6 +5,7 @@ from orchestrator.extensions.page.screens import (
     branch_question,
     chats,
     decisions,
+    expense_advice,
     expenses,
     extension_screen,
     log_lines,
@@ -38,6 +39,7 @@ SCREENS = (
     *saved_sets.SCREENS,
     *decisions.SCREENS,
     *expenses.SCREENS,
+    *expense_advice.SCREENS,
     *setup_screens.SCREENS,  # before others with names of any form
     *task_table.SCREENS,
     *tool_overview.SCREENS,

@@ -112,7 +112,7 @@ def _render_forecast(
     tokens = posted.get("limit_tokens") or ("" if priced else str(found.tokens))
     return render_panel(
         "What it may cost",
-        h.p[_describe_estimate(found)],
+        h.p[describe_estimate(found)],
         _render_new_provider(posted, found, problems.get("confirmed", "")),
         render_note(strip_terminal_codes(found.problem), kind="bad") if found.problem else None,
         h.div(class_="form")[
@@ -134,7 +134,8 @@ def _render_forecast(
     )
 
 
-def _describe_estimate(found: TrialEstimate) -> str:
+def describe_estimate(found: TrialEstimate) -> str:
+    """Return what a trial may cost, how much work it is, and what the budget leaves for it."""
     work = (
         f"{figures.format_plural(found.turns, 'turn')},"
         f" {figures.format_plural(found.calls, 'model call')},"
