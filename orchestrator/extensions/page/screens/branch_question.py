@@ -35,11 +35,13 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
     Viewer,
 )
+from orchestrator.extensions.page.screens.trial_words import format_question
 from thinker.protocol.names import format_chat_name
 from thinker.protocol.peer import FAILED, RpcError
 
 FORK, REWIND = "branches/fork", "branches/rewind"
 MAX_NAMES = 5  # of tools
+MAX_ASKED = 200  # characters of the question
 MISSING = "This turn does not exist, or belongs to a chat that is not yours."
 
 
@@ -116,7 +118,7 @@ def render_question(
         render_panel(
             "What stays as it is",
             render_note(problem, kind="bad") if problem else None,
-            h.blockquote(class_="held")[strip_terminal_codes(turn.asked)],
+            h.blockquote(class_="held")[format_question(turn.asked, MAX_ASKED)],
             h.p[branch.about],
             h.ul[(h.li[line] for line in _iter_consequences(point, branch))],
             h.form(method="post", class_="row")[

@@ -21,11 +21,10 @@ from orchestrator.extensions.page.html.forms import (
 )
 from orchestrator.extensions.page.html.outside_text import (
     is_plain_text,
-    shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.tables import ACTIONS, render_table
 from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_field,
@@ -134,7 +133,7 @@ def _render_set(
         name,
         render_table(
             name,
-            (TableColumn("Question", "grow"), TableColumn("Checks", "grow"), "Last test", ACTIONS),
+            ("Question", "Checks", "Last test", ACTIONS),
             (_render_row(request, one, results.get(one.turn)) for one in turns[:ROWS]),
         ),
         h.p(class_="soft")[f"{len(turns) - ROWS} more: orchestrator sets show {name}"]
@@ -148,7 +147,7 @@ def _render_set(
 def _render_row(
     request: ScreenRequest, one: SavedTurn, result: NewestResult | None
 ) -> Sequence[h.Node]:
-    title = shorten_text(one.question, MAX_TITLE) or format_turn_name(one.turn)
+    title = trial_words.format_question(one.question, MAX_TITLE) or format_turn_name(one.turn)
     fields = {"setName": one.set_name, "turn": one.turn}
     return (
         h.a(href=build_link("turns", one.turn), data_row=True)[title],

@@ -23,7 +23,6 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.forms import build_link, render_hidden_fields
 from orchestrator.extensions.page.html.outside_text import (
     is_plain_text,
-    shorten_text,
     show_hidden_characters,
     strip_terminal_codes,
 )
@@ -66,7 +65,7 @@ def render_trial_form(
 ) -> TitledContent:
     """Render the form with what was ``posted``, under what that may cost, once it was asked."""
     turn = origin.turn
-    asked = shorten_text(turn.turn.asked, MAX_TITLE) if turn else ""
+    asked = trial_words.format_question(turn.turn.asked, MAX_TITLE) if turn else ""
     content = h.div(data_kept=True)[
         h.form(method="post", class_="form wide", autocomplete="off")[
             render_hidden_fields(request),
@@ -130,7 +129,9 @@ def _render_forecast(
             ),
         ],
         h.input(type="hidden", name="estimated", value=forecast.digest),
-        None if found.problem else h.button(class_="do", name="do", value="run")["Run"],
+        None
+        if found.problem
+        else h.div(class_="row")[h.button(class_="do", name="do", value="run")["Run"]],
     )
 
 

@@ -48,6 +48,7 @@ from orchestrator.extensions.page.screen_request import (
 from orchestrator.extensions.page.screens import trial_words
 from orchestrator.extensions.page.screens.trial_adoption import render_adoption
 from orchestrator.extensions.page.screens.trial_steps import list_open_calls, render_run
+from orchestrator.extensions.page.screens.trial_words import format_question
 from thinker.protocol.names import format_turn_name
 
 ROWS = 50  # of one screen
@@ -169,8 +170,8 @@ def _render_runs(request: ScreenRequest, trial: TrialReport, shown: TriedTurn | 
         render_table(
             "Turns",
             (
-                TableColumn("Turn", "grow"),
-                TableColumn("Otherwise", "grow"),
+                "Turn",
+                "Otherwise",
                 "As recorded",
                 TableColumn("Cost", "number"),
             ),
@@ -182,14 +183,16 @@ def _render_runs(request: ScreenRequest, trial: TrialReport, shown: TriedTurn | 
 
 def _render_run_row(trial: TrialReport, run: TriedTurn, shown: bool) -> Sequence[h.Node]:  # noqa: FBT001 - a row is built from values
     link = build_link("trials", str(trial.id), turn=run.turn_id, nth=run.nth)
-    title = shorten_text(run.recorded.question, MAX_TITLE) or format_turn_name(run.turn_id)
+    title = format_question(run.recorded.question, MAX_TITLE) or format_turn_name(run.turn_id)
     again = f", run {run.nth}" if run.nth > 1 else ""
-    words = [*run.effects, *run.calls, run.reason if run.fidelity != "exact" else ""]
+    other = "another text" if run.done and run.alike is False else "nothing" if run.done else ""
+    words = next(iter((*run.effects, *run.calls, other)))
     return (
         h.a(href=f"{link}#run", aria_current=shown or None, data_row=True)[f"{title}{again}"],
         [
             figures.render_state("denied", "effect") if run.effects else None,
-            h.div(class_="clip")[strip_terminal_codes(next(filter(None, words), "nothing"))],
+            h.div(class_="clip")[strip_terminal_codes(words)],
+            h.div(class_="soft")[strip_terminal_codes(run.reason)],
         ],
         trial_words.render_fidelity(run.fidelity),
         _format_saving(run),
@@ -209,7 +212,7 @@ def _format_saving(run: TriedTurn) -> str:
 def _render_shown_run(request: ScreenRequest, trial: TrialReport, run: TriedTurn) -> h.Element:
     changes = request.has_right(Right.CHANGE)
     return render_panel(
-        shorten_text(run.recorded.question, MAX_TITLE) or "The turn",
+        format_question(run.recorded.question, MAX_TITLE) or "The turn",
         render_run(run),
         id="run",
         actions=[
@@ -266,7 +269,7 @@ def _render_going_on(request: ScreenRequest, trial: TrialReport) -> h.Node:
 
 def _render_result_field(one: _OpenCall) -> h.Element:
     name = show_hidden_characters(one.call.name)
-    title = shorten_text(one.run.recorded.question, MAX_TITLE)
+    title = format_question(one.run.recorded.question, MAX_TITLE)
     arguments = ", ".join(f"{key}: {value}" for key, value in one.call.arguments.items())
     return render_field(
         f"{name} returns",

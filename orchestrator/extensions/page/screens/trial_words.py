@@ -14,7 +14,11 @@ from orchestrator.control.trials import (
     Unrecorded,
 )
 from orchestrator.extensions.page.html import figures
-from orchestrator.extensions.page.html.outside_text import show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import (
+    find_plain_text,
+    shorten_text,
+    show_hidden_characters,
+)
 
 FIDELITIES: Mapping[Fidelity, tuple[str, str]] = {
     "exact": ("exact", "every request had the recorded bytes"),
@@ -55,6 +59,11 @@ _STATES: Mapping[TrialState, tuple[str, str]] = {
     "done": ("done", "done"),
     "stopped": ("paused", "stopped"),
 }
+
+
+def format_question(text: str, limit: int) -> str:
+    """Return the beginning of a question on one line, without the signs of Markdown."""
+    return shorten_text(find_plain_text(text), limit)
 
 
 def render_fidelity(fidelity: Fidelity | None) -> h.Node:
