@@ -30,7 +30,6 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_field,
     render_link_button,
     render_panel,
-    render_values,
 )
 from orchestrator.extensions.page.reads import stamps, tried_turns
 from orchestrator.extensions.page.reads.tried_turns import NewestResult
@@ -206,7 +205,12 @@ def render_test_form(
             ),
             h.details[
                 h.summary["What a line may say"],
-                render_values(CHECKS),
+                h.ul[
+                    (
+                        h.li[h.code[line], h.span(class_="soft")[f" {means}"]]
+                        for line, means in CHECKS.items()
+                    )
+                ],
             ],
             h.p(class_="soft")[
                 "The turn is kept as long as it is a test, with its messages and pictures."

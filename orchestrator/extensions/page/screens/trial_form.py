@@ -42,6 +42,7 @@ MAX_TITLE = 40  # characters of the question
 MAX_TOOLS = 60  # that can be taken away one by one
 ROWS = 14  # of a text that is edited
 CENT = 100  # cents of a dollar
+LEAST_TOKENS = 10_000  # of a limit that is suggested
 NOTHING_REACHED = (
     "A trial sends nothing to a chat, changes no file and no memory, and calls no tool: it answers"
     " calls from the record. Only the model is asked, and paid."
@@ -108,7 +109,9 @@ def _render_forecast(
     found = forecast.estimate
     priced = found.high_usd is not None
     limit = posted.get("limit_usd") or (_suggest_limit(found.high_usd or 0) if priced else "")
-    tokens = posted.get("limit_tokens") or ("" if priced else str(found.tokens))
+    tokens = posted.get("limit_tokens") or (
+        "" if priced else str(max(LEAST_TOKENS, 2 * found.tokens))
+    )
     return render_panel(
         "What it may cost",
         h.p[describe_estimate(found)],

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse
 
 from orchestrator.control import trials
 from orchestrator.control.roles import Right
-from orchestrator.control.trials import TrialEstimate, TrialReport
+from orchestrator.control.trials import TrialEstimate, TrialReport, TrialRequest
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.edit_forms.trial_fields import (
     TrialFields,
@@ -75,7 +75,7 @@ async def _answer_form(
         return render_trial_form(request, origin, posted, {"on": NO_TURNS})
     asked = fields.build_request(turns)
     digest = compute_request_digest(asked)
-    found = await edit_calls.ask_extension(request, trials.TRIAL_ESTIMATE, asked, TrialEstimate)
+    found = await _estimate_trial(request, asked)
     problems = {}
     if todo == "run":
         problems = _find_faults(fields, found, same=posted.get("estimated") == digest)
@@ -83,6 +83,18 @@ async def _answer_form(
             trial = await edit_calls.ask_extension(request, trials.TRIAL_START, asked, TrialReport)
             return RedirectResponse(build_link("trials", str(trial.id)), HTTPStatus.SEE_OTHER)
     return render_trial_form(request, origin, posted, problems, Forecast(digest, len(turns), found))
+
+
+async def _estimate_trial(request: ScreenRequest, asked: TrialRequest) -> TrialEstimate:
+    """Return what a trial may cost; its problems are those that the form cannot solve."""
+    found = await edit_calls.ask_extension(request, trials.TRIAL_ESTIMATE, asked, TrialEstimate)
+    solved: dict[str, object] = {"confirmed": found.new_provider}
+    if found.high_usd is None:
+        solved["limit_tokens"] = asked.limit_tokens or max(1, found.tokens)
+    complete = asked.model_copy(update=solved)
+    if not found.problem or complete == asked:
+        return found
+    return await edit_calls.ask_extension(request, trials.TRIAL_ESTIMATE, complete, TrialEstimate)
 
 
 def _find_faults(fields: TrialFields, found: TrialEstimate, *, same: bool) -> dict[str, str]:

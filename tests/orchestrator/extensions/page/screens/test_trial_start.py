@@ -162,6 +162,33 @@ async def test_an_impossible_trial_has_no_button(tmp_path: Path) -> None:
         assert 'value="groq/x"' in shown
 
 
+async def test_what_the_form_can_solve_is_no_problem(tmp_path: Path) -> None:
+    """A limit in tokens and a yes to a provider are asked for, so the button is there."""
+    async with trying(tmp_path) as bench:
+
+        async def estimate(params: JsonValue) -> TrialEstimate:
+            asked = TrialRequest.model_validate(params)
+            missing = asked.limit_tokens is None or asked.confirmed != "groq"
+            return TrialEstimate(
+                turns=1,
+                calls=2,
+                tokens=2900,
+                new_provider="groq",
+                messages=1,
+                people=1,
+                problem="this needs a limit and a yes" if missing else "",
+            )
+
+        bench.answers[trials.TRIAL_ESTIMATE] = estimate
+        person = await bench.login()
+        shown = (await person.post("/try/t1", {"do": "estimate", "model": "groq/x"})).text
+        assert 'value="run"' in shown
+        assert "this needs a limit" not in shown
+        assert "1 message of 1 person would be sent to groq" in shown
+        fields = {"model": "groq/x", "limit_tokens": "10000", "confirmed": "groq"}
+        assert await run_after_estimate(person, "/try/t1", fields) == "/trials/7"
+
+
 async def test_unsaved_text_of_an_editor_is_tried_on_turns_that_used_it(tmp_path: Path) -> None:
     """Its form arrives with the text; the turns are those of the skill."""
     async with trying(tmp_path) as bench:
