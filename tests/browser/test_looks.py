@@ -30,18 +30,21 @@ async def list_screens(page: Page, lived: LivedPage) -> list[str]:
     """All entries of the navigation, a chat, and the first of what lists lead to."""
     links = await page.locator("#menu a").evaluate_all("all => all.map(one => one.href)")
     found = [str(link) for link in dict.fromkeys(links)]
-    for place in ("turns", "tasks", "inbox", "agents", "texts"):
+    for place in ("turns", "tasks", "inbox", "agents", "texts", "trials"):
         await page.goto(lived.user.address + place)
         inner = page.locator(f"main a[href^='/{place}/']").first
         if await inner.count():
             found.append(str(await inner.evaluate("one => one.href")))
-    return [*found, lived.user.address + lived.chat]
+    own = ("sets", "costs/savings", f"try/{lived.turn}", f"turns/{lived.turn}/test")
+    own += (f"fork/{lived.turn}", f"rewind/{lived.turn}", lived.chat)
+    return [*found, *(lived.user.address + place for place in own)]
 
 
 def name_screen(place: str) -> str:
     """The name of a screen's picture, which is the same for each turn, chat or task."""
     first, _, rest = place.partition("?")[0].strip("/").partition("/")
-    return (first or "now") + ("-one" if rest else "")
+    name = (first or "now") + ("-one" if rest else "")
+    return f"{name}-{rest.rpartition('/')[2]}" if first == "turns" and "/" in rest else name
 
 
 @pytest.mark.thorough(part="page")

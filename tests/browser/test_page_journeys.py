@@ -240,7 +240,9 @@ async def test_screens_are_for_everyone(tmp_path: Path) -> None:
         chat = page.url.removeprefix(user.address)
         await page.goto(user.address + "turns")
         turn = str(await page.locator("[data-row]").first.get_attribute("href"))[1:]
-        for place in (*PLACES, chat, turn, f"{turn}/prompt", "in"):
+        name = turn.rpartition("/")[2]
+        tried = (f"try/{name}", f"{turn}/test", f"fork/{name}", "trials", "sets")
+        for place in (*PLACES, chat, turn, f"{turn}/prompt", *tried, "in"):
             await page.goto(user.address + place)
             await page.evaluate(axe)
             found = (await page.evaluate("axe.run()"))["violations"]

@@ -11,9 +11,12 @@ from fakes.browser import PageUser, page_user
 from fakes.calling_model import CallingModel
 from fakes.daemon import TOKEN, RunningDaemon
 from fakes.held_model import agent
+from fakes.journal import reading_in
 
-from orchestrator.control import protocol
+from orchestrator.control import protocol, trials
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
+from orchestrator.control.trials import SavedTurn, TrialChange, TrialReport, TrialRequest
+from orchestrator.extensions.page.reads import tried_turns
 from thinker.protocol.messages import JsonObject
 
 CHATS = 21  # more than a desktop's screen has room for
@@ -45,10 +48,11 @@ def build_config(model: CallingModel) -> JsonObject:
 
 @dataclass
 class LivedPage:
-    """Someone with a browser, and the address of a chat of the page."""
+    """Someone with a browser, the address of a chat, and a turn that is a test and was tried."""
 
     user: PageUser
     chat: str
+    turn: str
 
 
 @asynccontextmanager
@@ -73,7 +77,24 @@ async def lived_page(home: Path) -> AsyncIterator[LivedPage]:
         await page.fill("#text", LONG)
         await page.press("#text", "Enter")
         await page.locator(".talk .answer").first.wait_for()
-        yield LivedPage(user, page.url.removeprefix(user.address))
+        chat = page.url.removeprefix(user.address)
+        turn = await _try_turn(home, user)
+        yield LivedPage(user, chat, turn)
+
+
+async def _try_turn(home: Path, user: PageUser) -> str:
+    """Keep a turn as a test, and try it with its two predecessors; return its id."""
+    with reading_in(home) as db:
+        turns = tried_turns.list_last_turns(db, "home", 3)
+    saved = SavedTurn(set_name="daily", turn=turns[0], checks="same calls\nsays: /cheapest/")
+    await user.daemon.ask(trials.SETS_ADD, saved, SavedTurn)
+    change = TrialChange(layers={"base": "You compare offers."})
+    asked = TrialRequest(turns=tuple(turns), change=change, limit_usd=0.05)
+    begun = await user.daemon.ask(trials.TRIAL_START, asked, TrialReport)
+    page = await user.logged_in()
+    await page.goto(f"{user.address}trials/{begun.id}")
+    await page.locator(".lead >> text=done").wait_for()
+    return turns[0]
 
 
 async def _talk(

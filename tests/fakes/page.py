@@ -12,7 +12,7 @@ from fakes.journal import address_of, store_in
 from httpx import ASGITransport, AsyncClient, Response
 from pydantic import BaseModel, JsonValue
 
-from orchestrator.control import editing, protocol
+from orchestrator.control import editing, protocol, trials
 from orchestrator.extension import Finding
 from orchestrator.extensions.page import setup_answers
 from orchestrator.extensions.page.daemon_side import page_protocol
@@ -31,7 +31,7 @@ from orchestrator.extensions.page.page_wire import PageEntrance
 from orchestrator.extensions.page.reads import web_sessions
 from orchestrator.extensions.page.reads.web_sessions import WebGuest, WebSession
 from orchestrator.extensions.page.screen_request import JournalView, PageScreen
-from orchestrator.extensions.page.screens import SCREENS, memory_list
+from orchestrator.extensions.page.screens import SCREENS, expense_advice, memory_list
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.settings import Settings
@@ -48,6 +48,8 @@ ANSWERS: dict[str, BaseModel] = {
     protocol.EXAMINE: protocol.DoctorFindings(
         findings=(Finding("disk", "<b>4 GB free", "warning"),)
     ),
+    trials.TRIAL_LIST: trials.TrialReports(trials=()),
+    trials.SETS_LIST: trials.SavedSets(turns=()),
     protocol.PAIR_LIST: protocol.PairingList(pairings=()),
     editing.FILE_LIST: editing.EditableFiles(files=()),
     editing.FILE_READ: editing.FileText(name="agents.json", text="{}", base="0"),
@@ -58,6 +60,8 @@ ANSWERS: dict[str, BaseModel] = {
     page_protocol.DASHBOARD_SESSIONS: page_protocol.PageSessions(sessions=()),
     "memory/list": memory_list.ListedFacts(facts=()),
     "profile/list": memory_list.ListedFields(fields=()),
+    expense_advice.COSTS_FORECAST: expense_advice.ShownForecasts(),
+    expense_advice.COSTS_SAVINGS: expense_advice.ShownSavings(),
 }
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")

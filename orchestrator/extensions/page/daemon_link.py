@@ -11,7 +11,12 @@ from thinker.protocol.peer import Params
 
 TIMEOUT = 10.0  # seconds, after which the outcome is unknown
 # Seconds for methods that wait for a service elsewhere; a backup goes on after its answer.
-LONG_TIMEOUTS = {"setup/model": 90.0, "setup/bot": 60.0, "backup/make": 30.0}
+LONG_TIMEOUTS = {
+    "setup/model": 90.0,
+    "setup/bot": 60.0,
+    "backup/make": 30.0,
+    "files/save": 30.0,  # when tests are tried before
+}
 M = TypeVar("M", bound=BaseModel)
 
 

@@ -142,14 +142,25 @@ def build_edit(
     text: str | None = None,
     changes: Sequence[ValueChange] = (),
     why: str = "",
+    anyway: bool = False,
 ) -> FileEdit:
     """Build an edit of what a form holds, with the line ends of files.
+
+    ``anyway`` saves it in spite of objections.
 
     Raises:
         OrchestratorError: the name or the text is too long.
     """
     lines = None if text is None else text.replace("\r\n", "\n")
-    return _build(FileEdit, name=name, base=base, text=lines, changes=tuple(changes), why=why[:500])
+    return _build(
+        FileEdit,
+        name=name,
+        base=base,
+        text=lines,
+        changes=tuple(changes),
+        why=why[:500],
+        anyway=anyway,
+    )
 
 
 def _build(model: type[M], **values: object) -> M:

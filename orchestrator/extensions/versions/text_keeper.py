@@ -130,7 +130,7 @@ class TextKeeper:
         """Return a report with the objections to an edit that could be saved; None without any."""
         if self.judge is None:
             return None
-        report = await self._examine(kind, edit, await kind.read_text(edit.name))
+        report, _ = await self._examine(kind, edit, await kind.read_text(edit.name))
         if report.conflict or any(one.severity == "error" for one in report.problems):
             return None
         removed = edit.text is None and not edit.changes

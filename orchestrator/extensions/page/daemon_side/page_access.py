@@ -6,7 +6,7 @@ Where: are the rights of a role on the page decided?
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel, to_snake
 
-from orchestrator.control import editing, protocol
+from orchestrator.control import editing, protocol, trials
 from orchestrator.control.roles import ROLES, Right
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.journal.memory.secret_filter import mask_tokens
@@ -48,9 +48,16 @@ REQUIRED_RIGHTS = {
     editing.FILE_SAVE: Right.CHANGE,
     editing.FILE_UNDO: Right.CHANGE,
     protocol.PAIR_ROLE: Right.CHANGE,
+    trials.TRIAL_ESTIMATE: Right.READ,
+    trials.TRIAL_LIST: Right.READ,
+    trials.TRIAL_SHOW: Right.READ,
+    trials.TRIAL_START: Right.CHANGE,
+    trials.TRIAL_STOP: Right.CHANGE,
+    trials.TRIAL_GO_ON: Right.CHANGE,
+    trials.SETS_LIST: Right.READ,
+    trials.SETS_ADD: Right.CHANGE,
+    trials.SETS_REMOVE: Right.CHANGE,
     # Methods of other extensions.
-    "branches/fork": Right.CHAT,
-    "branches/rewind": Right.CHAT,
     "setup/state": Right.READ,
     "setup/offers": Right.READ,
     "setup/model": Right.CHANGE,
@@ -76,10 +83,12 @@ REQUIRED_RIGHTS = {
     "skills/check": Right.READ,
     "sessions/end": Right.CHANGE,
     "tools/pins": Right.DECIDE,
+    "branches/fork": Right.CHAT,  # of chats that the daemon lets this person branch
+    "branches/rewind": Right.CHAT,
 }
 _READ_VERBS = frozenset(
-    ("list", "read", "check", "history", "offers", "state", "pins", "forecast", "savings")
-)
+    ("list", "read", "check", "history", "offers", "state", "pins", "estimate", "show")
+) | {"forecast", "savings"}
 # Methods that change nothing; all others need the id of a form, and are audited.
 READ_METHODS = frozenset(
     {
@@ -87,7 +96,6 @@ READ_METHODS = frozenset(
         protocol.HEALTH,
         protocol.EXAMINE,
         page_protocol.LOG_TAIL,
-        page_protocol.SCREEN_SHOW,
         page_protocol.DASHBOARD_SESSIONS,
         *(method for method in REQUIRED_RIGHTS if method.rpartition("/")[2] in _READ_VERBS),
     }
@@ -119,6 +127,10 @@ AUDITED_FIELDS = (
     "seq",
     "happened",
     "usd",
+    "kind",
+    "turns",
+    "confirmed",
+    "setName",
 )
 
 

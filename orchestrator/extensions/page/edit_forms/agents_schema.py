@@ -83,6 +83,26 @@ def find_name_rule(root: JsonObject, path: PartPath) -> str:
     return "|".join(_get_object(schema, "patternProperties"))
 
 
+def parse_agents_text(text: str) -> JsonValue:
+    """Return the value of agents.json; None for text that is no JSON."""
+    try:
+        value: JsonValue = json.loads(text)
+    except (RecursionError, ValueError):
+        return None
+    return value
+
+
+def find_agent_place(value: JsonValue, agent_id: str) -> int | None:
+    """Return the place of an agent in the list of agents.json; None if it is not there."""
+    agents = find_value(value, ("agents",))
+    found = (
+        number
+        for number, one in enumerate(agents if isinstance(agents, list) else [])
+        if find_value(one, ("agentId",)) == agent_id
+    )
+    return next(found, None)
+
+
 def find_value(value: JsonValue, path: Sequence[str | int]) -> JsonValue:
     """Return the part of a JSON value at ``path``; None where it has no such part."""
     for key in path:

@@ -95,6 +95,13 @@ def render_saved_note(request: ScreenRequest, newest: FileVersion, at: str) -> h
     ]
 
 
+def render_save_button(report: EditReport | None, label: str = "Save") -> h.Element:
+    """Render the button that saves an edit, also against the objections that it met."""
+    if report is not None and report.objections:
+        return h.button(class_="danger", name="do", value="anyway")["Save anyway"]
+    return h.button(class_="do", name="do", value="save")[label]
+
+
 def has_errors(report: EditReport) -> bool:
     """Return whether the problems of an edit prevent saving it."""
     return any(problem.severity == "error" for problem in report.problems)
@@ -111,6 +118,12 @@ def _render_findings(
     fresh = [one for one in report.problems if (one.severity, one.message) not in known]
     old = [one for one in report.problems if (one.severity, one.message) in known]
     return [
+        [
+            h.h2["Tests object to it"],
+            h.ul(class_="problems")[(h.li[strip_terminal_codes(one)] for one in report.objections)],
+        ]
+        if report.objections
+        else None,
         [
             h.h2["It cannot be saved yet" if has_errors(report) else "Look at this"],
             render_problems(fresh, render_place),

@@ -31,6 +31,7 @@ PLACES: Mapping[str, Sequence[NavigationEntry]] = {
         NavigationEntry("Chats", "/chats", Right.CHAT, "c", "chats"),
         NavigationEntry("Inbox", "/inbox", Right.DECIDE, "i", "inbox"),
         NavigationEntry("Turns", "/turns", Right.LOOK, "t", "turns"),
+        NavigationEntry("Trials", "/trials", Right.READ, "r", "again"),
         NavigationEntry("Costs", "/costs", Right.LOOK, "k", "costs"),
         NavigationEntry("Logs", "/logs", Right.READ, "l", "logs"),
     ),

@@ -26,6 +26,13 @@ _CHAT = (
     " (SELECT max(transition.id) FROM transition JOIN turn ON turn.id = transition.turn_id"
     f"   WHERE turn.chat_key = ?1 AND turn.{turns.OPEN})"
 )
+_TRIALS = "SELECT (SELECT max(id) FROM trial), (SELECT count(*) FROM trial WHERE state = 'running')"
+_SETS = "SELECT (SELECT max(at) FROM saved_turn), (SELECT count(*) FROM saved_turn)"
+_TRIAL = (
+    "SELECT state, ended_at, (SELECT count(*) FROM trial_turn WHERE trial_id = ?1),"
+    " (SELECT count(*) FROM trial_turn WHERE trial_id = ?1 AND trial_turn.state = 'done')"
+    " FROM trial WHERE id = ?1"
+)
 
 
 async def read_nothing(request: ScreenRequest) -> Stamp:
@@ -54,6 +61,22 @@ async def read_chat(request: ScreenRequest) -> Stamp:
     return Stamp(soon=await request.journal(_read_chat, request.path["key"]))
 
 
+async def read_trials(request: ScreenRequest) -> Stamp:
+    """Return the stamp of the list of trials."""
+    return Stamp(soon=await request.journal(_read_trials), later=None)
+
+
+async def read_sets(request: ScreenRequest) -> Stamp:
+    """Return the stamp of the sets of tests, with how they did."""
+    kept = await request.journal(_read_sets)
+    return Stamp(soon=kept, later=await request.journal(_read_trials))
+
+
+async def read_trial(request: ScreenRequest) -> Stamp:
+    """Return the stamp of the trial in the path: each run that ends is seen at once."""
+    return Stamp(soon=await request.journal(_read_trial, request.path["trial"]), later=None)
+
+
 def _read_newest(db: Database) -> Newest:
     return tuple(db.execute(_NEWEST).fetchone())
 
@@ -68,3 +91,16 @@ def _read_turn(db: Database, turn_id: str) -> Newest:
 
 def _read_chat(db: Database, key: str) -> Newest:
     return tuple(db.execute(_CHAT, (key,)).fetchone())
+
+
+def _read_sets(db: Database) -> tuple[object, ...]:
+    return tuple(db.execute(_SETS).fetchone())
+
+
+def _read_trials(db: Database) -> tuple[object, ...]:
+    return tuple(db.execute(_TRIALS).fetchone())
+
+
+def _read_trial(db: Database, number: str) -> tuple[object, ...]:
+    found = db.execute(_TRIAL, (int(number),)).fetchone() if number.isdigit() else None
+    return () if found is None else tuple(found)

@@ -2,8 +2,10 @@
 
 from orchestrator.extensions.page.edit_forms.agents_schema import read_schema_text
 from orchestrator.extensions.page.screens import (
+    branch_question,
     chats,
     decisions,
+    expense_advice,
     expenses,
     extension_screen,
     log_lines,
@@ -11,10 +13,14 @@ from orchestrator.extensions.page.screens import (
     manual_pages,
     now,
     prompt_layers,
+    saved_sets,
     search_results,
     setup_screens,
     task_table,
     tool_overview,
+    trial_list,
+    trial_result,
+    trial_start,
     turn_table,
     waterfall,
 )
@@ -23,11 +29,17 @@ from orchestrator.extensions.page.static_files import build_static_url
 SCREENS = (
     *now.SCREENS,
     *chats.SCREENS,
+    *branch_question.SCREENS,
     *turn_table.SCREENS,
     *waterfall.SCREENS,
     *prompt_layers.SCREENS,
+    *trial_list.SCREENS,
+    *trial_result.SCREENS,
+    *trial_start.SCREENS,
+    *saved_sets.SCREENS,
     *decisions.SCREENS,
     *expenses.SCREENS,
+    *expense_advice.SCREENS,
     *setup_screens.SCREENS,  # before others with names of any form
     *task_table.SCREENS,
     *tool_overview.SCREENS,

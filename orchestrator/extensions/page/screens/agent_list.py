@@ -1,6 +1,5 @@
 """The agents: all of them, and what belongs to one."""
 
-import json
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 
@@ -75,15 +74,12 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
     if not request.has_right(Right.READ):
         return render_agent(request, agent, name, doing=doing) if agent else _render_unknown(name)
     file = await edit_calls.read_text(request, AGENTS_FILE)
-    try:
-        value: JsonValue = json.loads(file.text)
-    except (RecursionError, ValueError):
-        value = None
+    value = agents_schema.parse_agents_text(file.text)
     texts = await edit_calls.list_texts(request)
     every = await request.journal(tasks.list_tasks)
     own = [task for task in every if task.agent_id == name]
     saved = was_just_saved(request)
-    if agent is None and _find_place(value, name) is None:
+    if agent is None and agents_schema.find_agent_place(value, name) is None:
         done = "undone" if "undone" in request.query else "saved"
         gone = RedirectResponse(f"/settings?{done}=1", HTTPStatus.SEE_OTHER)
         return gone if saved else _render_unknown(name)
@@ -136,7 +132,7 @@ def render_agent(
     pairings: Sequence[Pairing] = (),
 ) -> TitledContent:
     """Render one agent; without a ``value``, only what its state is. None does not run yet."""
-    place, edits = _find_place(value, name), request.has_right(Right.CHANGE)
+    place, edits = agents_schema.find_agent_place(value, name), request.has_right(Right.CHANGE)
     own = agents_schema.find_value(value, ("agents", place)) if place is not None else None
     return TitledContent(
         show_hidden_characters(name),
@@ -305,17 +301,6 @@ def _render_unknown(name: str) -> h.Node:
         render_link_button("All agents", "/agents"),
         icon="agents",
     )
-
-
-def _find_place(value: JsonValue, name: str) -> int | None:
-    """Return the place of an agent in the list of agents.json."""
-    agents = agents_schema.find_value(value, ("agents",))
-    found = (
-        number
-        for number, one in enumerate(agents if isinstance(agents, list) else [])
-        if agents_schema.find_value(one, ("agentId",)) == name
-    )
-    return next(found, None)
 
 
 def _join(value: JsonValue) -> str:

@@ -1,7 +1,7 @@
 """The messages of a chat: what people said, and each answer with its calls, decisions and cost."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from orchestrator.extensions.page.html.vocabulary import render_note
 from orchestrator.extensions.page.reads import chat_entries
 from orchestrator.extensions.page.reads.answer_costs import AnswerCost, OfferedTools
 from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
+from orchestrator.extensions.page.screens.branch_question import BRANCHES, can_branch_chat
 from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.chat_names import format_day, render_clock
 from orchestrator.extensions.page.screens.media_files import render_files
@@ -62,7 +63,8 @@ class ChatTalk(NamedTuple):
     """The turns of a part of a chat, and what belongs to them.
 
     ``held`` are the texts of messages that wait until the chat is let in, by their rows;
-    ``waits`` are the milliseconds that a turn waited for people.
+    ``waits`` are the milliseconds that a turn waited for people, ``left`` the turns that a rewind
+    has left behind.
     """
 
     key: str
@@ -71,6 +73,7 @@ class ChatTalk(NamedTuple):
     costs: Mapping[str, AnswerCost]
     held: Mapping[int, str]
     waits: Mapping[str, int] = MappingProxyType({})
+    left: Collection[str] = ()
 
 
 class _Mark(NamedTuple):
@@ -95,9 +98,32 @@ def _iter_lines(request: ScreenRequest, chat: ChatTalk) -> Iterator[h.Node]:
             yield h.li(class_="day")[h.h2[day]]
         if isinstance(item, _Mark):
             yield h.li(class_="mark")[item.text]
+        elif item.turn_id in chat.left:
+            yield _render_left_turns(request, chat, [item, *_take_left_turns(chat, shown)])
         else:
             notices = take_earlier_notices(item, shown)
             yield from _render_turn(request, chat, item, notices, last=not shown)
+
+
+def _take_left_turns(chat: ChatTalk, rest: list[TurnTalk | _Mark]) -> Iterator[TurnTalk]:
+    """Take from the ``rest`` the turns that the same rewind has left behind."""
+    while rest and isinstance(rest[0], TurnTalk) and rest[0].turn_id in chat.left:
+        item = rest.pop(0)
+        if isinstance(item, TurnTalk):
+            yield item
+
+
+def _render_left_turns(
+    request: ScreenRequest, chat: ChatTalk, turns: Sequence[TurnTalk]
+) -> h.Element:
+    """Render turns that a rewind has left behind, folded."""
+    count = figures.format_plural(len(turns), "answer")
+    return h.li[
+        h.details[
+            h.summary(class_="soft")[f"{count} left behind: the agent does not read this any more"],
+            h.ol(class_="talk")[(_render_turn(request, chat, talk, last=False) for talk in turns)],
+        ]
+    ]
 
 
 def list_visible_turns(turns: Sequence[TurnTalk]) -> Iterator[TurnTalk | _Mark]:
@@ -329,6 +355,7 @@ def _render_footer(
         else None,
         _render_repeat_button(request, chat, talk) if last or talk.state in ENDED else None,
         _render_turn_link(request, talk, "why this answer"),
+        _render_more(request, chat, talk),
         h.small[_format_cost(talk, cost, chat.waits.get(talk.turn_id or "", 0))]
         if request.has_right(Right.LOOK)
         else None,
@@ -339,6 +366,28 @@ def _render_turn_link(request: ScreenRequest, talk: TurnTalk, words: str) -> h.N
     if talk.turn_id is None or not request.has_right(Right.LOOK):
         return None
     return h.a(class_="plain", href=build_link("turns", talk.turn_id))[render_icon("turns"), words]
+
+
+def _render_more(request: ScreenRequest, chat: ChatTalk, talk: TurnTalk) -> h.Node:
+    """Render what else one may do with an answer, folded."""
+    if talk.turn_id is None or request.daemon is None:
+        return None
+    ways = [("Try", build_link("try", talk.turn_id))]
+    ways.append(("Make it a test", build_link("turns", talk.turn_id, "test")))
+    if not request.has_right(Right.CHANGE):
+        ways = []
+    if can_branch_chat(request.viewer, chat.key):
+        ways += [
+            (branch.title, build_link(name, talk.turn_id)) for name, branch in BRANCHES.items()
+        ]
+    if not ways:
+        return None
+    return h.details(class_="ways")[
+        h.summary(class_="plain", title="What else one may do from here")[
+            render_icon("more"), h.span(class_="word")["more"]
+        ],
+        h.ul(class_="chips")[(h.li[h.a(href=href, class_="chip")[word]] for word, href in ways)],
+    ]
 
 
 def _format_cost(talk: TurnTalk, cost: AnswerCost | None, waited: int) -> str:

@@ -25,11 +25,13 @@ from orchestrator.extensions.page.html.vocabulary import (
 )
 from orchestrator.extensions.page.reads import (
     answer_costs,
+    branch_points,
     chat_entries,
     chat_places,
     stamps,
     turn_people,
 )
+from orchestrator.extensions.page.reads.branch_points import ChatParent
 from orchestrator.extensions.page.reads.chat_entries import ListedChat
 from orchestrator.extensions.page.screen_request import (
     OWN,
@@ -69,13 +71,17 @@ AFRESH = (
 
 
 class _ShownChat(NamedTuple):
-    """A chat as displayed: its newest part, or an earlier one. ``agents`` are the choices."""
+    """A chat as displayed: its newest part, or an earlier one. ``agents`` are the choices.
+
+    ``parent`` is where the chat was forked from.
+    """
 
     talk: ChatTalk
     title: str
     before: ChatPlace | None
     newest: bool
     agents: Sequence[str] = ()
+    parent: ChatParent | None = None
 
 
 async def _show_chat_list(request: ScreenRequest) -> ScreenResult:
@@ -94,7 +100,8 @@ async def _show_chat(request: ScreenRequest) -> ScreenResult:
     talk, older, title = await request.journal(load_chat, key, before)
     own = key.startswith(OWN)
     agents = await list_writable_agents(request) if own else ()
-    shown = _ShownChat(talk, title, older, before in (None, ChatPlace()), agents)
+    parent = await request.journal(branch_points.find_chat_parent, key) if own else None
+    shown = _ShownChat(talk, title, older, before in (None, ChatPlace()), agents, parent)
     content = render_chats(request, await _list_entries(request), shown)
     return TitledContent(
         title,
@@ -132,6 +139,7 @@ def load_chat(
         answer_costs.load_answer_costs(db, turn_ids),
         chat_entries.load_held_texts(db, [line.id for line in asked]),
         turn_people.load_people_waits(db, turn_ids),
+        branch_points.list_left_turns(db, key),
     )
     opening = chat_entries.find_opening(db, key) if key.startswith(OWN) else ""
     sender = next((line.sender for line in reversed(asked) if line.sender), "")
@@ -269,13 +277,26 @@ def _render_chat(request: ScreenRequest, chat: _ShownChat) -> h.Node:
         h.div(class_="pane", data_pane=True, data_bottom=chat.newest, tabindex="-1")[
             h.p(class_="older")[h.a(href=f"{here}?before={chat.before}")["older messages"]]
             if chat.before
-            else None,
+            else _render_parent(request, chat.parent),
             render_talk(request, chat.talk)
             if turns
             else render_blank(ASK if key.startswith(OWN) else EMPTY, icon="chats"),
             None if chat.newest else h.p(class_="older")[h.a(href=here)["newest messages"]],
         ],
         _render_foot(request, chat),
+    ]
+
+
+def _render_parent(request: ScreenRequest, parent: ChatParent | None) -> h.Node:
+    """Render where a chat was forked from, and the way there."""
+    if parent is None:
+        return None
+    name = show_hidden_characters(format_chat_name(parent.key))
+    query = f"?turn={parent.turn_id}#turn-{parent.turn_id}" if parent.turn_id else ""
+    sees = request.viewer.can_see_chat(parent.key)
+    return h.p(class_="older soft")[
+        "This chat goes on from ",
+        h.a(href=f"/chats/{parent.key}{query}")[name] if sees else "another one",
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.control import editing, protocol
+from orchestrator.control import editing, protocol, trials
 from orchestrator.extensions.page.daemon_side import page_protocol
 from orchestrator.extensions.page.html.outside_text import shorten_text, show_hidden_characters
 from orchestrator.extensions.page.reads.decision_log import NOT_DONE, AuditEntry
@@ -48,6 +48,13 @@ ACTS: Mapping[str, str] = {
     "memory/undo": "undo the change of fact[ {id}]",
     "memory/forget": "forget fact[ {id}] for good",
     "profile/set": "change the profile[ of {agent}][ in {chat}]",
+    trials.TRIAL_START: "try earlier turns again[, also at {confirmed}]",
+    trials.TRIAL_STOP: "stop trial[ {id}]",
+    trials.TRIAL_GO_ON: "go on with trial[ {id}]",
+    trials.SETS_ADD: "save a turn as a test[ in {setName}]",
+    trials.SETS_REMOVE: "remove a test[ from {setName}]",
+    "branches/fork": "fork a chat[ at turn {turn}]",
+    "branches/rewind": "rewind a chat[ to turn {turn}]",
 }
 # How the first words of an act are in the past.
 _PAST = {
@@ -63,6 +70,9 @@ _PAST = {
     "run": "ran",
     "undo": "undid",
     "forget": "forgot",
+    "stop": "stopped",
+    "go": "went",
+    "rewind": "rewound",
 }
 # Entries of other origin: what their act is, and what is said of it.
 _ENTRIES: Mapping[str, str] = {

@@ -15,7 +15,7 @@ from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_button
 from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
 from orchestrator.extensions.page.html.svg import Column, Plot
-from orchestrator.extensions.page.html.tables import ACTIONS, TableColumn, render_table
+from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.html.vocabulary import (
     render_blank,
     render_chips,
@@ -31,8 +31,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens import expense_periods
-from orchestrator.extensions.page.screens.agent_table import render_budget, render_more_money
+from orchestrator.extensions.page.screens import expense_advice, expense_periods
 from orchestrator.extensions.page.screens.expense_periods import (
     DEFAULT_DAYS,
     KEYS,
@@ -59,11 +58,14 @@ class View(NamedTuple):
 
 async def _show_costs(request: ScreenRequest) -> ScreenResult:
     agents: Sequence[AgentReport] = ()
+    budgets: h.Node = None
     if request.daemon is not None:
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
         agents = report.agents
+        forecasts = await expense_advice.load_forecasts(request)
+        budgets = expense_advice.render_budgets(request, agents, report.budgets, forecasts)
     found = await expense_periods.load_period(request, expense_periods.choose_days(request))
-    return render_costs(request, found, agents)
+    return render_costs(request, found, agents, budgets)
 
 
 async def _send_costs_csv(request: ScreenRequest) -> ScreenResult:
@@ -87,15 +89,18 @@ def _escape_csv_cell(text: str) -> str:
 
 
 def render_costs(
-    request: ScreenRequest, found: Period, agents: Sequence[AgentReport] = ()
+    request: ScreenRequest,
+    found: Period,
+    agents: Sequence[AgentReport] = (),
+    budgets: h.Node = None,
 ) -> TitledContent:
-    """Render the screen."""
+    """Render the screen, with the ``budgets`` first."""
     view = _choose_view(request)
     names = sorted({slot.agent_id for slot in found.slots} | {one.agent_id for one in agents})
     found = _choose_agent(found, view.agent)
     total = expense_periods.sum_all(found.slots)
     content = [
-        _render_budgets(request, agents),
+        budgets,
         _render_choices(view, found.days, names),
         render_note(found.days.problem, kind="warn") if found.days.problem else None,
         h.p[_describe_total(total, found, request), _describe_pace(total, found, request)]
@@ -105,7 +110,9 @@ def render_costs(
         _render_ends(found.days, view),
     ]
     lead = f"{figures.format_usd(total.usd)} in {_name_days(found.days)}" if found.slots else None
-    return TitledContent("Costs", content, lead=lead)
+    save = render_link_button("What would save most", "/costs/savings")
+    reads = request.daemon is not None and request.has_right(Right.READ)
+    return TitledContent("Costs", content, lead=lead, actions=save if reads else None)
 
 
 def _choose_agent(found: Period, agent: str) -> Period:
@@ -229,26 +236,6 @@ def _find_day_limit(view: View, days: Days, agents: Sequence[AgentReport]) -> fl
     ]
     known = [limit for limit in limits if limit is not None]
     return sum(known) if known and len(known) == len(limits) else None
-
-
-def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.Node:
-    limited = [agent for agent in agents if agent.budgets]
-    if not limited:
-        return None
-    rows = (
-        (
-            h.b[show_hidden_characters(agent.agent_id)],
-            [render_budget(use) for use in agent.budgets],
-            render_more_money(request, agent),
-        )
-        for agent in limited
-    )
-    return render_panel(
-        "Budgets",
-        render_table(
-            "Budgets", (TableColumn("Agent", "id"), TableColumn("Used", "grow"), ACTIONS), rows
-        ),
-    )
 
 
 def _name_days(days: Days) -> str:

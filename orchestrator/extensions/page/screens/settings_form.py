@@ -36,6 +36,7 @@ from orchestrator.extensions.page.html.edit_report import (
     has_errors,
     render_newest,
     render_report,
+    render_save_button,
 )
 from orchestrator.extensions.page.html.field_controls import (
     render_form_field,
@@ -95,7 +96,7 @@ async def _show_form(request: ScreenRequest) -> ScreenResult:
         return RedirectResponse("/settings", HTTPStatus.SEE_OTHER)
     part = await _load_part(request)
     todo = request.form.get("do", "")
-    if todo == "save":
+    if todo in ("save", "anyway"):
         return await _save_text(request, part)
     if todo == "check":
         return await _check_changes(request, part)
@@ -131,7 +132,7 @@ async def _load_part(request: ScreenRequest) -> EditedPart:
         raise OrchestratorError("agents.json has no such part; go back to the settings")
     fields = form_fields.list_form_fields(root, schema, value)
     offers: FieldOffers = {}
-    if request.form.get("do") != "save":
+    if request.form.get("do") not in ("save", "anyway"):
         offers = await load_offers(request, str(schema.get("title", "")), whole)
     return EditedPart(at, file, value, schema, fields, new, named, offers=offers)
 
@@ -175,7 +176,13 @@ async def _explain_conflict(request: ScreenRequest) -> h.Node:
 
 async def _save_text(request: ScreenRequest, part: EditedPart) -> ScreenResult:
     text, base = request.form.get("text", ""), request.form.get("base", "")
-    edit = edit_calls.build_edit(AGENTS_FILE, base, text=text, why=request.form.get("why", ""))
+    edit = edit_calls.build_edit(
+        AGENTS_FILE,
+        base,
+        text=text,
+        why=request.form.get("why", ""),
+        anyway=request.form.get("do") == "anyway",
+    )
     report = await edit_calls.save_text(request, edit)
     if report.saved:
         return RedirectResponse(_choose_next(request, part), HTTPStatus.SEE_OTHER)
@@ -252,13 +259,23 @@ def render_preview(
                 "Why", h.input(name="why", maxlength="500"), "Optional; kept with the version."
             ),
             h.div(class_="foot")[
-                None if blocked else render_named_button("save", "Save", "do"),
+                None if blocked else render_save_button(report),
                 render_named_button("edit", "Change something"),
+                None if blocked else _render_trial_button(part),
             ],
         ],
     ]
     title = name_new_part(part.at) if part.new else name_part(part.at, part.value)
     return TitledContent(title, content, lead="what this changes")
+
+
+def _render_trial_button(part: EditedPart) -> h.Node:
+    """Render the button that tries earlier turns of an agent as it is edited."""
+    agent = agents_schema.find_value(part.value, ("agentId",))
+    if part.at[0] != "agents" or part.new or not isinstance(agent, str):
+        return None
+    path = build_link("try", file=AGENTS_FILE, agent=agent)
+    return h.button(name="do", value="try", formaction=path)["Try on the last 10"]
 
 
 def _render_place(text: str, problem: Problem) -> h.Node:

@@ -15,6 +15,7 @@ from orchestrator.extensions.page.html.edit_report import (
     has_errors,
     render_newest,
     render_report,
+    render_save_button,
     render_saved_note,
     was_just_saved,
 )
@@ -37,6 +38,7 @@ from orchestrator.extensions.page.screen_request import (
 from orchestrator.extensions.page.screens import skill_match
 from orchestrator.extensions.page.screens.skill_match import MatchedSkills
 from orchestrator.extensions.page.screens.text_beginnings import find_beginning
+from orchestrator.extensions.page.screens.trial_origin import can_try_text
 
 KEY_HELP = "texts-help"  # below the root of the page
 MEANWHILE = "This text was changed while you edited it. "
@@ -65,13 +67,15 @@ async def _show_editor(request: ScreenRequest) -> ScreenResult:
         if was_just_saved(request):
             saved = await edit_calls.find_newest(request, name)
         return render_editor(request, found, report, saved=saved)
+    todo = request.form.get("do")
     edit = edit_calls.build_edit(
         name,
         request.form.get("base", ""),
         text=request.form.get("text", ""),
         why=request.form.get("why", ""),
+        anyway=todo == "anyway",
     )
-    if request.form.get("do") != "save":
+    if todo not in ("save", "anyway"):
         report = await edit_calls.check_text(request, edit)
     else:
         report = await edit_calls.save_text(request, edit)
@@ -168,8 +172,13 @@ async def _send_key_help(request: ScreenRequest) -> Response:
 def _render_foot(found: FileText, report: EditReport | None, why: str) -> h.Element:
     conflict = report is not None and report.conflict
     return h.div(class_="foot")[
-        h.button(class_="do", name="do", value="save")["Save mine over it" if conflict else "Save"],
+        render_save_button(report, "Save mine over it" if conflict else "Save"),
         h.button(name="do", value="check")["Check"],
+        h.button(name="do", value="try", formaction=build_link("try", file=found.name))[
+            "Try on the last 10"
+        ]
+        if can_try_text(found.name)
+        else None,
         h.input(
             name="why",
             value=why,

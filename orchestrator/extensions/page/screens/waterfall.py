@@ -120,7 +120,7 @@ def render_turn(
         title or f"Turn {format_turn_name(turn.id)}",
         content,
         lead=_render_lead(request, found, people),
-        actions=_render_ways(found, reads=reads),
+        actions=_render_ways(request, found, reads=reads),
     )
 
 
@@ -161,12 +161,18 @@ def _render_lead(request: ScreenRequest, found: TurnTimeline, people: TurnPeople
     ]
 
 
-def _render_ways(found: TurnTimeline, *, reads: bool) -> h.Node:
+def _render_ways(request: ScreenRequest, found: TurnTimeline, *, reads: bool) -> h.Node:
     around = ((found.older, "◂ Older"), (found.newer, "Newer ▸"))
     return [
         [render_link_button(label, build_link("turns", turn)) for turn, label in around if turn],
         render_link_button("What the model saw", build_link("turns", found.turn.id, "prompt"))
         if reads
+        else None,
+        [
+            render_link_button("Make it a test", build_link("turns", found.turn.id, "test")),
+            render_link_button("Try", build_link("try", found.turn.id), "do"),
+        ]
+        if request.daemon is not None and request.has_right(Right.CHANGE)
         else None,
     ]
 

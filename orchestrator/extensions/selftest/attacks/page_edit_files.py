@@ -52,6 +52,7 @@ _FAULTS = range(500, 600)  # statuses
 _SCREENS = (
     *("/", "/settings", "/settings/form?at=agents/0", "/texts", "/texts/agents.json", "/setup"),
     *("/texts/agents.json/history", "/agents", "/keys", "/people", "/tasks/new", "/memory"),
+    *("/try", "/trials", "/sets", "/costs/savings"),
 )
 _MARK = "[kept secret: x]\n"
 Plant = Callable[[AttackWorld, Path], Path]

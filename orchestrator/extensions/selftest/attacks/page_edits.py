@@ -43,6 +43,7 @@ _SCREENS = (
     *("/texts", "/texts/{name}", "/texts/{name}/history", "/texts/{name}/history?version=1"),
     *("/texts/agents.json", "/settings", "/settings/form?at=agents/0", "/texts-new/prompts/"),
     *("/keys", "/people", "/memory", "/texts/tasks/1", "/texts/playbooks/1"),
+    *("/try?file={name}", "/trials", "/sets"),
 )
 # An approver lets chats in to talk or to approve; these fields ask for more.
 _TWINS = {

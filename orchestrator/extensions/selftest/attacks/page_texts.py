@@ -60,6 +60,11 @@ _IN_ADDRESSES = (
     "/static/x/",
     "/in?code=",
     "/logs?text=",
+    "/try?file=",
+    "/try?on=last&agent=",
+    "/try/",
+    "/trials/",
+    "/fork/",
 )
 
 

@@ -176,3 +176,24 @@ def test_notice_stands_before_the_answer_that_came_after_it() -> None:
     shown = draw(answered, early, late, role="viewer")
     places = [shown.index(text) for text in ("hello", "needs approval", "the answer", "a later")]
     assert places == sorted(places)
+
+
+def test_answer_is_where_a_chat_can_go_on_from() -> None:
+    """Who may change something can also try it, or make it a test."""
+    shown = draw(TALK)
+    for path in ("/try/t1", "/turns/t1/test", "/fork/t1", "/rewind/t1"):
+        assert f'href="{path}"' in shown
+    own = draw(TALK, role="chat")
+    assert 'href="/fork/t1"' in own
+    assert "/try/" not in own
+    assert "/fork/" not in draw(TALK, role="chat", key="web/local/bob/1/")
+
+
+def test_what_a_rewind_left_is_folded() -> None:
+    """Its answers stay, in one fold that says so."""
+    later = [replace(TALK, turn_id=turn) for turn in ("t2", "t3")]
+    chat = ChatTalk(OWN, [TALK, *later], {}, {}, {}, left=frozenset({"t2", "t3"}))
+    shown = html(render_talk(request(), chat))
+    assert "2 answers left behind" in shown
+    assert shown.count("<p>the answer</p>") == 3
+    assert shown.index('id="turn-t1"') < shown.index("left behind") < shown.index('id="turn-t2"')

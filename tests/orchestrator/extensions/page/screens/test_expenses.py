@@ -71,14 +71,6 @@ def test_costs_are_compared_with_the_days_before() -> None:
     assert "100 % more than in the 2 days before ($0.2500)." in shown
 
 
-def test_budget_of_today_can_be_raised_by_those_who_may() -> None:
-    """Once, by a button."""
-    assert "$0.08 of $0.20 today" in page(SLOT)
-    assert "+ $0.10 today" in page(SLOT)
-    viewer = expenses.render_costs(request("viewer"), Period(TWO_DAYS, [SLOT]), (HOME,))
-    assert "+ $0.10 today" not in html(viewer.content)
-
-
 def test_time_without_calls_is_a_sentence() -> None:
     """Not an empty plot; nor are calls that cost nothing."""
     assert "No model calls in this period." in page()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fakes.edited_page import EditedPage, edited_page
 
-from orchestrator.control.editing import FILE_SAVE, VersionName
+from orchestrator.control.editing import FILE_SAVE, FileEdit, VersionName
 
 EDITOR = "/texts/agents.json"
 
@@ -171,3 +171,29 @@ async def test_help_for_keys_is_sent_once_for_all(tmp_path: Path) -> None:
     """As JSON, from the schema."""
     async with edited_page(tmp_path) as page:
         assert "agents/*/model" in json.loads(await page.open("/texts-help/agents.json"))
+
+
+async def test_edit_that_tests_object_to_is_saved_only_on_purpose(tmp_path: Path) -> None:
+    """The objections are shown, and another button saves it all the same."""
+    async with edited_page(tmp_path) as page:
+        text, base = await _read_base(page)
+        changed = text.replace('"home", "llmProvider": "demo"', '"home", "llmProvider": "auto"')
+
+        async def judge(edit: FileEdit, by: str) -> tuple[str, ...]:
+            return () if edit.anyway else (f"gate <b>daily</b> is red for {by}",)
+
+        page.home.keeper.judge = judge
+        shown = await page.send(EDITOR, do="save", base=base, text=changed)
+        assert "Tests object to it" in shown
+        assert "gate &lt;b&gt;daily&lt;/b&gt; is red for web:ann" in shown
+        assert 'value="anyway">Save anyway' in shown
+        assert (await _read_base(page))[0] == text
+        assert "Saved." in await page.send(EDITOR, do="anyway", base=base, text=changed)
+        assert (await _read_base(page))[0] == changed
+
+
+async def test_a_text_of_prompts_can_be_tried_before_it_is_saved(tmp_path: Path) -> None:
+    """Others go into no prompt, and have no such button."""
+    async with edited_page(tmp_path) as page:
+        assert "/try?file=agents.json" in await page.open(EDITOR)
+        assert "/try?" not in await page.open("/texts/playbooks/new")
