@@ -164,7 +164,7 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "a budget grows by a sum of money": (
         Edit(
             "orchestrator/extensions/spending_advice/cost_answers.py",
-            "usd: float = Field(gt=0, le=1000, allow_inf_nan=False)",
+            "usd: float = Field(gt=0, le=MAX_EXTENSION, allow_inf_nan=False)",
             "usd: float = Field(ne=0)",
         ),
     ),

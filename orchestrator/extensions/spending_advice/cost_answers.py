@@ -6,6 +6,7 @@ from pydantic import Field
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.trials import TrialRequest
+from orchestrator.extensions.spending_advice.raised_budgets import MAX_EXTENSION
 
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
 COSTS_FORECAST = "costs/forecast"  # → ForecastReport
@@ -18,7 +19,7 @@ class MoreMoney(CamelModel):
     """What an agent may spend more today, in US dollars; without a name, all agents together."""
 
     agent_id: str = ""
-    usd: float = Field(gt=0, le=1000, allow_inf_nan=False)
+    usd: float = Field(gt=0, le=MAX_EXTENSION, allow_inf_nan=False)
 
 
 class ExtendedBudget(CamelModel):
