@@ -20,6 +20,7 @@ from orchestrator.extensions.spending_advice.cost_answers import (
     ForecastReport,
     MoreMoney,
 )
+from orchestrator.extensions.spending_advice.raised_budgets import MAX_EXTENSION
 
 ALL = "all together"
 app = make_command_group("budget")
@@ -66,7 +67,10 @@ def show(*, as_json: AsJson = False, home: Home = None) -> None:
 
 @app.command()
 def extend(
-    usd: Annotated[float, typer.Argument(metavar="USD", help="Such as 0.10.", min=0.000001)],
+    usd: Annotated[
+        float,
+        typer.Argument(metavar="USD", help="Such as 0.10.", min=0.000001, max=MAX_EXTENSION),
+    ],
     agent: Annotated[
         str, typer.Argument(metavar="AGENT", help="An agent's id; all together without it.")
     ] = "",

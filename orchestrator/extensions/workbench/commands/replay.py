@@ -42,7 +42,9 @@ class ChangeOptions:
     effort: Annotated[
         str | None, typer.Option(help="How much it reasons: off, low, medium, high or tokens.")
     ] = None
-    temperature: Annotated[float | None, typer.Option(help="Another temperature.")] = None
+    temperature: Annotated[
+        float | None, typer.Option(min=0, max=2, help="Another temperature.")
+    ] = None
     skill: Annotated[
         list[Path] | None, typer.Option(help="A changed SKILL.md; can be repeated.")
     ] = None
@@ -60,8 +62,10 @@ class ChangeOptions:
     unrecorded: Annotated[
         Literal["stop", "invent"], typer.Option(help="What answers a call without a record.")
     ] = "stop"
-    limit: Annotated[float | None, typer.Option(help="The most to spend, in dollars.")] = None
-    limit_tokens: Annotated[int | None, typer.Option(help="The same, in tokens.")] = None
+    limit: Annotated[
+        float | None, typer.Option(min=0.000001, help="The most to spend, in dollars.")
+    ] = None
+    limit_tokens: Annotated[int | None, typer.Option(min=1, help="The same, in tokens.")] = None
     confirm: Annotated[
         str, typer.Option(help="A provider that may see these messages for the first time.")
     ] = ""

@@ -53,8 +53,10 @@ class SwitchOptions:
         str, typer.Option(metavar="DAYS", help="Choose among turns of so many days.")
     ] = "7d"
     turns: Annotated[int, typer.Option(min=1, max=MAX_TURNS, help="Turns to try.")] = 40
-    limit: Annotated[float | None, typer.Option(help="The most to spend, in dollars.")] = None
-    limit_tokens: Annotated[int | None, typer.Option(help="The same, in tokens.")] = None
+    limit: Annotated[
+        float | None, typer.Option(min=0.000001, help="The most to spend, in dollars.")
+    ] = None
+    limit_tokens: Annotated[int | None, typer.Option(min=1, help="The same, in tokens.")] = None
     judge: Annotated[
         str, typer.Option(help="A model that compares the answers, without knowing which is which.")
     ] = ""
