@@ -22,6 +22,7 @@ SETS_REMOVE = "sets/remove"  # SavedTurn → SavedTurn
 
 MAX_TURNS = 1000  # of one trial
 MAX_TIMES = 5
+SET_NAME = "[a-z0-9][a-z0-9_-]{0,63}"
 
 TrialKind: TypeAlias = Literal["replay", "test", "switch"]
 TrialState: TypeAlias = Literal["running", "done", "stopped"]
@@ -209,7 +210,7 @@ class TrialReports(CamelModel):
 class SavedTurn(CamelModel):
     """A turn kept as a test in a set, with one check a line."""
 
-    set_name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    set_name: str = Field(pattern=f"^{SET_NAME}$")
     turn: str
     checks: str = Field("same calls", max_length=10_000)
     question: str = ""

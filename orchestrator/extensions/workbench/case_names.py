@@ -13,6 +13,9 @@ from thinker.protocol.messages import JsonObject
 
 FIRST = 1_000_001  # the number of the first chat or person
 MIN_ID = 5  # characters of an id that is replaced in texts as well; a shorter one may be a number
+PERSONAL = re.compile(r"[\d@]")  # in such an id; others are words, such as `operator`
+# Members of JSON whose values are the program's own words, whatever a person is called.
+FIXED = ("origin", "role", "type", "kind", "name", "finish", "mode", "state", "class", "id")
 MIN_WORD = 3  # characters of a part of a name that is replaced in texts
 PLACES = (
     "chat_id",
@@ -69,7 +72,7 @@ class CaseNames:
     def _build_rename(self) -> Callable[[str], str]:
         """Return a function that renames in any text."""
         known = {name.lower(): new for name, new in self.words.items()}
-        known |= {name: new for name, new in self.ids.items() if len(name) >= MIN_ID}
+        known |= {name: new for name, new in self.ids.items() if _is_personal(name)}
         known |= {f"chat_id: {name}": f"chat_id: {new}" for name, new in self.ids.items()}
         if not known:
             return str
@@ -101,6 +104,10 @@ class CaseNames:
         return renamed
 
 
+def _is_personal(name: str) -> bool:
+    return len(name) >= MIN_ID and PERSONAL.search(name) is not None
+
+
 def _rename_json(text: str, rename: Callable[[str], str]) -> str:
     """Return JSON whose texts are renamed; the names of its members stay."""
     try:
@@ -112,13 +119,16 @@ def _rename_json(text: str, rename: Callable[[str], str]) -> str:
 
 
 def map_texts(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
-    """Return a JSON value with each text changed."""
+    """Return a JSON value with each text changed, but for the program's own words."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
         return [map_texts(one, change) for one in value]
     if isinstance(value, dict):
-        return {name: map_texts(one, change) for name, one in value.items()}
+        return {
+            name: one if name in FIXED and isinstance(one, str) else map_texts(one, change)
+            for name, one in value.items()
+        }
     return value
 
 

@@ -1,5 +1,6 @@
 """``orchestrator sets``: turns that are kept as tests."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from orchestrator.cli.direct_journal import change_journal
 from orchestrator.cli.options import AsJson, Home, load_settings
 from orchestrator.cli.output import format_count, format_moment, make_printable, print_text
 from orchestrator.cli.tables import Columns, print_json, print_listing
-from orchestrator.control.trials import SETS_ADD, SETS_REMOVE, SavedSets, SavedTurn
+from orchestrator.control.trials import SET_NAME, SETS_ADD, SETS_REMOVE, SavedSets, SavedTurn
 from orchestrator.extensions.workbench import saved_turns
 from orchestrator.extensions.workbench.case_home import rebuild_turns, seal_cases
 from orchestrator.extensions.workbench.cases import (
@@ -32,6 +33,7 @@ from orchestrator.settings import Settings
 from thinker.protocol.names import format_turn_name
 
 BY = "operator"
+NAME_FORM = "use small letters, digits, - and _, at most 64, and begin with a letter or digit"
 CHECKS = f"A check; repeat for more (default: same calls). There are: {' · '.join(FORMS)}"
 COLUMNS: Columns = {
     "set": "set_name",
@@ -94,7 +96,7 @@ def add(
         parse_checks(lines)
     except CheckError as error:
         raise typer.BadParameter(str(error), param_hint="--check") from error
-    saved = SavedTurn.model_validate({"setName": set_name, "turn": turn, "checks": lines})
+    saved = _build_saved_turn(set_name, turn, lines)
     _change_set(load_settings(home), SETS_ADD, saved)
     typer.echo(f"kept in the set {set_name}, with {format_count(len(lines.splitlines()), 'check')}")
 
@@ -102,7 +104,7 @@ def add(
 @app.command("rm")
 def remove(set_name: SetName, turn: TurnName, *, home: Home = None) -> None:
     """Take a turn out of a set; the turn itself stays until its time is over."""
-    saved = SavedTurn.model_validate({"setName": set_name, "turn": turn})
+    saved = _build_saved_turn(set_name, turn)
     _change_set(load_settings(home), SETS_REMOVE, saved)
     typer.echo(f"taken out of the set {set_name}")
 
@@ -143,6 +145,12 @@ def export(
 def _load_turns(settings: Settings, set_name: str) -> SavedSets:
     with open_for_reading(settings.journal) as db:
         return saved_turns.list_saved_turns(db, set_name)
+
+
+def _build_saved_turn(set_name: str, turn: str, checks: str = "same calls") -> SavedTurn:
+    if not re.fullmatch(SET_NAME, set_name):
+        raise typer.BadParameter(f"{set_name!r} is no name; {NAME_FORM}", param_hint="SET")
+    return SavedTurn(set_name=set_name, turn=turn, checks=checks)
 
 
 def _change_set(settings: Settings, method: str, saved: SavedTurn) -> None:
