@@ -15,7 +15,7 @@ FIRST = 1_000_001  # the number of the first chat or person
 MIN_ID = 5  # characters of an id that is replaced in texts as well; a shorter one may be a number
 PERSONAL = re.compile(r"[\d@]")  # in such an id; others are words, such as `operator`
 # Members of JSON whose values are the program's own words, whatever a person is called.
-FIXED = ("origin", "role", "type", "kind", "name", "finish", "mode", "state", "class", "id")
+FIXED = ("origin", "role", "type", "finish", "mode")
 MIN_WORD = 3  # characters of a part of a name that is replaced in texts
 PLACES = (
     "chat_id",

@@ -54,6 +54,19 @@ def test_people_and_chats_have_other_names_wherever_they_stand() -> None:
     assert not [name for name in ("Anna", "Bauer", "9988776") if name in text]
 
 
+def test_words_of_the_program_stay_whatever_people_are_called() -> None:
+    """A result from a tool is one, though a person is called Tool, and the operator's id a word."""
+    rows = tables(sender_id="operator", sender_name="Tool")
+    rows["step"][0]["result"] = json.dumps({"origin": "tool", "content": "Tool, the operator"})
+    names = CaseNames()
+    names.note_rows(rows)
+    (step,) = names.rename_rows(rows)["step"]
+    assert json.loads(str(step["result"])) == {
+        "origin": "tool",
+        "content": "Person1, the operator",
+    }
+
+
 def test_renamed_call_is_found_by_its_new_arguments() -> None:
     """A trial looks for calls by the digest of their arguments."""
     names = CaseNames()
