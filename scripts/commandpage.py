@@ -11,10 +11,25 @@ from orchestrator.cli.commands import GROUPS, import_app
 from orchestrator.inbound.commands import list_chat_commands, list_help_lines
 
 JSON = ["--json"]
+APART = "Agents"  # the group with a page of its own: all on one were more than a model reads
+APART_PAGE = "agent-commands"
+
+
+def agent_commands() -> Iterator[str]:
+    """Every command about agents, and those below it."""
+    yield "# Commands about agents"
+    yield ""
+    yield (
+        "What `orchestrator COMMAND --help` shows of the commands about agents: their prompts,"
+        " memory, tools and costs, and trials of them. The others, and what all have in common, are"
+        " on the page [commands](commands.md)."
+    )
+    yield ""
+    yield from describe_commands(apart=True)
 
 
 def commands() -> Iterator[str]:
-    """Every command and subcommand."""
+    """Every other command and subcommand, and those of chats."""
     yield "# Commands"
     yield ""
     yield (
@@ -25,13 +40,11 @@ def commands() -> Iterator[str]:
     yield ""
     for title in GROUPS:
         names = [name for name, one in COMMANDS.items() if one.group == title]
-        links = (f"[`{name}`](#orchestrator-{name})" for name in names)
+        page = f"{APART_PAGE}.md" if title == APART else ""
+        links = (f"[`{name}`]({page}#orchestrator-{name})" for name in names)
         yield f"- {title}: {', '.join(links)}"
     yield ""
-    for name, one in COMMANDS.items():
-        yield f"## orchestrator {name}"
-        yield ""
-        yield from describe_command(f"orchestrator {name}", typer.main.get_command(import_app(one)))
+    yield from describe_commands(apart=False)
     yield "## Chat commands"
     yield ""
     yield (
@@ -44,6 +57,16 @@ def commands() -> Iterator[str]:
         ("command", "what it does"),
         [(f"`/{name}`", text) for name, text in list_help_lines().items()],
     )
+
+
+def describe_commands(*, apart: bool) -> Iterator[str]:
+    """Return the sections of one of the two pages."""
+    for name, one in COMMANDS.items():
+        if (one.group == APART) == apart:
+            yield f"## orchestrator {name}"
+            yield ""
+            command = typer.main.get_command(import_app(one))
+            yield from describe_command(f"orchestrator {name}", command)
 
 
 def _list_names(role: str) -> str:

@@ -31,11 +31,14 @@ def test_generated_pages_are_current() -> None:
 
 
 def test_every_command_has_a_chapter() -> None:
-    """With an entry in the list at the beginning."""
-    text = page("commands")
+    """On its page, with an entry in the list at the beginning of the first one."""
+    first, apart = page("commands"), page("agent-commands")
     for name, command in own_commands().items():
+        about = command.group == "Agents"
+        text = apart if about else first
         assert f"\n## orchestrator {name}\n\n{command.summary}" in text
-        assert f"[`{name}`](#orchestrator-{name})" in text
+        place = "agent-commands.md" if about else ""
+        assert f"[`{name}`]({place}#orchestrator-{name})" in first
 
 
 def test_every_variable_of_a_worker_and_every_exit_code_is_listed() -> None:
