@@ -25,7 +25,7 @@ def test_tools_are_added_and_removed_by_their_signs() -> None:
 
 
 def test_changed_files_get_the_names_that_editors_use(tmp_path: Path) -> None:
-    """A skill by its folder or file; a prompt is a definition of the home, or else the base prompt."""
+    """A skill by its folder or file; a prompt is one of the home, or else the base prompt."""
     settings = Settings(home=tmp_path / "home")
     settings.paths.prompts.mkdir(parents=True)
     (settings.paths.prompts / "guide.md").write_text("old", "utf-8")
