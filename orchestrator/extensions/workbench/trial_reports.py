@@ -54,6 +54,13 @@ def describe_recorded_turn(turn: RecordedTurn) -> TurnRecord:
     return build_record(turn.question, steps)
 
 
+def list_kept_steps(turn: RecordedTurn, count: int) -> tuple[TriedStep, ...]:
+    """Return the first steps of a turn as a run has them that keeps so many: at no cost."""
+    unpaid = {"prompt": 0, "completion": 0, "cached": 0, "usd": None, "ms": 0}
+    kept = describe_recorded_turn(turn).steps[:count]
+    return tuple(step.model_copy(update=unpaid) for step in kept)
+
+
 def build_record(question: str, steps: Sequence[TriedStep]) -> TurnRecord:
     """Return the record of a run with these steps."""
     costs = [step.usd for step in steps if step.usd is not None]
