@@ -24,6 +24,7 @@ from orchestrator.control.trials import (
     TrialRequest,
 )
 from orchestrator.extensions.workbench.trial_rows import DAEMON_STOPPED
+from orchestrator.extensions.workbench.trial_runs import STOPPED
 from orchestrator.journal.opening import open_for_reading
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
@@ -276,8 +277,19 @@ async def test_limit_and_the_end_of_the_daemon_stop_a_trial(tmp_path: Path) -> N
             assert (len(report.turns), len(model.requests)) == (1, 3)
             model.hold("two")
             request = TrialRequest(turns=turns[1:], limit_tokens=100_000)
-            number = (await daemon.ask(trials.TRIAL_START, request, TrialReport)).id
+            started = await daemon.ask(trials.TRIAL_START, request, TrialReport)
             await model.asked("two", 2)
+            asked = TrialNumber(id=started.id, brief=True)
+            report = await daemon.ask(trials.TRIAL_STOP, asked, TrialReport)
+            assert (report.state, report.note, report.waiting) == ("stopped", STOPPED, 1)
+            with open_for_reading(daemon.settings.journal) as db:
+                sql = "SELECT count(*) FROM model_call WHERE state = 'reserved'"
+                assert db.execute(sql).get == 0
+            found = await ask(tmp_path, "trial", "list")
+            assert f"{started.id}  " in found.stdout
+            assert STOPPED in found.stdout
+            number = (await daemon.ask(trials.TRIAL_START, request, TrialReport)).id
+            await model.asked("two", 3)
         with open_for_reading(daemon.settings.journal) as db:
             sql = "SELECT state, note FROM trial WHERE id = ?"
             assert db.execute(sql, (number,)).fetchone() == ("stopped", DAEMON_STOPPED)

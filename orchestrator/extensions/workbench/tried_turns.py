@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+import anyio
+
 from orchestrator.control.trials import TrialRequest, TriedStep
 from orchestrator.errors import ConfigError, OrchestratorError, WorkerError
 from orchestrator.extensions.workbench.call_answers import CallAnswerer, FindObjection
@@ -172,7 +174,8 @@ class TurnTrier:
                 reason = f"the model did not answer: {result.error or result.text}"
                 raise TrialHeldError(reason, passes=True)
         finally:
-            await purse.release()
+            with anyio.CancelScope(shield=True):  # the broker tells what a stopped call has used
+                await purse.release()
         if host.spent:
             raise TrialHeldError(host.stopped)
 
