@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.bot_api import FakeBotApi
@@ -17,6 +18,7 @@ from orchestrator.control import trials
 from orchestrator.control.trials import (
     TrialChange,
     TrialContinuation,
+    TrialEstimate,
     TrialNumber,
     TrialReport,
     TrialRequest,
@@ -191,6 +193,29 @@ async def test_person_or_model_answers_a_call_without_a_record(tmp_path: Path) -
         assert b"a quarter to ten" in model.requests[-1].content
 
 
+async def check_estimates(daemon: RunningDaemon, turns: tuple[str, ...]) -> None:
+    """Costs are foreseen, and words go to no new provider by accident."""
+
+    async def estimated(model: str | None, **fields: Any) -> TrialEstimate:
+        change = TrialChange(model=model)
+        request = TrialRequest(turns=turns, change=change, **fields)
+        return await daemon.ask(trials.TRIAL_ESTIMATE, request, TrialEstimate)
+
+    own = await estimated(None, times=2)
+    assert (own.turns, own.calls, own.tokens, own.new_provider) == (2, 4, 72, "")
+    assert "work-model has no known price" in own.problem
+    assert (await estimated(None, limit_tokens=100)).problem == ""
+    assert "no provider 'nope'" in (await estimated("nope/model")).problem
+    new = await estimated("anthropic/claude-sonnet-4-5")
+    assert (new.new_provider, new.messages, new.people) == ("anthropic", 2, 1)
+    assert "2 messages of 1 people would be sent to anthropic" in new.problem
+    assert new.low_usd is not None
+    assert new.high_usd is not None
+    assert 0 < new.low_usd < new.high_usd
+    confirmed = await estimated("anthropic/claude-sonnet-4-5", confirmed="anthropic")
+    assert confirmed.problem == ""
+
+
 async def test_limit_and_the_end_of_the_daemon_stop_a_trial(tmp_path: Path) -> None:
     """No call is made above the limit, and the daemon does not wait for the model."""
     async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
@@ -199,6 +224,7 @@ async def test_limit_and_the_end_of_the_daemon_stop_a_trial(tmp_path: Path) -> N
                 bot.send_user_message(123, text)
                 await bot.reply_in(123)
             turns = await closed(daemon, 2)
+            await check_estimates(daemon, turns)
             request = TrialRequest(turns=turns, limit_tokens=20)
             report = await ended(daemon, await daemon.ask(trials.TRIAL_START, request, TrialReport))
             assert report.state == "stopped"
@@ -215,7 +241,7 @@ async def test_limit_and_the_end_of_the_daemon_stop_a_trial(tmp_path: Path) -> N
         (one,) = json.loads(found.stdout)["requests"]
         assert one["exact"] is True
         assert one["digest"] == hashlib.sha256(model.requests[0].content).hexdigest()[:32]
-        text = tmp_path / "base.txt"
-        text.write_text("You are another one.", "utf-8")
-        found = await ask(tmp_path, "replay", turns[0], "--dry", "--prompt", str(text))
+        base = tmp_path / "base.txt"
+        base.write_text("You are another one.", "utf-8")
+        found = await ask(tmp_path, "replay", turns[0], "--dry", "--prompt", str(base))
         assert "layer base" in found.stdout

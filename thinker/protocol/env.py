@@ -19,6 +19,7 @@ from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
 BROKER_VARIABLE = "THINKER_BROKER_FD"
+ELSEWHERE = "other"  # a server that is no known provider's
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 # Settings that are addresses, keys, places of this machine, or say nothing of a request.
 UNRECORDED = (
@@ -180,10 +181,19 @@ class ThinkerSettings(BaseModel):
     def dump_for_record(self) -> JsonObject:
         """Return the settings that decide what a model is sent, without addresses and keys.
 
-        Whether hooks may run is added, as they may change anything.
+        Whether hooks may run is added, as they may change anything, and whose server answers
+        instead of the provider's own, as far as that is known.
         """
-        hooked: JsonObject = {} if self.hooks_dir is None else {"allow_hooks": True}
-        return self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED}) | hooked
+        found: JsonObject = self.model_dump(
+            mode="json", exclude_defaults=True, exclude={*UNRECORDED}
+        )
+        if self.hooks_dir is not None:
+            found["allow_hooks"] = True
+        if self.base_url:
+            url = self.base_url.rstrip("/")
+            names = (one.name for one in PROVIDERS.values() if one.base_url == url)
+            found["elsewhere"] = next(names, ELSEWHERE)
+        return found
 
     def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""

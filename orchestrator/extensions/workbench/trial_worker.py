@@ -27,7 +27,7 @@ from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.settings import Settings
 from thinker.protocol.env import UNRECORDED, ThinkerSettings
 from thinker.protocol.prompt_record import TOOL_BLOCK
-from thinker.protocol.providers import list_key_variables
+from thinker.protocol.providers import PROVIDERS, list_key_variables
 
 NICE = 10  # a trial gives way to live agents
 NOWHERE = "http://127.0.0.1:9/v1"  # the address of a provider that is not called
@@ -102,8 +102,8 @@ def build_trial_spec(
         environ |= dict.fromkeys(list_key_variables(own.providers), "none-needed")
     quiet = home.settings.model_copy(update={"log_level": "error"})
     url = str(own.base_url or "")
-    if not (url or home.agents.known_providers[provider].base_url or model.called):
-        url = NOWHERE
+    if not model.called:
+        url = _restore_address(url, part, provider)
     spec = launch.build_launch_spec(
         own,
         quiet,
@@ -146,6 +146,17 @@ def _build_definition(
     own = {"llm_provider": provider, "model": name, "base_url": url, "agent_id": part.agent_id}
     keys = {key: value for key, value in found.env.items() if key in list_key_variables()}
     return found.model_copy(update={**alone, **unhooked, **own, "env": keys})
+
+
+def _restore_address(url: str, part: RecordedPart, provider: str) -> str:
+    """Return an address, not to be called, whose server has the rules of the recorded one."""
+    there = part.settings.get("elsewhere")
+    if provider != part.settings.get("llm_provider") or bool(url) is bool(there):
+        return url
+    if there is None:
+        return ""
+    known = PROVIDERS.get(str(there))
+    return NOWHERE if known is None else known.base_url
 
 
 def _restore_settings(

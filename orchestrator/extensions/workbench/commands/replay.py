@@ -44,7 +44,7 @@ class ChangeOptions:
     ] = None
     temperature: Annotated[float | None, typer.Option(help="Another temperature.")] = None
     skill: Annotated[
-        list[Path] | None, typer.Option(help="A changed SKILL.md; can be repeated.")
+        list[Path] | None, typer.Option(help="A changed SKILL.md, or NAME.md; can be repeated.")
     ] = None
     prompt: Annotated[
         Path | None, typer.Option(help="A changed prompt definition, or text of a base prompt.")
@@ -181,7 +181,8 @@ def read_files(
     for path in skills:
         text = _read_text(path, "--skill")
         try:
-            name = parse_skill(text, path.resolve().parent.name).name
+            folder = path.resolve().parent.name if path.name == FILE_NAME else path.stem
+            name = parse_skill(text, folder).name
         except SkillError as error:
             raise typer.BadParameter(str(error), param_hint="--skill") from None
         files[f"skills/{name}/{FILE_NAME}"] = text
