@@ -12,8 +12,8 @@ from orchestrator.cli import typed_messages
 from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
 from orchestrator.extensions.erasure.erasure_part import FORGET
-from orchestrator.extensions.workbench.cases import SetExport, record_export
 from orchestrator.home_paths import Paths
+from orchestrator.journal.db import audit
 from orchestrator.journal.turns import turns
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -99,8 +99,7 @@ async def test_running_daemon_forgets_itself_and_may_refuse(home: Path) -> None:
 def test_files_of_exported_sets_are_named_as_out_of_reach(home: Path) -> None:
     """Nothing tells where they went; the audit log tells what they are."""
     with opened(home) as db, job(db):
-        exported = SetExport(set_name="daily", turns=3, digest="abc")
-        record_export(db, exported, 1)
+        audit.record_decision(db, "operator", "exported a set", "set daily, 3 turns, cases abc", 1)
     told = "stays, if it is in there: the files of the export of set daily, 3 turns, cases abc"
     assert told in command(home, "forget", "chat", "telegram:4711", "--yes").stdout
 
