@@ -131,7 +131,9 @@ async def test_gate_holds_up_ten_bad_edits_and_no_harmless_one(tmp_path: Path) -
                 held[name] = report.objections
             assert all("is not green: 1 red" in one for (one,) in held.values()), held
             shown = await daemon.ask(trials.TRIAL_SHOW, TrialNumber(id=1), TrialReport)
-            assert next(one.met for run in shown.turns for one in run.checks) is False
+            (run,) = shown.turns
+            assert [one.check for one in run.checks] == CHECKS.splitlines()
+            assert run.checks[0].met is False
             for name, text in HARMLESS.items():
                 report = await save(daemon, skill(name, text))
                 assert (report.saved, report.objections) == (True, ()), name

@@ -27,6 +27,7 @@ from orchestrator.extensions.workbench.gate_settings import GateSettings
 from orchestrator.extensions.workbench.gate_watch import GateWatch
 from orchestrator.extensions.workbench.saved_turns import list_owned_tests, list_saved_turns
 from orchestrator.extensions.workbench.set_runs import SetReport, fill_verdicts, judge_set
+from orchestrator.extensions.workbench.trial_rows import load_trial
 from orchestrator.extensions.workbench.trial_runs import TrialRunner
 from orchestrator.journal.db import audit
 from thinker.protocol.names import format_turn_name
@@ -117,7 +118,8 @@ class Gates:
         report = await self.runner.load_report(number)
         if report.kind != "test":
             return report
-        _, _, set_name = report.note.partition(" ")  # after "gate" or "set"
+        stored = await self.daemon.store.read(load_trial, number.id)
+        _, _, set_name = stored.change.request.note.partition(" ")  # after "gate" or "set"
         found = await self.daemon.store.read(list_saved_turns, set_name or NO_SET)
         return fill_verdicts(report, found.turns)
 
