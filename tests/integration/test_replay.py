@@ -24,6 +24,7 @@ from orchestrator.control.trials import (
     TrialRequest,
 )
 from orchestrator.extensions.workbench.trial_rows import DAEMON_STOPPED
+from orchestrator.extensions.workbench.trial_runs import STOPPED
 from orchestrator.journal.opening import open_for_reading
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
@@ -163,6 +164,50 @@ async def test_killed_daemon_goes_on_with_the_missing_turns(tmp_path: Path) -> N
     assert len(model.requests_about("two")) == 3
 
 
+async def test_every_change_reaches_the_request(tmp_path: Path) -> None:
+    """And what is kept or named wrongly is not sent."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model)
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+            bot.send_user_message(123, "remember that I go by rail")
+            await bot.reply_in(123)
+            turns = await closed(daemon, 1)
+            edited = json.loads(json.dumps(config))
+            edited["agents"][0] |= {"systemPrompt": "You are edited.", "temperature": 1.25}
+
+            async def first_request(change: TrialChange) -> dict[str, Any]:
+                model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+                before = len(model.requests)
+                report = await tried(daemon, turns, change)
+                model.script.clear()
+                assert [turn.fidelity for turn in report.turns] == ["same"], report
+                assert len(model.requests) == before + 2
+                return model.requests[before].body
+
+            body = await first_request(TrialChange(temperature=1.5))
+            assert body["temperature"] == 1.5
+            body = await first_request(TrialChange(model="openai/other-model"))
+            assert body["model"] == "other-model"
+            body = await first_request(TrialChange(layers={"base": "You are new."}))
+            assert body["messages"][0]["content"].startswith("You are new.\n")
+            tools = {"add_tools": ("get_profile",), "remove_tools": ("schedule_task",)}
+            body = await first_request(TrialChange.model_validate(tools))
+            names = {tool["function"]["name"] for tool in body["tools"]}
+            assert "get_profile" in names
+            assert "schedule_task" not in names
+            body = await first_request(TrialChange(files={"agents.json": json.dumps(edited)}))
+            assert body["messages"][0]["content"].startswith("You are edited.\n")
+            assert body["temperature"] == 1.25
+            asked = len(model.requests)
+            report = await tried(daemon, turns, TrialChange(from_step=1))
+            assert [(turn.fidelity, turn.alike) for turn in report.turns] == [("exact", True)]
+            assert len(model.requests) == asked + 1
+            report = await tried(daemon, turns, TrialChange(layers={"bass": "text"}))
+            assert [turn.fidelity for turn in report.turns] == ["impossible"]
+            assert len(model.requests) == asked + 1
+
+
 async def test_person_or_model_answers_a_call_without_a_record(tmp_path: Path) -> None:
     """The run waits for the person and goes on with the same responses; both are marked."""
     async with held_daemon(tmp_path) as (bot, model, daemon):
@@ -232,8 +277,19 @@ async def test_limit_and_the_end_of_the_daemon_stop_a_trial(tmp_path: Path) -> N
             assert (len(report.turns), len(model.requests)) == (1, 3)
             model.hold("two")
             request = TrialRequest(turns=turns[1:], limit_tokens=100_000)
-            number = (await daemon.ask(trials.TRIAL_START, request, TrialReport)).id
+            started = await daemon.ask(trials.TRIAL_START, request, TrialReport)
             await model.asked("two", 2)
+            asked = TrialNumber(id=started.id, brief=True)
+            report = await daemon.ask(trials.TRIAL_STOP, asked, TrialReport)
+            assert (report.state, report.note, report.waiting) == ("stopped", STOPPED, 1)
+            with open_for_reading(daemon.settings.journal) as db:
+                sql = "SELECT count(*) FROM model_call WHERE state = 'reserved'"
+                assert db.execute(sql).get == 0
+            found = await ask(tmp_path, "trial", "list")
+            assert f"{started.id}  " in found.stdout
+            assert STOPPED in found.stdout
+            number = (await daemon.ask(trials.TRIAL_START, request, TrialReport)).id
+            await model.asked("two", 3)
         with open_for_reading(daemon.settings.journal) as db:
             sql = "SELECT state, note FROM trial WHERE id = ?"
             assert db.execute(sql, (number,)).fetchone() == ("stopped", DAEMON_STOPPED)

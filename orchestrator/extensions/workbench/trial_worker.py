@@ -196,11 +196,16 @@ def _add_changed_paths(
 
 def write_trial_files(folder: Path, spec: LaunchSpec, files: Mapping[str, str]) -> None:
     """Write what a trial's worker reads, all of it below a private folder."""
+    write_changed_files(folder, files)
+    launch.write_prompt(spec)
+
+
+def write_changed_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write changed files below a private folder, by the names that editors use."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-    launch.write_prompt(spec)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """``orchestrator replay``: run a recorded turn again, without effects."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -140,11 +141,11 @@ def run_trial(
 async def _start_trial(settings: Settings, request: TrialRequest) -> TrialReport:
     async with connect_to_daemon(settings) as peer:
         report = await peer.call(trials.TRIAL_START, request, TrialReport, timeout=ANSWER_SECONDS)
+        show = partial(peer.call, trials.TRIAL_SHOW, result=TrialReport, timeout=ANSWER_SECONDS)
         while report.state == "running":
             await anyio.sleep(LOOK)
-            asked = TrialNumber(id=report.id)
-            report = await peer.call(trials.TRIAL_SHOW, asked, TrialReport, timeout=ANSWER_SECONDS)
-        return report
+            report = await show(TrialNumber(id=report.id, brief=True))
+        return await show(TrialNumber(id=report.id))
 
 
 def parse_tools(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
