@@ -22,7 +22,7 @@ from orchestrator.control.editing import (
     FileText,
     VersionName,
 )
-from orchestrator.control.trials import SavedTurn
+from orchestrator.control.trials import SavedTurn, TrialNumber, TrialReport
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 
@@ -130,6 +130,10 @@ async def test_gate_holds_up_ten_bad_edits_and_no_harmless_one(tmp_path: Path) -
                 assert not report.saved, name
                 held[name] = report.objections
             assert all("is not green: 1 red" in one for (one,) in held.values()), held
+            shown = await daemon.ask(trials.TRIAL_SHOW, TrialNumber(id=1), TrialReport)
+            (run,) = shown.turns
+            assert [one.check for one in run.checks] == CHECKS.splitlines()
+            assert run.checks[0].met is False
             for name, text in HARMLESS.items():
                 report = await save(daemon, skill(name, text))
                 assert (report.saved, report.objections) == (True, ()), name

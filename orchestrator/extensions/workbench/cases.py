@@ -24,6 +24,7 @@ from orchestrator.extensions.workbench.case_rows import (
 )
 from orchestrator.extensions.workbench.dry_replay import DryTurn
 from orchestrator.extensions.workbench.saved_turns import OwnedTest
+from orchestrator.files import write_private
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory.secret_filter import detect_secret_kind, iter_token_spans
@@ -162,7 +163,7 @@ def write_cases(folder: Path, cases: Sequence[TurnCase]) -> None:
         for case in cases:
             name = re.sub(r"[^\w-]", "_", case.turn)
             text = orjson.dumps(case.model_dump(by_alias=True), option=orjson.OPT_INDENT_2)
-            (folder / f"{case.set_name}-{name}{ENDING}").write_bytes(text + b"\n")
+            write_private(folder / f"{case.set_name}-{name}{ENDING}", text + b"\n")
     except OSError as error:
         raise CaseError(f"{folder} cannot be written: {error.strerror}") from error
 

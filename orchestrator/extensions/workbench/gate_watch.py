@@ -9,8 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import orjson
+import structlog
 
 from orchestrator.agentsfile import AgentDefinition
+from orchestrator.errors import OrchestratorError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.workbench.edit_changes import find_gate
 from orchestrator.journal.db.database import Database
@@ -48,6 +50,7 @@ TELLING = frozenset(
         "approvals",
     }
 )
+log = structlog.get_logger()
 
 
 @dataclass
@@ -76,7 +79,10 @@ class GateWatch:
         """Compare at the start and after each change."""
         while True:
             changed = self._changed.changed
-            await self.compare_agents()
+            try:
+                await self.compare_agents()
+            except OrchestratorError as error:  # the journal takes nothing now
+                log.warning("gates_not_compared", problem=str(error))
             await changed.wait()
 
     async def compare_agents(self) -> None:

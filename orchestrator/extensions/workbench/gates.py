@@ -25,13 +25,15 @@ from orchestrator.extension import DaemonView
 from orchestrator.extensions.workbench.edit_changes import find_gate, list_gated_changes
 from orchestrator.extensions.workbench.gate_settings import GateSettings
 from orchestrator.extensions.workbench.gate_watch import GateWatch
-from orchestrator.extensions.workbench.saved_turns import list_owned_tests
-from orchestrator.extensions.workbench.set_runs import SetReport, judge_set
+from orchestrator.extensions.workbench.saved_turns import list_owned_tests, list_saved_turns
+from orchestrator.extensions.workbench.set_runs import SetReport, fill_verdicts, judge_set
+from orchestrator.extensions.workbench.trial_rows import load_trial
 from orchestrator.extensions.workbench.trial_runs import TrialRunner
 from orchestrator.journal.db import audit
 from thinker.protocol.names import format_turn_name
 
 GATES_TRIED = "gates/tried"  # GateTried → Ack
+NO_SET = "-"  # a name that no set can have
 PATIENCE = 18.0  # seconds that an editor waits; the trial goes on meanwhile
 MAX_TOKENS = 1_000_000  # of a trial, which count where a model has no price
 MAX_KNOWN = 100  # trials of edits that were not saved yet
@@ -110,6 +112,16 @@ class Gates:
         if not any(objections):
             self.watch.let_through(changes)
         return [one for one in objections if one]
+
+    async def load_judged_trial(self, number: TrialNumber) -> TrialReport:
+        """Return a trial; the runs of a test have the verdicts of their checks."""
+        report = await self.runner.load_report(number)
+        if report.kind != "test":
+            return report
+        stored = await self.daemon.store.read(load_trial, number.id)
+        _, _, set_name = stored.change.request.note.partition(" ")  # after "gate" or "set"
+        found = await self.daemon.store.read(list_saved_turns, set_name or NO_SET)
+        return fill_verdicts(report, found.turns)
 
     async def confirm_trial(self, done: GateTried) -> Ack:
         """Note that what is in force of an agent was tried: its gate is green without a change.

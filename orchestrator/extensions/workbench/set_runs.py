@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.trials import CheckVerdict, SavedTurn, TriedTurn
+from orchestrator.control.trials import CheckVerdict, SavedTurn, TrialReport, TriedTurn
 from orchestrator.extensions.workbench.turn_checks import judge_turn, parse_checks
 
 Outcome: TypeAlias = Literal["green", "red", "open", "impossible"]
@@ -66,6 +66,17 @@ def judge_set(
     for run in runs:
         by_turn.setdefault(run.turn_id, []).append(run)
     return tuple(_judge_runs(test, by_turn.get(test.turn, []), times, needed) for test in tests)
+
+
+def fill_verdicts(report: TrialReport, tests: Iterable[SavedTurn]) -> TrialReport:
+    """Return a trial whose runs have the verdicts of their checks, by default `same calls`."""
+    checks = {test.turn: parse_checks(test.checks) for test in tests}
+    usual = parse_checks(SavedTurn.model_fields["checks"].default)
+    turns = (
+        run.model_copy(update={"checks": judge_turn(checks.get(run.turn_id, usual), run)})
+        for run in report.turns
+    )
+    return report.model_copy(update={"turns": tuple(turns)})
 
 
 def _judge_runs(test: SavedTurn, runs: Sequence[TriedTurn], times: int, needed: int) -> SetOutcome:

@@ -96,6 +96,6 @@ async def _wait_for_trial(peer: Peer, trial: TrialReport) -> TrialReport:
     while trial.state == "running":
         await anyio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
         looks += 1
-        number = TrialNumber(id=trial.id)
-        trial = await peer.call(TRIAL_SHOW, number, TrialReport, timeout=SECONDS)
-    return trial
+        brief = TrialNumber(id=trial.id, brief=True)
+        trial = await peer.call(TRIAL_SHOW, brief, TrialReport, timeout=SECONDS)
+    return await peer.call(TRIAL_SHOW, TrialNumber(id=trial.id), TrialReport, timeout=SECONDS)

@@ -109,7 +109,7 @@ class WorkbenchPart(Part):
         return await answer_request(TrialRequest, start, params)
 
     async def _show_trial(self, params: JsonValue) -> Params:
-        return await answer_request(TrialNumber, self.runner.load_report, params)
+        return await answer_request(TrialNumber, self._gates.load_judged_trial, params)
 
     async def _list_trials(self, params: JsonValue) -> Params:
         del params

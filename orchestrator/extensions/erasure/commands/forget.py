@@ -30,6 +30,7 @@ from orchestrator.extensions.erasure.erasure_part import (
     PersonTarget,
 )
 from orchestrator.extensions.erasure.person import Person
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.settings import Settings
 
@@ -78,6 +79,7 @@ def person(
         found = people.find_person(db, who)
         rows = people.count_person_rows(db, found)
         scopes = people.list_person_scopes(db, found)
+        exports = _list_exports(db)
     folders = settings.paths.list_scope_workspaces(scopes)
     names = {*found.ids, *found.users, *found.names} - {"", "*"}
     folders += kept_versions.list_versions_with(settings.paths.history, names)
@@ -91,7 +93,7 @@ def person(
         "configured": list(_list_configured_lines(settings, found)),
     }
     if not as_json:
-        typer.echo("\n".join(_describe_person(report)))
+        typer.echo("\n".join((*_describe_person(report), *exports)))
     if not dry_run:
         if not yes:
             typer.confirm("Delete all of it permanently?", abort=True, err=as_json)
@@ -178,15 +180,22 @@ def _list_configured_lines(settings: Settings, found: Person) -> Iterator[str]:
                 yield f"{path}:{number}: {line.strip()}"
 
 
+def _list_exports(db: Database) -> list[str]:
+    """Return the exports of sets of turns, whose files this command does not know."""
+    rows = db.execute("SELECT DISTINCT object FROM audit WHERE act = 'exported a set'")
+    return [f"stays, if it is in there: the files of the export of {what}" for (what,) in rows]
+
+
 def _forget_subject(
     settings: Settings, subject: Subject, files: Sequence[Path | str] = (), *, yes: bool
 ) -> None:
     with open_for_reading(settings.journal) as db:
         found = erasure.count_subject_rows(db, subject)
+        exports = _list_exports(db)
     if not found and not files:
         raise UnknownNameError(f"no data is stored about {subject}")
     lines = [f"  {table} {rows}" for table, rows in found.items()]
-    typer.echo("\n".join([f"{subject}:", *lines, *map(str, files)]))
+    typer.echo("\n".join([f"{subject}:", *lines, *map(str, files), *exports]))
     if not yes:
         typer.confirm("Delete all of it permanently?", abort=True)
     if found:

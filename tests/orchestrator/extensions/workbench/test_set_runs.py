@@ -5,12 +5,14 @@ import pytest
 from orchestrator.control.trials import (
     Fidelity,
     SavedTurn,
+    TrialChange,
+    TrialReport,
     TriedCall,
     TriedStep,
     TriedTurn,
     TurnRecord,
 )
-from orchestrator.extensions.workbench.set_runs import Outcome, SetReport, judge_set
+from orchestrator.extensions.workbench.set_runs import Outcome, SetReport, fill_verdicts, judge_set
 
 LOOK = TriedCall(name="look")
 RECORDED = TurnRecord(steps=(TriedStep(model="m", calls=(LOOK,)),), answer="Here.", usd=0.1, ms=5)
@@ -89,3 +91,19 @@ def test_report_counts_and_names_reasons() -> None:
     assert (report.is_green, report.summary) == (False, "1 red")
     empty = SetReport(name="daily", outcomes=())
     assert (empty.is_green, empty.summary) == (False, "no turns")
+
+
+def test_runs_of_a_trial_have_the_verdicts_of_their_checks() -> None:
+    """A turn that is in no set by now must make the same calls."""
+    report = TrialReport(
+        id=1,
+        kind="test",
+        agent_id="work",
+        state="done",
+        change=TrialChange(),
+        at=1,
+        turns=(run("same", RECORDED), run("same", OTHER).model_copy(update={"turn_id": "other"})),
+    )
+    filled = fill_verdicts(report, [make_test("says: /here/")])
+    verdicts = [[(one.check, one.met) for one in turn.checks] for turn in filled.turns]
+    assert verdicts == [[("says: /here/", True)], [("same calls", False)]]

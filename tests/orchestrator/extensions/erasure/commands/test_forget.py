@@ -13,6 +13,7 @@ from orchestrator.control.protocol import Ack
 from orchestrator.errors import ExitCode
 from orchestrator.extensions.erasure.erasure_part import FORGET
 from orchestrator.home_paths import Paths
+from orchestrator.journal.db import audit
 from orchestrator.journal.turns import turns
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -93,6 +94,14 @@ async def test_running_daemon_forgets_itself_and_may_refuse(home: Path) -> None:
     assert refused.exit_code == ExitCode.FAILED
     assert "is being answered" in refused.stderr
     assert "I am zebra" in left(home)
+
+
+def test_files_of_exported_sets_are_named_as_out_of_reach(home: Path) -> None:
+    """Nothing tells where they went; the audit log tells what they are."""
+    with opened(home) as db, job(db):
+        audit.record_decision(db, "operator", "exported a set", "set daily, 3 turns, cases abc", 1)
+    told = "stays, if it is in there: the files of the export of set daily, 3 turns, cases abc"
+    assert told in command(home, "forget", "chat", "telegram:4711", "--yes").stdout
 
 
 def test_chat_is_named_by_channel_and_id(home: Path) -> None:
