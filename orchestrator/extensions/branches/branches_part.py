@@ -24,7 +24,8 @@ OPERATOR, PAGE = "operator", "web:"  # who calls: the terminal, or a login to th
 WEB, CONSOLE = "web", "console"  # the channels that a fork may be in
 NOT_YOURS = "you may rewind and fork only your own chats; ask an operator"
 WHERE = "a fork is a chat of the page or of the console: web, console, or such a chat's name"
-RIGHTS = """SELECT min(iif(role = 'operator', 1, 0)) FROM web_session WHERE "user" = ? AND ends_at > ?"""
+RIGHTS = """SELECT min(iif(role = 'operator', 1, 0)) FROM web_session
+WHERE "user" = ? AND ends_at > ?"""
 
 
 class BranchRequest(CamelModel):
