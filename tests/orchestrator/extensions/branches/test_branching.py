@@ -281,3 +281,24 @@ def test_first_words_say_what_stays(world: BranchedWorld) -> None:
         "Files are as they are now.",
     ]
     assert [number for number, _ in found.tasks] == [1]
+
+
+def test_fork_tells_what_all_chats_have_learned_since(world: BranchedWorld) -> None:
+    """What belongs to the source's chat alone is not seen there, and not told."""
+    point = world.have("one")
+    left = world.have("two")
+    for scope, fact in (("", "All know it."), ("telegram:7", "One knows it.")):
+        world.db.execute(
+            "INSERT INTO fact(agent_id, fact, category, source, created_at, updated_at, scope)"
+            " VALUES('work', ?, 'fact', ?, ?, ?, ?)",
+            (fact, f"turn {left}", world.now, world.now, scope),
+        )
+    child = world.fork(point)
+    found = left_behind.find_left_behind(world.db, child)
+    assert left_behind.describe_fork(child, found, "telegram:7").splitlines() == [
+        "This goes on from “answer to: one” in telegram:7, which stays as it is.",
+        left_behind.MEMORY,
+        "I still know what I have learned since; /memory forget ID forgets it:",
+        "1: All know it.",
+        "Files are as they are now.",
+    ]
