@@ -52,10 +52,9 @@ class InboundMessage:
     a person, and not a group or channel in whose name its administrators write. ``target`` chooses
     an agent without the bindings (the console does). Messages with the same ``album`` were sent as
     one. ``origin`` is who wrote the text: a forwarded one is of others, and never a command.
-    ``quote`` is what the message answers, and ``reply_to`` its id if it is of this chat. The text
-    of a `PRESS` is the button's data and the number of its message. ``operator`` says whether the
-    sender is one; None leaves that to admission. ``while_busy`` says what it does to an answer that
-    is being written, None leaves that to the agent.
+    ``quote`` is what the message answers, ``reply_to`` its id in this chat. The text of a `PRESS`
+    is the button's data and the number of its message. ``operator`` and ``while_busy``, what it
+    does to an answer that is being written, are left to admission and to the agent if None.
     """
 
     channel: str

@@ -103,14 +103,17 @@ def check_approval(
     code: str,
     now: int,
     fixed: Mapping[str, object],
-) -> str | Approval | None:
+) -> str | ToolResult | Approval | None:
     """Return None if the call may run, inside T4, which uses up its approval.
 
-    Otherwise return the open question, which is sent once, or the reason for a refusal.
+    Otherwise return the open question, which is sent once, the reason for a refusal, or the result
+    that an extension has for the call, which ends with it.
     ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
     prompt's definition sets.
     """
     reason = _find_approval_reason(db, call, tool, definition, now)
+    if isinstance(reason, ToolResult):
+        return steps.finish(db, call, reason, now)
     if reason is None or approvals.use_approval(db, call, now):
         return None
     if approvals.is_used(db, call):
@@ -126,18 +129,13 @@ def check_approval(
     return question
 
 
-def judge_by_extensions(db: Database, call: Call) -> ToolResult | str | None:
-    """Return the result that an extension has for a call, or why it needs an approval."""
-    verdicts = (one.judge_call(db, call) for one in find_installed().own.values())
-    return next((verdict for verdict in verdicts if verdict is not None), None)
-
-
 def _find_approval_reason(
     db: Database, call: Call, tool: HostTool | RemoteTool, definition: AgentDefinition, now: int
-) -> str | None:
-    judged = judge_by_extensions(db, call)
-    if isinstance(judged, str):
-        return judged
+) -> str | ToolResult | None:
+    for extension in find_installed().own.values():
+        judged: str | ToolResult | None = extension.judge_call(db, call)
+        if judged is not None:
+            return judged
     if policy.needs_approval(call.name, definition.approvals):
         return "the configuration requires approval for this tool"
     repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT

@@ -110,9 +110,6 @@ class CallAuthorizer:
         decision = policy.decide_tool(call.name, definition.allowed_tools, definition.denied_tools)
         if not decision.allowed:
             return self._deny_call(db, call, decision.reason)
-        judged = approvals.judge_by_extensions(db, call)
-        if isinstance(judged, ToolResult):
-            return steps.finish(db, call, judged, self.now)
         tool = self.host_tools.get(call.name) or self.tools.get(call.name)
         if tool is None:
             return StartedCall(call, None)

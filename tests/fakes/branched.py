@@ -192,6 +192,11 @@ class BranchedWorld:
         if state != "intent":
             self.finish(call, state, state)
 
+    def crash(self, turn: Turn) -> None:
+        """Let the process die that ran a turn, and the next one settle its calls."""
+        with job(self.db):
+            steps.recover_calls(self.db, turn.id, frozenset(), self.now)
+
     def decide(self, outcome: Outcome, *, granted: bool = True) -> None:
         """Answer the question of a call."""
         assert outcome.question is not None

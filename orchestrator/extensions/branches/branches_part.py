@@ -11,6 +11,7 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extension import Part
 from orchestrator.extensions.branches import branching, left_behind
 from orchestrator.extensions.branches.branching import BranchPoint, ChildSession
+from orchestrator.extensions.branches.left_behind import LeftBehind
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import trace
 from orchestrator.journal.turns import outbox, turns
@@ -24,9 +25,8 @@ OPERATOR, PAGE = "operator", "web:"  # who calls: the terminal, or a login to th
 WEB, CONSOLE = "web", "console"  # the channels that a fork may be in
 NOT_YOURS = "you may rewind and fork only your own chats; ask an operator"
 WHERE = "a fork is a chat of the page or of the console: web, console, or such a chat's name"
-RIGHTS = (
-    """SELECT min(iif(role = 'operator', 1, 0)) FROM web_session WHERE "user" = ? AND ends_at > ?"""
-)
+RIGHTS = """SELECT min(iif(role = 'operator', 1, 0)) FROM web_session
+WHERE "user" = ? AND ends_at > ?"""
 
 
 class BranchRequest(CamelModel):
@@ -82,7 +82,7 @@ def _fork_chat(db: Database, asked: BranchRequest, by: str, fresh: str, now: int
     child = branching.fork_conversation(db, point, address, by, now)
     left = left_behind.find_left_behind(db, child)
     text = left_behind.describe_fork(child, left, format_chat_name(point.chat_key))
-    return _report_child(db, child, text, now)
+    return _report_child(db, child, left, text, now)
 
 
 def _rewind_chat(db: Database, asked: BranchRequest, by: str, fresh: str, now: int) -> BranchReport:
@@ -90,9 +90,7 @@ def _rewind_chat(db: Database, asked: BranchRequest, by: str, fresh: str, now: i
     point = _find_point(db, asked.turn, by, now)
     child = branching.rewind_conversation(db, point, by, now)
     left = left_behind.find_left_behind(db, child)
-    report = _report_child(db, child, left_behind.describe_rewind(child, left), now)
-    facts, tasks = (tuple(number for number, _ in items) for items in (left.facts, left.tasks))
-    return report.model_copy(update={"facts": facts, "tasks": tasks})
+    return _report_child(db, child, left, left_behind.describe_rewind(child, left), now)
 
 
 def _find_point(db: Database, name: str, by: str, now: int) -> BranchPoint:
@@ -128,9 +126,14 @@ def _choose_address(wanted: str, by: str, fresh: str) -> Address:
     return Address(chat.channel, "local", chat.chat_id)
 
 
-def _report_child(db: Database, child: ChildSession, text: str, now: int) -> BranchReport:
+def _report_child(
+    db: Database, child: ChildSession, left: LeftBehind, text: str, now: int
+) -> BranchReport:
     """Say in its chat where a conversation begins, and return that."""
     address = child.address
     outbox.add_notice(db, address, text, now)
     url = f"/chats/{address.chat_key}" if address.channel == WEB else None
-    return BranchReport(chat=address.name, agent=child.agent_id, text=text, url=url)
+    facts, tasks = (tuple(number for number, _ in items) for items in (left.facts, left.tasks))
+    return BranchReport(
+        chat=address.name, agent=child.agent_id, text=text, url=url, facts=facts, tasks=tasks
+    )

@@ -49,6 +49,7 @@ class ChildSession(NamedTuple):
 
     session_id: int
     agent_id: str
+    scope: str
     address: Address
     point: BranchPoint
 
@@ -84,7 +85,7 @@ def fork_conversation(
     scope = f"{address.channel}:{address.chat_id}"
     child = _begin_child(db, point, _find_parent(db, point), address.chat_key, scope, now)
     audit.record_decision(db, by, "forked a conversation", f"turn {point.turn_id}", now)
-    return ChildSession(child, point.agent_id, address, point)
+    return ChildSession(child, point.agent_id, scope, address, point)
 
 
 def rewind_conversation(db: Database, point: BranchPoint, by: str, now: int) -> ChildSession:
@@ -111,7 +112,7 @@ def rewind_conversation(db: Database, point: BranchPoint, by: str, now: int) -> 
     for turn_id in line_calls.list_tail_turns(db, child):
         questions.withdraw_questions(db, turn_id, now)
     audit.record_decision(db, by, "rewound a conversation", f"turn {point.turn_id}", now)
-    return ChildSession(child, point.agent_id, address, point)
+    return ChildSession(child, point.agent_id, point.scope, address, point)
 
 
 def _find_parent(db: Database, point: BranchPoint) -> int:

@@ -11,16 +11,20 @@ from orchestrator.journal.db.database import Database
 
 MAX_LISTED = 5  # facts, tasks or names that a text lists
 MAX_FACT = 80  # characters
+FILES = "Files are as they are now."
+MEMORY = "Here I do not know what I have stored for that chat alone."
 NOT_AGAIN = "I do not repeat it, and ask before I do something like it."
+# What the new conversation sees: of its own chat, and of all chats. Of the times since a turn.
+SEEN = "agent_id = ?1 AND scope IN('', ?2)"
 LEARNED = (
-    "SELECT id, fact, source FROM fact WHERE agent_id = ? AND created_at >= ?"
-    " AND valid_to IS NULL ORDER BY id"
+    f"SELECT id, fact, source FROM fact WHERE {SEEN} AND created_at >= ?3 AND valid_to IS NULL"
+    " ORDER BY id"
 )
-FIELDS = "SELECT DISTINCT path, source FROM profile_change WHERE agent_id = ? AND at >= ?"
-PLAYBOOKS = "SELECT name, source FROM playbook WHERE agent_id = ? AND created_at >= ?"
+FIELDS = f"SELECT DISTINCT path, source FROM profile_change WHERE {SEEN} AND at >= ?3"
+PLAYBOOKS = f"SELECT name, source FROM playbook WHERE {SEEN} AND created_at >= ?3"
 TASKS = (
-    "SELECT id, name FROM task WHERE agent_id = ? AND created_at >= ? AND source = 'tool'"
-    " AND scope = ? AND state IN('active','disabled') ORDER BY id"
+    f"SELECT id, name FROM task WHERE {SEEN} AND created_at >= ?3 AND source = 'tool'"
+    " AND state IN('active','disabled') ORDER BY id"
 )
 # Messages of people and of the agent in the chat of a turn.
 MESSAGES = """SELECT (SELECT count(*) FROM inbox WHERE turn_id = ?1 AND kind = 'message')
@@ -46,7 +50,7 @@ def find_left_behind(db: Database, child: ChildSession) -> LeftBehind:
         (int(db.execute("SELECT started_at FROM turn WHERE id = ?", (one,)).get) for one in left),
         default=0,
     )
-    known = child.agent_id, since
+    known = child.agent_id, child.scope, since
     learned = list(db.execute(LEARNED, known))
     return LeftBehind(
         messages=sum(int(db.execute(MESSAGES, (turn_id,)).get) for turn_id in left),
@@ -60,10 +64,7 @@ def find_left_behind(db: Database, child: ChildSession) -> LeftBehind:
         playbooks=tuple(
             str(name) for name, source in db.execute(PLAYBOOKS, known) if _is_of(source, own)
         ),
-        tasks=tuple(
-            (int(number), str(name))
-            for number, name in db.execute(TASKS, (*known, child.point.scope))
-        )
+        tasks=tuple((int(number), str(name)) for number, name in db.execute(TASKS, known))
         if left
         else (),
     )
@@ -72,27 +73,28 @@ def find_left_behind(db: Database, child: ChildSession) -> LeftBehind:
 def describe_rewind(child: ChildSession, left: LeftBehind) -> str:
     """Return the first words of a rewound conversation."""
     stays = f"{_count(left.messages, 'message')} below it stay here, but I read them no more."
-    lines = [f"I go on from “{child.point.said}”. {stays}", *_iter_done(left)]
-    if left.facts:
-        lines.append("I still know what I have learned since; /memory forget ID forgets it:")
-        lines += [f"{number}: {_shorten(fact)}" for number, fact in left.facts[:MAX_LISTED]]
-        lines += _count_rest(left.facts)
-    names = [*left.fields, *(f"the playbook {name}" for name in left.playbooks)]
-    if names:
-        lines.append(f"I keep what was changed since: {_join(names)}.")
-    if left.tasks:
-        lines.append("These tasks stay; orchestrator tasks disable ID ends one:")
-        lines += [f"{number}: {_shorten(name)}" for number, name in left.tasks[:MAX_LISTED]]
-        lines += _count_rest(left.tasks)
-    lines.append("Files are as they are now.")
-    return "\n".join(lines)
+    begin = f"I go on from “{child.point.said}”. {stays}"
+    return "\n".join([begin, *_iter_done(left), *_iter_kept(left), FILES])
 
 
 def describe_fork(child: ChildSession, left: LeftBehind, source: str) -> str:
     """Return the first words of a forked conversation; ``source`` is the name of its chat."""
     begin = f"This goes on from “{child.point.said}” in {source}, which stays as it is."
-    known = "What I have stored about that chat is not known here; files are as they are now."
-    return "\n".join([begin, *_iter_done(left), known])
+    return "\n".join([begin, *_iter_done(left), MEMORY, *_iter_kept(left), FILES])
+
+
+def _iter_kept(left: LeftBehind) -> Iterator[str]:
+    if left.facts:
+        yield "I still know what I have learned since; /memory forget ID forgets it:"
+        yield from (f"{number}: {_shorten(fact)}" for number, fact in left.facts[:MAX_LISTED])
+        yield from _count_rest(left.facts)
+    names = [*left.fields, *(f"the playbook {name}" for name in left.playbooks)]
+    if names:
+        yield f"I keep what was changed since: {_join(names)}."
+    if left.tasks:
+        yield "These tasks stay; orchestrator tasks disable ID ends one:"
+        yield from (f"{number}: {_shorten(name)}" for number, name in left.tasks[:MAX_LISTED])
+        yield from _count_rest(left.tasks)
 
 
 def _iter_done(left: LeftBehind) -> Iterator[str]:

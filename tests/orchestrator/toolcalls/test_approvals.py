@@ -44,7 +44,7 @@ class Bench:
         """Open the queue."""
         self.queue = ApprovalQueue(self.store, lambda: self.now, lambda: next(self.codes))
 
-    def check(self, call: Call, approvals: tuple[str, ...] = ("pay",)) -> str | Approval | None:
+    def check(self, call: Call, approvals: tuple[str, ...] = ("pay",)) -> object:
         """T4 of a call, as far as approvals matter."""
         with job(self.db):
             code = self.queue.new_code()

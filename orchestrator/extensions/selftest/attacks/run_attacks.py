@@ -15,14 +15,7 @@ from orchestrator.extensions.selftest.attacks import (
     jails,
     lasting_changes,
     operators,
-    page_edit_files,
-    page_edit_secrets,
-    page_edits,
-    page_forms,
-    page_limits,
-    page_logins,
-    page_roles,
-    page_texts,
+    page_attacks,
     quotations,
     rewinds,
     shown_text,
@@ -42,11 +35,7 @@ AREAS: Mapping[str, tuple[Attack, ...]] = {
     "hands": hands.ATTACKS,
     "rewind": rewinds.ATTACKS,
     "files": foreign_files.ATTACKS,
-    "page": (
-        *(*page_forms.ATTACKS, *page_roles.ATTACKS, *page_logins.ATTACKS),
-        *(*page_limits.ATTACKS, *page_texts.ATTACKS, *page_edits.ATTACKS),
-        *(*page_edit_files.ATTACKS, *page_edit_secrets.ATTACKS),
-    ),
+    "page": page_attacks.ATTACKS,
 }
 
 

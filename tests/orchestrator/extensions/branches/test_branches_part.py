@@ -87,7 +87,7 @@ async def test_rewind_reports_what_can_be_taken_back(world: BranchedWorld) -> No
 
 
 async def test_person_of_the_page_has_the_own_chats(world: BranchedWorld) -> None:
-    """An operator has all of them, unless somebody else may chat by that name."""
+    """An operator has all of them, unless a guest has the same name."""
     own, other = world.have("one", at=ANN), world.have("one", at=BOB)
     for point, chat in ((own, "web:bob/x"), (own, "console"), (other, "web:ann/x")):
         with pytest.raises(RpcError, match="only your own chats"):

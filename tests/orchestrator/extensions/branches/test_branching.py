@@ -11,6 +11,10 @@ from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.branches import branching, left_behind
 from orchestrator.extensions.branches.branching import ChildSession
 from orchestrator.journal.turns import approvals, sessions, subagents
+from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.prompt_records import SentPrompt, record_prompt
+from thinker.protocol.messages import LayerRecord
+from thinker.protocol.prompt_record import PromptRecord
 
 
 @pytest.fixture
@@ -119,6 +123,43 @@ def test_summary_of_before_the_point_is_read_with_what_it_does_not_cover(
     world.db.execute(set_summary, ("all of it", 6, old))
     assert sessions.load_summary(world.db, child.session_id)[0] == "then"
     assert read_texts(world, child) == told("one", "two")
+
+
+def test_summary_that_the_point_was_told_is_in_its_prompt(world: BranchedWorld) -> None:
+    """It is read from there once the source has another one."""
+    world.have("one")
+    turn = world.begin("two")
+    layer = LayerRecord(name="summary", text="## Previous Conversation Context\nso far,\nso good")
+    sent = SentPrompt(turn.id, world.now, turn.session_id, turn.started_at)
+    with job(world.db):
+        record_prompt(world.db, sent, PromptRecord(layers=(layer,)))
+    point = world.end(turn)
+    world.have("three")
+    child = world.fork(point)
+    world.db.execute("UPDATE session SET summary = 'all', summary_upto = 6 WHERE parent_id IS NULL")
+    assert sessions.load_summary(world.db, child.session_id)[0] == "so far,\nso good"
+
+
+def test_tools_of_before_the_point_are_offered_at_first(world: BranchedWorld) -> None:
+    """Until the conversation has used tools of its own."""
+    turn = world.begin()
+    world.answer_like(turn, "look_up", "found")
+    point = world.end(turn)
+    world.have("left")
+    child = world.rewind(point)
+    window = sessions.load_history_window(world.db, child.session_id, 50)
+    assert window.inherited_tools == ("look_up",)
+
+
+def test_conversation_that_moves_keeps_those_that_go_on_from_it(world: BranchedWorld) -> None:
+    """As when a group becomes a supergroup."""
+    point = world.have("one")
+    child = world.fork(point)
+    other = world.begin("two", Address("telegram", "1", "8"))
+    world.end(other)
+    with job(world.db):
+        sessions.merge_sessions(world.db, child.point.session_id, other.session_id, world.now)
+    assert read_texts(world, child) == told("one")
 
 
 def test_source_of_a_fork_is_unchanged(world: BranchedWorld) -> None:
@@ -240,3 +281,24 @@ def test_first_words_say_what_stays(world: BranchedWorld) -> None:
         "Files are as they are now.",
     ]
     assert [number for number, _ in found.tasks] == [1]
+
+
+def test_fork_tells_what_all_chats_have_learned_since(world: BranchedWorld) -> None:
+    """What belongs to the source's chat alone is not seen there, and not told."""
+    point = world.have("one")
+    left = world.have("two")
+    for scope, fact in (("", "All know it."), ("telegram:7", "One knows it.")):
+        world.db.execute(
+            "INSERT INTO fact(agent_id, fact, category, source, created_at, updated_at, scope)"
+            " VALUES('work', ?, 'fact', ?, ?, ?, ?)",
+            (fact, f"turn {left}", world.now, world.now, scope),
+        )
+    child = world.fork(point)
+    found = left_behind.find_left_behind(world.db, child)
+    assert left_behind.describe_fork(child, found, "telegram:7").splitlines() == [
+        "This goes on from “answer to: one” in telegram:7, which stays as it is.",
+        left_behind.MEMORY,
+        "I still know what I have learned since; /memory forget ID forgets it:",
+        "1: All know it.",
+        "Files are as they are now.",
+    ]

@@ -92,6 +92,7 @@ async def test_a_reply_carries_what_it_answers(world: DiscordWorld) -> None:
         found = await _received(world, "no", **world.server.reply_to(world.group, first["id"]))
         assert found.quote is not None
         assert (found.quote.by, found.quote.text, found.text) == (by, "at five", "no")
+        assert found.reply_to == first["id"]
 
 
 async def test_a_deleted_message_is_told(world: DiscordWorld) -> None:

@@ -174,6 +174,7 @@ def test_an_answer_carries_the_event_that_it_answers(sender: str, by: str) -> No
     found = answer("> <@bot:x> /pause\n\nno", event(body, sender=sender))
     assert found.quote is not None
     assert (found.text, found.quote.by, found.quote.text) == ("no", by, "at five")
+    assert found.reply_to == "$0"
 
 
 def test_without_the_event_its_quotation_is_of_others() -> None:

@@ -371,9 +371,10 @@ def test_a_reply_carries_what_it_answers() -> None:
     ada, eve = {"id": 7, "first_name": "Ada"}, {"id": 8, "first_name": "E\u202eve"}
     bot = {"id": 42, "is_bot": True, "first_name": "Bot"}
     for author, by in ((bot, "agent"), (ada, "sender"), (eve, "other")):
-        found = read(message(text="why?", reply_to_message={"from": author, "text": "It is."}))
+        answered = {"message_id": 12, "from": author, "text": "It is."}
+        found = read(message(text="why?", reply_to_message=answered))
         assert found.quote is not None
-        assert (found.quote.by, found.quote.text, found.text) == (by, "It is.", "why?")
+        assert (found.quote.by, found.quote.text, found.reply_to) == (by, "It is.", "12")
     assert found.quote is not None
     assert found.quote.author == "Eve"
 
