@@ -8,7 +8,7 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.trials import TrialRequest
 
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
-COSTS_FORECAST = "costs/forecast"  # → ForecastReport
+COSTS_FORECAST = "costs/forecast"  # ForecastQuery → ForecastReport
 COSTS_SAVINGS = "costs/savings"  # → SavingsReport
 
 Unit: TypeAlias = Literal["usd", "tokens"]
@@ -26,6 +26,12 @@ class ExtendedBudget(CamelModel):
 
     text: str
     paused: str = ""
+
+
+class ForecastQuery(CamelModel):
+    """Whose forecast is asked for: of all agents together (no name), or of everyone (None)."""
+
+    agent_id: str | None = None
 
 
 class ForeseenSum(CamelModel):

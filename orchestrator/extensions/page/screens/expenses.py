@@ -3,14 +3,17 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import htpy as h
 from starlette.responses import Response
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentReport, StatusReport
+from orchestrator.control.protocol import AgentReport, BudgetUse, StatusReport
 from orchestrator.control.roles import Right
+from orchestrator.errors import OrchestratorError
+from orchestrator.extensions.page.edit_calls import ask_extension
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_act_button, render_button
 from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
@@ -42,13 +45,29 @@ from orchestrator.extensions.page.screens.expense_periods import (
     ExpenseSum,
     Period,
 )
+from orchestrator.extensions.page.setup_answers import (
+    BUDGET_EXTEND,
+    COSTS_FORECAST,
+    ForeseenCosts,
+    WhoseCosts,
+)
 
 WEEK = 7  # days needed to estimate a pace
 OTHERS = "all others"
 MEASURES = {"usd": "dollars", "tokens": "tokens"}
 MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
 EXTENSION = "0.10"  # dollars that a button adds to a budget of today
-BUDGET_EXTEND = "budget/extend"  # {agentId, usd} → Ack, of the extension `setup`
+
+
+class DaemonCosts(NamedTuple):
+    """What the daemon knows of costs: agents, the use of the shared budget, a forecast."""
+
+    agents: Sequence[AgentReport] = ()
+    shared: Sequence[BudgetUse] = ()
+    foreseen: str = ""
+
+
+NOTHING_KNOWN = DaemonCosts()
 
 
 class View(NamedTuple):
@@ -60,12 +79,16 @@ class View(NamedTuple):
 
 
 async def _show_costs(request: ScreenRequest) -> ScreenResult:
-    agents: Sequence[AgentReport] = ()
+    known = NOTHING_KNOWN
     if request.daemon is not None:
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
-        agents = report.agents
-    found = await expense_periods.load_period(request, expense_periods.choose_days(request))
-    return render_costs(request, found, agents)
+        known = DaemonCosts(report.agents, report.budgets)
+        asked = WhoseCosts(agent_id=_choose_view(request).agent)
+        with suppress(OrchestratorError):  # from an extension that may be missing
+            found = await ask_extension(request, COSTS_FORECAST, asked, ForeseenCosts)
+            known = known._replace(foreseen=", ".join(one.text for one in found.agents))
+    period = await expense_periods.load_period(request, expense_periods.choose_days(request))
+    return render_costs(request, period, known)
 
 
 async def _send_costs_csv(request: ScreenRequest) -> ScreenResult:
@@ -89,10 +112,10 @@ def _escape_csv_cell(text: str) -> str:
 
 
 def render_costs(
-    request: ScreenRequest, found: Period, agents: Sequence[AgentReport] = ()
+    request: ScreenRequest, found: Period, known: DaemonCosts = NOTHING_KNOWN
 ) -> TitledContent:
     """Render the screen."""
-    view = _choose_view(request)
+    view, agents = _choose_view(request), known.agents
     if view.agent:
         found = found._replace(
             slots=[slot for slot in found.slots if slot.agent_id == view.agent],
@@ -101,10 +124,15 @@ def render_costs(
     total = expense_periods.sum_all(found.slots)
     names = sorted({slot.agent_id for slot in found.slots} | {one.agent_id for one in agents})
     content = [
-        _render_budgets(request, agents),
+        _render_budgets(request, known),
         _render_choices(view, found.days, names),
         render_note(found.days.problem, kind="warn") if found.days.problem else None,
-        h.p[_describe_total(total, found, request), _describe_pace(total, found, request)]
+        h.p[
+            _describe_total(total, found, request),
+            f" Forecast: {known.foreseen}."
+            if known.foreseen
+            else _describe_pace(total, found, request),
+        ]
         if found.slots
         else None,
         _render_period(request, view, found, total, agents),
@@ -227,17 +255,18 @@ def _find_day_limit(view: View, days: Days, agents: Sequence[AgentReport]) -> fl
     return sum(known) if known and len(known) == len(limits) else None
 
 
-def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.Node:
-    limited = [agent for agent in agents if agent.budgets]
-    if not limited:
+def _render_budgets(request: ScreenRequest, known: DaemonCosts) -> h.Node:
+    every = [("", known.shared)] if known.shared else []
+    every += [(one.agent_id, one.budgets) for one in known.agents if one.budgets and not one.parent]
+    if not every:
         return None
     rows = (
         (
-            h.b[show_hidden_characters(agent.agent_id)],
-            [render_budget(use) for use in agent.budgets],
-            _render_extension(request, agent),
+            h.b[show_hidden_characters(agent_id) or "all together"],
+            [render_budget(use) for use in budgets],
+            _render_extension(request, agent_id, budgets),
         )
-        for agent in limited
+        for agent_id, budgets in every
     )
     return render_panel(
         "Budgets",
@@ -247,11 +276,13 @@ def _render_budgets(request: ScreenRequest, agents: Sequence[AgentReport]) -> h.
     )
 
 
-def _render_extension(request: ScreenRequest, agent: AgentReport) -> h.Node:
-    limited = any(use.window == "Day" and use.usd_limit is not None for use in agent.budgets)
-    if not limited or agent.parent or not request.has_right(Right.CHANGE):
+def _render_extension(
+    request: ScreenRequest, agent_id: str, budgets: Sequence[BudgetUse]
+) -> h.Node:
+    limited = any(use.usd_limit is not None for use in budgets)
+    if not limited or not request.has_right(Right.CHANGE):
         return None
-    fields = {"agentId": agent.agent_id, "usd": EXTENSION}
+    fields = {"agentId": agent_id, "usd": EXTENSION}
     return render_act_button(request, BUDGET_EXTEND, fields, f"+ ${EXTENSION} today")
 
 

@@ -9,6 +9,7 @@ from orchestrator.control.protocol import AgentReport, BudgetUse
 from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screens import expenses
 from orchestrator.extensions.page.screens.expense_periods import Days, Period
+from orchestrator.extensions.page.screens.expenses import DaemonCosts
 
 DAY = 86_400_000
 SLOT = SpendingSlot(0, "home", "big", "turn", 2, 1000, 500, 10, 0.5, 0, 0)
@@ -29,7 +30,7 @@ HOME = AgentReport(
 def page(*slots: SpendingSlot, days: Days = TWO_DAYS, agent: str = "") -> str:
     """The screen of a period."""
     asked = request(agent=agent)
-    return html(expenses.render_costs(asked, Period(days, slots), (HOME,)).content)
+    return html(expenses.render_costs(asked, Period(days, slots), DaemonCosts((HOME,))).content)
 
 
 def test_sums_are_by_day_and_by_what_was_asked_for() -> None:
@@ -55,7 +56,7 @@ def test_costs_of_one_agent_have_its_limit_as_a_line() -> None:
     assert "work" not in shown.partition("By agent")[2]
     other = HOME.model_copy(update={"agent_id": "work", "budgets": ()})
     found = Period(TWO_DAYS, [SLOT])
-    both = html(expenses.render_costs(request(), found, (HOME, other)).content)
+    both = html(expenses.render_costs(request(), found, DaemonCosts((HOME, other))).content)
     assert "limit of" not in both
 
 
@@ -70,8 +71,20 @@ def test_budget_of_today_can_be_raised_by_those_who_may() -> None:
     """Once, by a button."""
     assert "$0.08 of $0.20 today" in page(SLOT)
     assert "+ $0.10 today" in page(SLOT)
-    viewer = expenses.render_costs(request("viewer"), Period(TWO_DAYS, [SLOT]), (HOME,))
+    viewer = expenses.render_costs(
+        request("viewer"), Period(TWO_DAYS, [SLOT]), DaemonCosts((HOME,))
+    )
     assert "+ $0.10 today" not in html(viewer.content)
+
+
+def test_shared_budget_and_forecast_are_shown() -> None:
+    """The budget of all is raised as that of an agent; the forecast takes the place of a pace."""
+    known = DaemonCosts((HOME,), (LIMIT.model_copy(update={"window": "Month"}),), "today about $1")
+    shown = html(expenses.render_costs(request(), Period(TWO_DAYS, [SLOT]), known).content)
+    assert "all together" in shown
+    assert "$0.08 of $0.20 this month" in shown
+    assert shown.count("+ $0.10 today") == 2
+    assert "Forecast: today about $1." in shown
 
 
 def test_time_without_calls_is_a_sentence() -> None:
