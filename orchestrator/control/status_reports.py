@@ -20,10 +20,9 @@ from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
 from orchestrator.journal.turns.degradations import DegradedTurns, list_recent_degradations
-from orchestrator.journal.turns.usage import SHARED
 from orchestrator.processes.restarts import WorkerState
 from orchestrator.processes.supervisor import Slot, Supervisor
-from orchestrator.spending.budgets import WindowSpending
+from orchestrator.spending.budgets import SHARED, WindowSpending
 from thinker.protocol.names import format_chat_name
 
 MAX_RECENT = 5  # turns shown

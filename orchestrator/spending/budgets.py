@@ -14,10 +14,12 @@ from zoneinfo import ZoneInfo
 
 from orchestrator.agentsfile import Budget, CostControls, Price
 from orchestrator.agentsfile.costs import MILLION
+from orchestrator.journal.turns import usage
 from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.background import MeteredResult
 from thinker.protocol.messages import Usage
 
+SHARED = usage.SHARED  # in place of an agent's id: all agents together
 MINUTES = 60  # the detector's window; a bucket is one minute
 HOUR = 3_600_000  # milliseconds
 FIRST_CALL = 4_000  # tokens reserved for an agent's very first call: a prompt with tools

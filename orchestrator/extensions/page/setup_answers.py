@@ -17,6 +17,7 @@ PEOPLE_LIST = "people/list"  # → ListedPeople
 PAIR_REFUSE = "pair/refuse"  # code
 PAIR_RESTORE = "pair/restore"  # channel, chatId
 BUDGET_EXTEND = "budget/extend"  # agentId, usd
+COSTS_FORECAST = "costs/forecast"  # agentId → ForeseenCosts
 BACKUP_MAKE = "backup/make"  # → DoneSentence
 DAEMON_RESTART = "daemon/restart"  # → DoneSentence
 
@@ -26,6 +27,24 @@ class DoneSentence(CamelModel):
 
     text: str
     path: str = ""
+
+
+class WhoseCosts(CamelModel):
+    """Whose costs are asked for: an agent's, or those of all together (no name)."""
+
+    agent_id: str
+
+
+class ForeseenAgent(CamelModel):
+    """What an agent will have cost, in a sentence."""
+
+    text: str
+
+
+class ForeseenCosts(CamelModel):
+    """The forecast that was asked for."""
+
+    agents: tuple[ForeseenAgent, ...]
 
 
 class KeyUse(CamelModel):

@@ -9,7 +9,7 @@ from orchestrator.control.trials import TrialRequest
 from orchestrator.extensions.spending_advice.raised_budgets import MAX_EXTENSION
 
 BUDGET_EXTEND = "budget/extend"  # MoreMoney → ExtendedBudget
-COSTS_FORECAST = "costs/forecast"  # → ForecastReport
+COSTS_FORECAST = "costs/forecast"  # ForecastQuery → ForecastReport
 COSTS_SAVINGS = "costs/savings"  # → SavingsReport
 
 Unit: TypeAlias = Literal["usd", "tokens"]
@@ -27,6 +27,12 @@ class ExtendedBudget(CamelModel):
 
     text: str
     paused: str = ""
+
+
+class ForecastQuery(CamelModel):
+    """Whose forecast is asked for: of all agents together (no name), or of everyone (None)."""
+
+    agent_id: str | None = None
 
 
 class ForeseenSum(CamelModel):

@@ -73,9 +73,12 @@ def foresee_use(db: Database, agent_id: str, now: int, zone: ZoneInfo) -> AgentF
     return AgentForecast(agent_id=agent_id, sums=tuple(sums), text=text or TOO_LITTLE)
 
 
-def list_forecasts(db: Database, rules: SpendingRules) -> tuple[AgentForecast, ...]:
-    """Return the forecast of all agents together, and then of each."""
+def list_forecasts(
+    db: Database, rules: SpendingRules, asked: str | None = None
+) -> tuple[AgentForecast, ...]:
+    """Return the forecast of all agents together and then of each, or only the one asked for."""
     names = (SHARED, *(agent.agent_id for agent in rules.agents.agents))
+    names = names if asked is None else (asked,)
     return tuple(forecast_agent(db, rules, name) for name in names)
 
 

@@ -16,6 +16,7 @@ from orchestrator.extensions.spending_advice.cost_answers import (
     COSTS_FORECAST,
     COSTS_SAVINGS,
     ExtendedBudget,
+    ForecastQuery,
     ForecastReport,
     MoreMoney,
     SavingsReport,
@@ -78,9 +79,10 @@ class SpendingAdvicePart(Part):
         return {BUDGET_EXTEND: partial(self._extend_budget, by)}
 
     async def _forecast_costs(self, params: JsonValue) -> ForecastReport:
-        del params
+        asked = ForecastQuery.model_validate(params or {}).agent_id
         rules = self.daemon.operations.guard.build_rules()
-        return ForecastReport(agents=await self.daemon.store.read(outlook.list_forecasts, rules))
+        found = await self.daemon.store.read(outlook.list_forecasts, rules, asked)
+        return ForecastReport(agents=found)
 
     async def _list_savings(self, params: JsonValue) -> SavingsReport:
         del params
