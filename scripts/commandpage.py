@@ -13,8 +13,12 @@ from orchestrator.inbound.commands import list_chat_commands, list_help_lines
 JSON = ["--json"]
 
 
+AGENTS = "Agents"  # the group with a page of its own: all were more than a model reads
+AGENTS_PAGE = "agent-commands"
+
+
 def commands() -> Iterator[str]:
-    """Every command and subcommand."""
+    """Every command and subcommand but those of `AGENTS`, and those of chats."""
     yield "# Commands"
     yield ""
     yield (
@@ -24,14 +28,12 @@ def commands() -> Iterator[str]:
     )
     yield ""
     for title in GROUPS:
-        names = [name for name, one in COMMANDS.items() if one.group == title]
-        links = (f"[`{name}`](#orchestrator-{name})" for name in names)
+        page = f"{AGENTS_PAGE}.md" if title == AGENTS else ""
+        links = (f"[`{name}`]({page}#orchestrator-{name})" for name in list_names(title))
         yield f"- {title}: {', '.join(links)}"
     yield ""
-    for name, one in COMMANDS.items():
-        yield f"## orchestrator {name}"
-        yield ""
-        yield from describe_command(f"orchestrator {name}", typer.main.get_command(import_app(one)))
+    for title in GROUPS:
+        yield from () if title == AGENTS else describe_group(title)
     yield "## Chat commands"
     yield ""
     yield (
@@ -44,6 +46,29 @@ def commands() -> Iterator[str]:
         ("command", "what it does"),
         [(f"`/{name}`", text) for name, text in list_help_lines().items()],
     )
+
+
+def agent_commands() -> Iterator[str]:
+    """Every command and subcommand of `AGENTS`."""
+    yield "# Commands for agents"
+    yield ""
+    yield "The commands about agents and their turns; all others are in [commands](commands.md)."
+    yield ""
+    yield from describe_group(AGENTS)
+
+
+def list_names(title: str) -> list[str]:
+    """Return the commands of a group."""
+    return [name for name, one in COMMANDS.items() if one.group == title]
+
+
+def describe_group(title: str) -> Iterator[str]:
+    """Return the commands of a group, each with those below it."""
+    for name in list_names(title):
+        yield f"## orchestrator {name}"
+        yield ""
+        app = typer.main.get_command(import_app(COMMANDS[name]))
+        yield from describe_command(f"orchestrator {name}", app)
 
 
 def _list_names(role: str) -> str:

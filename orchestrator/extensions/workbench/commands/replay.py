@@ -103,10 +103,10 @@ def replay(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Run a recorded turn again, as it was or with something changed.
+    """Run a recorded turn again, without effects.
 
-    Calls of tools are answered from the record: no tool runs, and nothing is sent. With --dry no
-    model is called either and no daemon is needed: requests are built and compared byte for byte.
+    It runs as it was or with something changed, and calls get their recorded results. With --dry
+    no model is called and no daemon is needed: requests are built and compared byte for byte.
     """
     settings = load_settings(home)
     request = chosen.build_request(settings, turn)
