@@ -14,6 +14,7 @@ from typing import Literal, get_origin
 from pydantic import BaseModel, ConfigDict
 
 from thinker.protocol.chosen_folder import EVERY_SKILL, ChosenFolder
+from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import Effort, JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
@@ -180,10 +181,12 @@ class ThinkerSettings(BaseModel):
     def dump_for_record(self) -> JsonObject:
         """Return the settings that decide what a model is sent, without addresses and keys.
 
-        Whether hooks may run is added, as they may change anything.
+        Whether hooks may run is added, as they may change anything, and whether the address is
+        ``local``, which limits an answer.
         """
-        hooked: JsonObject = {} if self.hooks_dir is None else {"allow_hooks": True}
-        return self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED}) | hooked
+        more = {"allow_hooks": self.hooks_dir is not None, "local": is_local_address(self.base_url)}
+        known = self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED})
+        return known | {name: value for name, value in more.items() if value}
 
     def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""

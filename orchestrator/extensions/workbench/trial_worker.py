@@ -102,7 +102,9 @@ def build_trial_spec(
         environ |= dict.fromkeys(list_key_variables(own.providers), "none-needed")
     quiet = home.settings.model_copy(update={"log_level": "error"})
     url = str(own.base_url or "")
-    if not (url or home.agents.known_providers[provider].base_url or model.called):
+    known = url or home.agents.known_providers[provider].base_url
+    local = part.settings.get("local") and part.settings.get("llm_provider") == provider
+    if not model.called and (local or not known):
         url = NOWHERE
     spec = launch.build_launch_spec(
         own,
