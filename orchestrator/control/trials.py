@@ -99,9 +99,10 @@ class TrialEstimate(CamelModel):
 
 
 class TrialNumber(CamelModel):
-    """The number of a trial."""
+    """The number of a trial; a ``brief`` report is without its turns."""
 
     id: int
+    brief: bool = False
 
 
 class TrialContinuation(TrialNumber):

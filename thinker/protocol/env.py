@@ -20,6 +20,7 @@ from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
 BROKER_VARIABLE = "THINKER_BROKER_FD"
+ELSEWHERE = "other"  # a server that is no known provider's
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 # Settings that are addresses, keys, places of this machine, or say nothing of a request.
 UNRECORDED = (
@@ -181,12 +182,28 @@ class ThinkerSettings(BaseModel):
     def dump_for_record(self) -> JsonObject:
         """Return the settings that decide what a model is sent, without addresses and keys.
 
+<<<<<<< HEAD
         Whether hooks may run is added, as they may change anything, and whether the address is
         ``local``, which limits an answer.
         """
         more = {"allow_hooks": self.hooks_dir is not None, "local": is_local_address(self.base_url)}
         known = self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED})
         return known | {name: value for name, value in more.items() if value}
+=======
+        Whether hooks may run is added, as they may change anything, and whose server answers
+        instead of the provider's own, as far as that is known.
+        """
+        found: JsonObject = self.model_dump(
+            mode="json", exclude_defaults=True, exclude={*UNRECORDED}
+        )
+        if self.hooks_dir is not None:
+            found["allow_hooks"] = True
+        if self.base_url:
+            url = self.base_url.rstrip("/")
+            names = (one.name for one in PROVIDERS.values() if one.base_url == url)
+            found["elsewhere"] = next(names, ELSEWHERE)
+        return found
+>>>>>>> part-replay
 
     def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""

@@ -88,6 +88,14 @@ def _delete_turn(db: Database, turn_id: str) -> None:
         db.execute(statement, (turn_id,))
 
 
+def delete_old_trials(db: Database, before: int) -> int:
+    """Remove trials with what was tried in them."""
+    old = f"SELECT id FROM trial WHERE made_at < ? AND state <> 'running' LIMIT {BATCH}"
+    db.execute(f"DELETE FROM trial_turn WHERE trial_id IN({old})", (before,))
+    db.execute(f"DELETE FROM trial WHERE id IN({old})", (before,))
+    return db.changes()
+
+
 def delete_loose_messages(db: Database, before: int) -> int:
     """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
     updates = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?

@@ -16,6 +16,7 @@ DAY = 86_400.0  # seconds
 FIRST = 60.0  # seconds between the daemon's start and the first sweep
 BREATH = 0.05  # seconds between two transactions
 USAGE_DAYS = 400  # of usage: enough for monthly budgets and a year's report
+TRIAL_DAYS = 30
 log = structlog.get_logger()
 
 
@@ -50,6 +51,7 @@ class RetentionJob:
             "pictures": await self._remove_in_batches(
                 retention.delete_old_pictures, days.picture_days
             ),
+            "trials": await self._remove_in_batches(retention.delete_old_trials, TRIAL_DAYS),
             "codes": await self._remove_in_batches(pairing.delete_expired_codes, 0),
             "conversations": await self._remove_in_batches(
                 retention.delete_unused_conversations, days.conversation_days

@@ -22,6 +22,8 @@ from thinker.protocol.prompt_record import PromptPreview, PromptRecord
 DIGITS = 32  # of the SHA-256 of a request, as workers record it
 PICTURES = "pictures that it showed have been deleted"
 VERSION = "it is built otherwise by this version of the program, or by a setting that is not kept"
+SHORTENED = "it was shortened to what its model had said to read at once"
+SHORTER = 0.7  # of what is built, of a request that was shortened
 CHANGED = "what is changed"
 ChangeRun = Callable[[TurnRun, RecordedPart], TurnRun]
 
@@ -102,7 +104,8 @@ class DryReplay:
         found = _compare_request(sent, made.request.encode())
         layers = list_changed_layers(part.record, made.record)
         if found.exact is False:
-            reason = PICTURES if turn.lacks_pictures else VERSION
+            shorter = 0 < sent.size < SHORTER * found.size
+            reason = PICTURES if turn.lacks_pictures else SHORTENED if shorter else VERSION
             if change is not None or self.model:
                 reason = CHANGED
             named = f"layer {', '.join(layers)}" if layers else reason

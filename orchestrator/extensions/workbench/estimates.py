@@ -12,6 +12,13 @@ REASONING = 2  # how many times the recorded words a reasoning model may write
 FindPrice = Callable[[str, int], Price | None]  # of a model, for a prompt of so many tokens
 
 
+class UsedModel(NamedTuple):
+    """What a recorded request to a model has used."""
+
+    model: str
+    usage: Usage
+
+
 class CostRange(NamedTuple):
     """The least and the most that calls may cost in dollars; None if a price is unknown."""
 
@@ -22,7 +29,11 @@ class CostRange(NamedTuple):
 
 
 def estimate_cost(
-    requests: Iterable[MadeRequest], find_price: FindPrice, model: str | None, *, reasons: bool
+    requests: Iterable[UsedModel | MadeRequest],
+    find_price: FindPrice,
+    model: str | None,
+    *,
+    reasons: bool,
 ) -> CostRange:
     """Estimate what recorded requests cost when they are made again, by another ``model`` if any.
 

@@ -10,6 +10,8 @@ import orjson
 from orchestrator.extensions.workbench.recorded_turns import MadeCall
 from thinker.protocol.messages import JsonObject
 
+SHOWN = 2_000  # characters of a result in a report
+
 
 class CallKey(NamedTuple):
     """What tells a call from the others of its turn; ``nth`` counts equal ones from 1."""
@@ -64,6 +66,11 @@ class CallMatcher:
             return None
         own = [effect for effect in self._effects if effect != key]
         return FoundCall(call, stale=own != list(before))
+
+
+def shorten_result(text: str) -> str:
+    """Return the beginning of a call's result, as reports show it: a trial may have thousands."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def compute_call_digest(name: str, arguments: JsonObject) -> str:

@@ -28,10 +28,9 @@ PICTURES = 10  # newest messages with pictures, unless the settings say otherwis
 # The messages ?1 to ?2 of a conversation: of a session and of those that it goes on from.
 WINDOW = """WITH RECURSIVE line(id, upto, depth) AS (
   SELECT session_id, ?2, 0 FROM message WHERE id = ?2
-  UNION SELECT session_id, ?2, 8 FROM message WHERE id = ?1
-  UNION SELECT parent_id, min(upto, parent_upto), depth + 1 FROM line
+  UNION ALL SELECT parent_id, min(upto, parent_upto), depth + 1 FROM line
     JOIN session ON session.id = line.id WHERE parent_id IS NOT NULL AND depth < 8)
-SELECT DISTINCT message.id, body FROM line JOIN message ON session_id = line.id
+SELECT message.id, body FROM line JOIN message ON session_id = line.id
 WHERE message.id BETWEEN ?1 AND ?2 AND message.id <= upto ORDER BY message.id"""
 
 

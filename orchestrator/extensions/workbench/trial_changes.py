@@ -76,6 +76,12 @@ def apply_change(
     return _change_tools(run, change, today.tools)
 
 
+def add_edits(change: TrialChange, edits: Mapping[str, object]) -> TrialChange:
+    """Return a change with what an agents.json under trial edits of a prompt's settings."""
+    names = [name for name in ("temperature", "effort") if getattr(change, name) is None]
+    return change.model_copy(update={name: edits[name] for name in names if name in edits})
+
+
 def _find_summary(record: PromptRecord) -> str | None:
     found = (layer.text for layer in record.layers if layer.name == "summary")
     text = next(found, None)

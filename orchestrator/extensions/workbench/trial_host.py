@@ -12,6 +12,7 @@ from orchestrator.extensions.workbench.matching import (
     CallKey,
     CallMatcher,
     compute_call_digest,
+    shorten_result,
 )
 from orchestrator.extensions.workbench.recorded_turns import RecordedTurn
 from orchestrator.prompts.prompt_tools import apply_fixed_options
@@ -150,7 +151,8 @@ class TrialHost:
         found = found.model_copy(update={"call_id": raw.response.tool_calls[nth].id})
         calls = (*raw.calls[:nth], RecordedCall(seq=seq, result=found), *raw.calls[nth + 1 :])
         self.raw[place] = raw.model_copy(update={"calls": calls})
-        said = {"source": answer.source, "result": found.content, "failed": found.is_error}
+        text = shorten_result(found.content)
+        said = {"source": answer.source, "result": text, "failed": found.is_error}
         shown = step.calls[nth].model_copy(update=said)
         self.steps[place] = step.model_copy(
             update={"calls": (*step.calls[:nth], shown, *step.calls[nth + 1 :])}
@@ -194,7 +196,7 @@ class TrialHost:
             key=key.format_key(),
             effect=effect,
             source=answer.source,
-            result=answer.reason if result is None else result.content,
+            result=answer.reason if result is None else shorten_result(result.content),
             failed=result.is_error if result is not None else call.rejected is not None,
         )
         return made, result

@@ -14,7 +14,7 @@ from orchestrator.extensions.workbench.fidelity import (
     describe_differences,
     is_alike,
 )
-from orchestrator.extensions.workbench.matching import CallMatcher
+from orchestrator.extensions.workbench.matching import CallMatcher, shorten_result
 from orchestrator.extensions.workbench.recorded_turns import RecordedTurn
 from orchestrator.extensions.workbench.trial_rows import TrialRow, TrialRunRow, TrialSums
 
@@ -34,7 +34,7 @@ def describe_recorded_turn(turn: RecordedTurn) -> TurnRecord:
                     key=key.format_key(),
                     effect=call.effect,
                     source="none" if call.result is None else "recorded",
-                    result="" if call.result is None else call.result.content,
+                    result="" if call.result is None else shorten_result(call.result.content),
                     failed=call.result is not None and call.result.is_error,
                 )
             )
@@ -52,6 +52,13 @@ def describe_recorded_turn(turn: RecordedTurn) -> TurnRecord:
             )
         )
     return build_record(turn.question, steps)
+
+
+def list_kept_steps(turn: RecordedTurn, count: int) -> tuple[TriedStep, ...]:
+    """Return the first steps of a turn as a run has them that keeps so many: at no cost."""
+    unpaid = {"prompt": 0, "completion": 0, "cached": 0, "usd": None, "ms": 0}
+    kept = describe_recorded_turn(turn).steps[:count]
+    return tuple(step.model_copy(update=unpaid) for step in kept)
 
 
 def build_record(question: str, steps: Sequence[TriedStep]) -> TurnRecord:

@@ -84,7 +84,7 @@ class TrialRunner:
 
     async def load_report(self, number: TrialNumber) -> TrialReport:
         """Return a trial with all turns that have been tried so far."""
-        return await self._daemon.store.read(_load_report, number.id)
+        return await self._daemon.store.read(_load_report, number)
 
     async def list_reports(self) -> TrialReports:
         """Return all trials, newest first, without their turns."""
@@ -218,9 +218,10 @@ def _find_least(*limits: float | None) -> float | None:
     return min((one for one in limits if one is not None), default=None)
 
 
-def _load_report(db: Database, number: int) -> TrialReport:
-    row, runs = trial_rows.load_trial(db, number), trial_rows.list_runs(db, number)
-    return build_report(row, trial_rows.sum_trial(db, number), runs)
+def _load_report(db: Database, number: TrialNumber) -> TrialReport:
+    row, sums = trial_rows.load_trial(db, number.id), trial_rows.sum_trial(db, number.id)
+    runs = [] if number.brief else trial_rows.list_runs(db, number.id)
+    return build_report(row, sums, runs)
 
 
 def _list_reports(db: Database) -> tuple[TrialReport, ...]:

@@ -27,6 +27,7 @@ from orchestrator.extensions.workbench.trial_worker import (
     TrialHome,
     WorkerMeans,
     keep_worker,
+    write_changed_files,
 )
 from orchestrator.extensions.workbench.tried_home import read_tried_home
 from orchestrator.extensions.workbench.tried_turns import TurnTrier
@@ -129,6 +130,7 @@ async def open_session(
     moves = await daemon.store.read(chat_moves.load_all_moves)
     folder = Path(await in_thread(partial(mkdtemp, prefix="orchestrator-trial-")))
     try:
+        await in_thread(write_changed_files, folder, files)
         home = await in_thread(read_tried_home, _build_home(daemon), files, folder, moves)
         yield TrialSession(daemon, row, purse, home, folder)
     finally:

@@ -27,7 +27,7 @@ from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.settings import Settings
 from thinker.protocol.env import UNRECORDED, ThinkerSettings
 from thinker.protocol.prompt_record import TOOL_BLOCK
-from thinker.protocol.providers import list_key_variables
+from thinker.protocol.providers import PROVIDERS, list_key_variables
 
 NICE = 10  # a trial gives way to live agents
 NOWHERE = "http://127.0.0.1:9/v1"  # the address of a provider that is not called
@@ -102,10 +102,15 @@ def build_trial_spec(
         environ |= dict.fromkeys(list_key_variables(own.providers), "none-needed")
     quiet = home.settings.model_copy(update={"log_level": "error"})
     url = str(own.base_url or "")
+<<<<<<< HEAD
     known = url or home.agents.known_providers[provider].base_url
     local = part.settings.get("local") and part.settings.get("llm_provider") == provider
     if not model.called and (local or not known):
         url = NOWHERE
+=======
+    if not model.called:
+        url = _restore_address(url, part, provider)
+>>>>>>> part-replay
     spec = launch.build_launch_spec(
         own,
         quiet,
@@ -150,6 +155,17 @@ def _build_definition(
     return found.model_copy(update={**alone, **unhooked, **own, "env": keys})
 
 
+def _restore_address(url: str, part: RecordedPart, provider: str) -> str:
+    """Return an address, not to be called, whose server has the rules of the recorded one."""
+    there = part.settings.get("elsewhere")
+    if provider != part.settings.get("llm_provider") or bool(url) is bool(there):
+        return url
+    if there is None:
+        return ""
+    known = PROVIDERS.get(str(there))
+    return NOWHERE if known is None else known.base_url
+
+
 def _restore_settings(
     now: ThinkerSettings, part: RecordedPart, edits: Mapping[str, object]
 ) -> ThinkerSettings:
@@ -192,11 +208,16 @@ def _add_changed_paths(
 
 def write_trial_files(folder: Path, spec: LaunchSpec, files: Mapping[str, str]) -> None:
     """Write what a trial's worker reads, all of it below a private folder."""
+    write_changed_files(folder, files)
+    launch.write_prompt(spec)
+
+
+def write_changed_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write changed files below a private folder, by the names that editors use."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-    launch.write_prompt(spec)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+import anyio
+
 from orchestrator.control.trials import TrialRequest, TriedStep
 from orchestrator.errors import ConfigError, OrchestratorError, WorkerError
 from orchestrator.extensions.workbench.call_answers import CallAnswerer, FindObjection
@@ -12,10 +14,18 @@ from orchestrator.extensions.workbench.fidelity import Judgement, RunFacts, judg
 from orchestrator.extensions.workbench.invention import ResultInventor
 from orchestrator.extensions.workbench.rebuilt_runs import build_recorded_run
 from orchestrator.extensions.workbench.recorded_turns import RecordedTurn
-from orchestrator.extensions.workbench.trial_changes import TodaysSources, apply_change
+from orchestrator.extensions.workbench.trial_changes import (
+    TodaysSources,
+    add_edits,
+    apply_change,
+)
 from orchestrator.extensions.workbench.trial_host import TrialHost
 from orchestrator.extensions.workbench.trial_purse import RunPurse
-from orchestrator.extensions.workbench.trial_reports import build_record, build_tried_turn
+from orchestrator.extensions.workbench.trial_reports import (
+    build_record,
+    build_tried_turn,
+    list_kept_steps,
+)
 from orchestrator.extensions.workbench.trial_rows import StoredRequest, StoredRun
 from orchestrator.extensions.workbench.trial_worker import (
     KeptWorker,
@@ -83,15 +93,14 @@ class TurnTrier:
             host = await self._run(turn, nth, earlier)
         except ConfigError as error:
             return self._refuse_turn(turn, nth, str(error))
-        kept = turn.requests[: host.first]
-        tried = build_record(turn.question, host.steps)
         facts = RunFacts(
-            tried,
-            requests=len(turn.requests) - len(kept),
+            build_record(turn.question, host.steps),
+            requests=len(turn.requests) - host.first,
             changed=self.request.change.changes_anything,
             stopped=host.stopped,
         )
         waits = host.unanswered and self.request.unrecorded == "ask"
+        tried = build_record(turn.question, (*list_kept_steps(turn, host.first), *host.steps))
         found = build_tried_turn(turn, nth, tried, judge_run(facts), done=not waits)
         return StoredRun(tried=found, steps=tuple(host.raw) if waits else ())
 
@@ -113,7 +122,8 @@ class TurnTrier:
         today = await self.load_sources(turn, first)
         work = f"trial/{self.number}/{turn.turn_id}/{nth}"
         run = build_recorded_run(turn, first, self.home.agents, work)
-        run = apply_change(run, self.request.change, part, today)
+        edits = self.home.list_edits(part.agent_id)
+        run = apply_change(run, add_edits(self.request.change, edits), part, today)
         deadline = self.now() + MINUTES * 60
         before = NO_STEPS if earlier is None else earlier.steps
         run = run.model_copy(update={"deadline": deadline, "steps": (*run.steps, *before)})
@@ -132,7 +142,7 @@ class TurnTrier:
                 worker=worker, purse=purse, turn=turn, tools=tools, deadline=deadline
             ).invent_result,
         )
-        steps: list[TriedStep] = [] if earlier is None else [*earlier.tried.tried.steps]
+        steps: list[TriedStep] = [] if earlier is None else [*earlier.tried.tried.steps[first:]]
         host = TrialHost(
             turn=turn,
             run=run,
@@ -164,7 +174,8 @@ class TurnTrier:
                 reason = f"the model did not answer: {result.error or result.text}"
                 raise TrialHeldError(reason, passes=True)
         finally:
-            await purse.release()
+            with anyio.CancelScope(shield=True):  # the broker tells what a stopped call has used
+                await purse.release()
         if host.spent:
             raise TrialHeldError(host.stopped)
 

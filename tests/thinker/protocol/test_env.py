@@ -183,3 +183,27 @@ def test_exactly_these_variables_are_inherited() -> None:
     names = {"PATH", "HOME", "LANG", "TZ", "LC_ALL", "LC_TIME"}
     assert {*select_inherited_variables(dict.fromkeys((*names, *others), "x"))} == names
     assert {*INHERITED} == names - {"LC_ALL", "LC_TIME"}
+
+
+def test_record_has_no_address_but_whose_server_answers() -> None:
+    """Nor has it keys or paths; hooks count only where they may run."""
+    own = ThinkerSettings(
+        llm_provider="openai",
+        model="gpt-5",
+        keys=("OPENAI_API_KEY",),
+        hooks=("mine",),
+        hooks_dir=Path("/hooks"),
+        base_url="http://10.1.2.3/v1",
+    )
+    assert own.dump_for_record() == {
+        "llm_provider": "openai",
+        "model": "gpt-5",
+        "hooks": ["mine"],
+        "allow_hooks": True,
+        "elsewhere": "other",
+    }
+    known = own.model_copy(update={"base_url": PROVIDERS["groq"].base_url, "hooks_dir": None})
+    assert known.dump_for_record()["elsewhere"] == "groq"
+    assert "allow_hooks" not in known.dump_for_record()
+    usual = own.model_copy(update={"base_url": ""})
+    assert "elsewhere" not in usual.dump_for_record()

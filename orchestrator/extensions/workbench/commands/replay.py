@@ -1,6 +1,7 @@
 """``orchestrator replay``: run a recorded turn again, without effects."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,7 +45,7 @@ class ChangeOptions:
     ] = None
     temperature: Annotated[float | None, typer.Option(help="Another temperature.")] = None
     skill: Annotated[
-        list[Path] | None, typer.Option(help="A changed SKILL.md; can be repeated.")
+        list[Path] | None, typer.Option(help="A changed SKILL.md, or NAME.md; can be repeated.")
     ] = None
     prompt: Annotated[
         Path | None, typer.Option(help="A changed prompt definition, or text of a base prompt.")
@@ -140,11 +141,11 @@ def run_trial(
 async def _start_trial(settings: Settings, request: TrialRequest) -> TrialReport:
     async with connect_to_daemon(settings) as peer:
         report = await peer.call(trials.TRIAL_START, request, TrialReport, timeout=ANSWER_SECONDS)
+        show = partial(peer.call, trials.TRIAL_SHOW, result=TrialReport, timeout=ANSWER_SECONDS)
         while report.state == "running":
             await anyio.sleep(LOOK)
-            asked = TrialNumber(id=report.id)
-            report = await peer.call(trials.TRIAL_SHOW, asked, TrialReport, timeout=ANSWER_SECONDS)
-        return report
+            report = await show(TrialNumber(id=report.id, brief=True))
+        return await show(TrialNumber(id=report.id))
 
 
 def parse_tools(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -181,7 +182,8 @@ def read_files(
     for path in skills:
         text = _read_text(path, "--skill")
         try:
-            name = parse_skill(text, path.resolve().parent.name).name
+            folder = path.resolve().parent.name if path.name == FILE_NAME else path.stem
+            name = parse_skill(text, folder).name
         except SkillError as error:
             raise typer.BadParameter(str(error), param_hint="--skill") from None
         files[f"skills/{name}/{FILE_NAME}"] = text

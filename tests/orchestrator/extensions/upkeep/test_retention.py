@@ -198,6 +198,24 @@ def test_pictures_go_by_their_age(db: Database) -> None:
     assert [data for (data,) in db.execute("SELECT data FROM media")] == [b"a"]
 
 
+def test_trials_go_with_their_turns_when_they_are_old(db: Database) -> None:
+    """One that runs stays, however long it takes."""
+    for number, state in enumerate(("done", "stopped", "running", "done"), 1):
+        db.execute(
+            "INSERT INTO trial(id, kind, agent_id, change, by_user, state, made_at)"
+            " VALUES(?,'replay','work','{}','operator',?,?)",
+            (number, state, 9 if number == 4 else 1),
+        )
+        db.execute(
+            "INSERT INTO trial_turn(trial_id, turn_id, nth, state) VALUES(?,'t1',1,'done')",
+            (number,),
+        )
+    assert retention.delete_old_trials(db, 5) == 2
+    assert retention.delete_old_trials(db, 5) == 0
+    assert [one for (one,) in db.execute("SELECT id FROM trial ORDER BY id")] == [3, 4]
+    assert count(db, "trial_turn") == 2
+
+
 def test_logins_and_invites_go_when_they_have_ended(db: Database) -> None:
     """Whoever had one logs in again."""
     for digest, ends in (("a", 5), ("b", 9)):
