@@ -14,7 +14,6 @@ from typing import Literal, get_origin
 from pydantic import BaseModel, ConfigDict
 
 from thinker.protocol.chosen_folder import EVERY_SKILL, ChosenFolder
-from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import Effort, JsonObject
 from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
@@ -182,14 +181,6 @@ class ThinkerSettings(BaseModel):
     def dump_for_record(self) -> JsonObject:
         """Return the settings that decide what a model is sent, without addresses and keys.
 
-<<<<<<< HEAD
-        Whether hooks may run is added, as they may change anything, and whether the address is
-        ``local``, which limits an answer.
-        """
-        more = {"allow_hooks": self.hooks_dir is not None, "local": is_local_address(self.base_url)}
-        known = self.model_dump(mode="json", exclude_defaults=True, exclude={*UNRECORDED})
-        return known | {name: value for name, value in more.items() if value}
-=======
         Whether hooks may run is added, as they may change anything, and whose server answers
         instead of the provider's own, as far as that is known.
         """
@@ -203,7 +194,6 @@ class ThinkerSettings(BaseModel):
             names = (one.name for one in PROVIDERS.values() if one.base_url == url)
             found["elsewhere"] = next(names, ELSEWHERE)
         return found
->>>>>>> part-replay
 
     def list_own_paths(self) -> list[Path]:
         """Return the files and folders that this worker reads, besides its code."""

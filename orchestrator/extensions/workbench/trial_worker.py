@@ -102,15 +102,8 @@ def build_trial_spec(
         environ |= dict.fromkeys(list_key_variables(own.providers), "none-needed")
     quiet = home.settings.model_copy(update={"log_level": "error"})
     url = str(own.base_url or "")
-<<<<<<< HEAD
-    known = url or home.agents.known_providers[provider].base_url
-    local = part.settings.get("local") and part.settings.get("llm_provider") == provider
-    if not model.called and (local or not known):
-        url = NOWHERE
-=======
     if not model.called:
         url = _restore_address(url, part, provider)
->>>>>>> part-replay
     spec = launch.build_launch_spec(
         own,
         quiet,
