@@ -153,7 +153,8 @@ def configure_home(folder: Path, model: KindsModel, claude: ModelApi) -> dict[st
         "seeing": {"vision": True},
         "grouped": {},
     }
-    agents = [agent(name, model, **fields) for name, fields in own.items()]
+    quiet = {"factExtraction": {"enabled": False}}  # so that only trials can change the journal
+    agents = [agent(name, model, **quiet, **fields) for name, fields in own.items()]
     chats = [*[name for name in own if name not in ("home", "grouped")]]
     bindings = [
         {"channel": "telegram", "chatId": str(number), "agentId": name}

@@ -14,7 +14,7 @@ from fakes.openai_api import OpenAIApi
 from orchestrator.extensions.workbench.switch_report import SwitchReport
 from thinker.protocol.messages import JsonObject
 
-pytestmark = [pytest.mark.process, pytest.mark.thorough(part="workbench")]
+pytestmark = [pytest.mark.process, pytest.mark.thorough(part="prompts")]
 FACT = {"fact": "Likes tea.", "category": "preference"}
 KEYS = {"OPENAI_API_KEY": "sk-one", "ACME_API_KEY": "sk-two"}
 PRICES: JsonObject = {

@@ -72,10 +72,11 @@ def try_model(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Try another model on recorded turns, and show what it did otherwise.
+    """Try another model on recorded turns.
 
-    The turns are of every day and kind, and the dearest among them. Nothing is sent or stored but
-    the trial: calls of tools get their recorded results, and a call without one stops its turn.
+    Shows what it did otherwise, and what a week would cost. The turns are of every day and kind,
+    and the dearest among them. Nothing has effects: calls get their recorded results, and a call
+    without one stops its turn.
     """
     if not chosen.model:
         raise typer.BadParameter("name the model to try", param_hint="--model")

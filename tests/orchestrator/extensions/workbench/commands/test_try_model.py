@@ -71,8 +71,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def answers(estimate: TrialEstimate = ESTIMATE, **fields: Any) -> Mapping[str, Answer]:
-    """Those of a daemon whose trial ends when it is looked at for the second time."""
-    states = ["running", "running", "done"]
+    """Those of a daemon whose trial has ended when it is looked at for the second time."""
+    states = ["running", "running", "done", "done"]
 
     def build_trial(_: object) -> TrialReport:
         return TrialReport.model_validate(
