@@ -82,7 +82,7 @@ def read_trial_fields(posted: Mapping[str, str], recorded: PromptRecord) -> Tria
     change = TrialChange(
         model=model[:200] or None,
         temperature=temperature,
-        effort=effort if effort in EFFORTS else None,  # type: ignore[arg-type]  # it is one of them
+        effort=effort if effort in EFFORTS else None,
         files=_read_texts(posted, FILE),
         layers=_list_changed_layers(_read_texts(posted, LAYER), recorded),
         add_tools=tuple(posted.get("also", "").replace(",", " ").split())[:100],

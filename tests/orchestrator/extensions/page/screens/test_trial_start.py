@@ -51,7 +51,7 @@ async def run_after_estimate(person: Person, path: str, fields: Mapping[str, str
     found = re.search(r'name="estimated" value="(\w+)"', shown)
     assert found is not None
     answer = await person.post(path, {**fields, "do": "run", "estimated": found[1]})
-    return answer.headers.get("location", answer.text)
+    return str(answer.headers.get("location", answer.text))
 
 
 async def test_a_trial_is_paid_only_after_its_estimate(tmp_path: Path) -> None:
