@@ -234,6 +234,7 @@ async def test_a_set_is_tried_as_a_test(tmp_path: Path) -> None:
         assert await run_after_estimate(person, "/try", fields) == "/trials/7"
         (started,) = list_requests(bench, trials.TRIAL_START)
         assert (started.kind, started.turns) == ("test", ("t1",))
+        assert started.note == "set daily"  # by whose checks it is judged
 
 
 async def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
