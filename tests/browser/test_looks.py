@@ -35,8 +35,8 @@ async def list_screens(page: Page, lived: LivedPage) -> list[str]:
         inner = page.locator(f"main a[href^='/{place}/']").first
         if await inner.count():
             found.append(str(await inner.evaluate("one => one.href")))
-    own = ("sets", "costs/savings", f"try/{lived.turn}", f"turns/{lived.turn}/test")
-    own += (f"fork/{lived.turn}", f"rewind/{lived.turn}", lived.chat)
+    own = ["sets", "costs/savings", f"try/{lived.turn}", f"turns/{lived.turn}/test"]
+    own += [f"fork/{lived.turn}", f"rewind/{lived.turn}", lived.chat]
     return [*found, *(lived.user.address + place for place in own)]
 
 

@@ -8,6 +8,8 @@ from fakes.calling_model import CallingModel
 from fakes.held_model import agent
 from playwright.async_api import Page, expect
 
+from thinker.protocol.messages import JsonObject
+
 pytestmark = [
     pytest.mark.process,
     pytest.mark.thorough(part="page"),
@@ -46,7 +48,7 @@ async def test_answer_is_tried_kept_as_a_test_and_gone_on_from(
 ) -> None:
     """From the chat, with every form, and with and without scripts."""
     async with CallingModel() as model:
-        config = {"agents": [agent("home", model)], "fallbackAgentId": "home"}
+        config: JsonObject = {"agents": [agent("home", model)], "fallbackAgentId": "home"}
         async with page_user(tmp_path, config) as user:
             page = await user.logged_in(scripts=scripts)
             await page.goto(user.address + "chats/new")

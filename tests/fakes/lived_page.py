@@ -16,7 +16,7 @@ from fakes.journal import reading_in
 from orchestrator.control import protocol, trials
 from orchestrator.control.protocol import Ack, ChatOutcome, ChatSend, ChatWait
 from orchestrator.control.trials import SavedTurn, TrialChange, TrialReport, TrialRequest
-from orchestrator.extensions.page.reads import tried_turns
+from orchestrator.extensions.page.reads import triable_turns
 from thinker.protocol.messages import JsonObject
 
 CHATS = 21  # more than a desktop's screen has room for
@@ -85,7 +85,7 @@ async def lived_page(home: Path) -> AsyncIterator[LivedPage]:
 async def _try_turn(home: Path, user: PageUser) -> str:
     """Keep a turn as a test, and try it with its two predecessors; return its id."""
     with reading_in(home) as db:
-        turns = tried_turns.list_last_turns(db, "home", 3)
+        turns = triable_turns.list_last_turns(db, "home", 3)
     saved = SavedTurn(set_name="daily", turn=turns[0], checks="same calls\nsays: /cheapest/")
     await user.daemon.ask(trials.SETS_ADD, saved, SavedTurn)
     change = TrialChange(layers={"base": "You compare offers."})

@@ -45,8 +45,12 @@ class TrialFields:
     problems: Mapping[str, str] = field(default_factory=dict)
 
     def build_request(self, turns: Sequence[str]) -> TrialRequest:
-        """Return the request to try some turns; those of a set are tried as tests."""
+        """Return the request to try some turns; those of a set are tried as tests.
+
+        The note of a test names its set, by whose checks it is judged.
+        """
         kind: TrialKind = "test" if self.on.startswith(OF_SET) else "replay"
+        note = f"set {self.on.removeprefix(OF_SET)}"[:200] if kind == "test" else ""
         return TrialRequest(
             turns=tuple(turns),
             change=self.change,
@@ -56,6 +60,7 @@ class TrialFields:
             limit_usd=self.limit_usd,
             limit_tokens=self.limit_tokens,
             confirmed=self.confirmed,
+            note=note,
         )
 
 
@@ -82,7 +87,7 @@ def read_trial_fields(posted: Mapping[str, str], recorded: PromptRecord) -> Tria
     change = TrialChange(
         model=model[:200] or None,
         temperature=temperature,
-        effort=effort if effort in EFFORTS else None,  # type: ignore[arg-type]  # it is one of them
+        effort=effort if effort in EFFORTS else None,
         files=_read_texts(posted, FILE),
         layers=_list_changed_layers(_read_texts(posted, LAYER), recorded),
         add_tools=tuple(posted.get("also", "").replace(",", " ").split())[:100],

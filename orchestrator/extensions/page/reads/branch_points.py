@@ -35,7 +35,7 @@ _LEFT = (
 )
 
 
-class BranchPoint(NamedTuple):
+class TurnPoint(NamedTuple):
     """A turn after which a conversation may go on.
 
     ``later`` counts the turns that follow it in its chat, ``calls`` are the tools with effects
@@ -54,7 +54,7 @@ class ChatParent(NamedTuple):
     turn_id: str | None
 
 
-def find_branch_point(db: Database, turn_id: str) -> BranchPoint | None:
+def find_branch_point(db: Database, turn_id: str) -> TurnPoint | None:
     """Return the point after a turn; None if the turn does not exist."""
     found = list_turns_by_id(db, [turn_id])
     if not found:
@@ -63,7 +63,7 @@ def find_branch_point(db: Database, turn_id: str) -> BranchPoint | None:
     rows = db.execute(_LATER, (turn.agent_id, turn.chat_key, turn.id))
     later = [str(one) for (one,) in rows]
     calls = [(str(name), int(count)) for name, count in db.execute(_CALLS, (_dump(later),))]
-    return BranchPoint(turn, len(later), calls)
+    return TurnPoint(turn, len(later), calls)
 
 
 def find_chat_parent(db: Database, key: str) -> ChatParent | None:

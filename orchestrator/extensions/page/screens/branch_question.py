@@ -26,7 +26,7 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_panel,
 )
 from orchestrator.extensions.page.reads import branch_points
-from orchestrator.extensions.page.reads.branch_points import BranchPoint
+from orchestrator.extensions.page.reads.branch_points import TurnPoint
 from orchestrator.extensions.page.screen_request import (
     OWN,
     PageScreen,
@@ -108,7 +108,7 @@ async def _show_question(request: ScreenRequest) -> ScreenResult:
 
 
 def render_question(
-    request: ScreenRequest, point: BranchPoint, branch: _Branch, problem: str = ""
+    request: ScreenRequest, point: TurnPoint, branch: _Branch, problem: str = ""
 ) -> TitledContent:
     """Render what is about to happen, and the button that does it."""
     turn = point.turn
@@ -131,7 +131,7 @@ def render_question(
     )
 
 
-def _iter_consequences(point: BranchPoint, branch: _Branch) -> Iterator[str]:
+def _iter_consequences(point: TurnPoint, branch: _Branch) -> Iterator[str]:
     """Yield what cannot be taken back, as far as the journal knows it."""
     if point.later:
         later = f"{figures.format_plural(point.later, 'later answer')} with what was asked"

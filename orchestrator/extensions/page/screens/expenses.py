@@ -398,5 +398,6 @@ SCREENS = (
         stamp=stamps.read_newest_work,
         when_cut="Choose fewer days, by adding ?from=2026-01-31 to the address.",
     ),
+    *expense_advice.SCREENS,
     PageScreen("/costs.csv", "Costs as CSV", Right.LOOK, _send_costs_csv, "Costs"),
 )

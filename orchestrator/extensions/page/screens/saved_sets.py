@@ -31,8 +31,8 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_link_button,
     render_panel,
 )
-from orchestrator.extensions.page.reads import stamps, tried_turns
-from orchestrator.extensions.page.reads.tried_turns import NewestResult
+from orchestrator.extensions.page.reads import stamps, triable_turns
+from orchestrator.extensions.page.reads.triable_turns import NewestResult
 from orchestrator.extensions.page.screen_request import (
     PageScreen,
     ScreenRequest,
@@ -72,14 +72,14 @@ CHECKS: Mapping[str, str] = {
 async def _show_sets(request: ScreenRequest) -> ScreenResult:
     found = await edit_calls.ask_extension(request, trials.SETS_LIST, None, SavedSets)
     turns = [one.turn for one in found.turns]
-    results = await request.journal(tried_turns.load_test_results, turns)
+    results = await request.journal(triable_turns.load_test_results, turns)
     return render_sets(request, found, results)
 
 
 @edit_calls.need_daemon
 async def _show_test_form(request: ScreenRequest) -> ScreenResult:
     turn = request.path["turn"]
-    found = await request.journal(tried_turns.list_questions, [turn])
+    found = await request.journal(triable_turns.list_questions, [turn])
     if turn not in found:
         return render_blank(
             "Turn not found. Turns are kept for 90 days (retention.turnDays in agents.json).",

@@ -33,7 +33,7 @@ from orchestrator.extensions.page.html.vocabulary import (
     render_note,
     render_panel,
 )
-from orchestrator.extensions.page.reads.tried_turns import MAX_TURNS
+from orchestrator.extensions.page.reads.triable_turns import MAX_TURNS
 from orchestrator.extensions.page.screen_request import ScreenRequest, TitledContent
 from orchestrator.extensions.page.screens import trial_words
 from orchestrator.extensions.page.screens.trial_origin import TrialOrigin, find_skill_name
@@ -49,7 +49,7 @@ NOTHING_REACHED = (
 )
 
 
-class Forecast(NamedTuple):
+class PricedTrial(NamedTuple):
     """What a trial may cost; ``digest`` says of which request, ``turns`` are those it tries."""
 
     digest: str
@@ -62,7 +62,7 @@ def render_trial_form(
     origin: TrialOrigin,
     posted: Mapping[str, str],
     problems: Mapping[str, str],
-    forecast: Forecast | None = None,
+    forecast: PricedTrial | None = None,
 ) -> TitledContent:
     """Render the form with what was ``posted``, under what that may cost, once it was asked."""
     turn = origin.turn
@@ -104,7 +104,7 @@ def _describe_origin(origin: TrialOrigin) -> str:
 
 
 def _render_forecast(
-    posted: Mapping[str, str], forecast: Forecast, problems: Mapping[str, str]
+    posted: Mapping[str, str], forecast: PricedTrial, problems: Mapping[str, str]
 ) -> h.Element:
     found = forecast.estimate
     priced = found.high_usd is not None

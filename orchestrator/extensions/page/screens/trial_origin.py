@@ -15,8 +15,8 @@ from orchestrator.extensions.page.edit_forms.trial_fields import (
     THIS,
     TrialFields,
 )
-from orchestrator.extensions.page.reads import tried_turns
-from orchestrator.extensions.page.reads.tried_turns import NO_PROMPT, TriableTurn
+from orchestrator.extensions.page.reads import triable_turns
+from orchestrator.extensions.page.reads.triable_turns import NO_PROMPT, TriableTurn
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -69,18 +69,18 @@ async def load_origin(request: ScreenRequest) -> TrialOrigin | None:
     turn_id, file = request.path.get("turn"), request.query.get("file", "")
     turn = None
     if turn_id is not None:
-        turn = await request.journal(tried_turns.find_triable_turn, turn_id)
+        turn = await request.journal(triable_turns.find_triable_turn, turn_id)
         if turn is None:
             return None
     daemon = edit_calls.require_daemon(request)
     report = await daemon.ask_daemon(protocol.STATUS, None, StatusReport)
     saved = await edit_calls.ask_extension(request, trials.SETS_LIST, None, SavedSets)
     texts = await edit_calls.list_texts(request)
-    asked = await request.journal(tried_turns.list_known_models)
+    asked = await request.journal(triable_turns.list_known_models)
     agents = [one.agent_id for one in report.agents]
     agent = turn.turn.agent_id if turn else request.form.get("agent") or request.query.get("agent")
     if agent is None or agent not in agents:
-        found = await request.journal(tried_turns.find_last_agent, find_skill_name(file))
+        found = await request.journal(triable_turns.find_last_agent, find_skill_name(file))
         agent = _find_persona(file) or found or next(iter(agents), "")
     used = [f"{one.provider}/{one.model}" for one in report.agents if one.model]
     return TrialOrigin(
@@ -125,7 +125,7 @@ async def choose_turns(
         wanted = fields.on.removeprefix(OF_SET)
         return [one.turn for one in saved.turns if one.set_name == wanted]
     skill = fields.on.removeprefix(OF_SKILL) if fields.on.startswith(OF_SKILL) else ""
-    return await request.journal(tried_turns.list_last_turns, origin.agent, fields.count, skill)
+    return await request.journal(triable_turns.list_last_turns, origin.agent, fields.count, skill)
 
 
 def _find_persona(name: str) -> str:

@@ -91,7 +91,9 @@ def render_trial(
     """Render the screen; ``adoption`` makes its changes so."""
     shown = _find_shown_run(request, trial)
     content = [
-        render_note(strip_terminal_codes(trial.note), kind="warn") if trial.note else None,
+        render_note(strip_terminal_codes(trial.note), kind="warn")
+        if trial.note and trial.state == "stopped"
+        else None,
         render_panel("What was tried", _render_facts(request, trial)),
         _render_going_on(request, trial),
         _render_runs(request, trial, shown) if len(trial.turns) > 1 else None,
@@ -122,6 +124,7 @@ def _render_facts(request: ScreenRequest, trial: TrialReport) -> h.Node:
             "Changed": trial_words.describe_change(trial.change),
             "Cost": trial_words.format_trial_cost(trial),
             "Found": _summarize_runs(trial.turns) or None,
+            "Note": strip_terminal_codes(trial.note) or None,
             "Begun": [figures.render_moment(trial.at, request.zone), f" by {by}" if by else None],
         }
     )

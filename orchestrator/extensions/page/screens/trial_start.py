@@ -22,7 +22,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenRequest,
     ScreenResult,
 )
-from orchestrator.extensions.page.screens.trial_form import Forecast, render_trial_form
+from orchestrator.extensions.page.screens.trial_form import PricedTrial, render_trial_form
 from orchestrator.extensions.page.screens.trial_origin import (
     TrialOrigin,
     choose_turns,
@@ -82,7 +82,9 @@ async def _answer_form(
         if not problems:
             trial = await edit_calls.ask_extension(request, trials.TRIAL_START, asked, TrialReport)
             return RedirectResponse(build_link("trials", str(trial.id)), HTTPStatus.SEE_OTHER)
-    return render_trial_form(request, origin, posted, problems, Forecast(digest, len(turns), found))
+    return render_trial_form(
+        request, origin, posted, problems, PricedTrial(digest, len(turns), found)
+    )
 
 
 async def _estimate_trial(request: ScreenRequest, asked: TrialRequest) -> TrialEstimate:

@@ -106,14 +106,14 @@ def _iter_changes(change: TrialChange) -> Iterator[str]:
         yield f"effort {change.effort}"
     if change.temperature is not None:
         yield f"temperature {change.temperature:g}"
-    for name in change.files:
-        yield f"{show_hidden_characters(name)} edited"
-    for name in change.layers:
-        yield f"the prompt's part {_name_part(name)} edited"
+    yield from (f"{show_hidden_characters(name)} edited" for name in change.files)
+    yield from (f"the prompt's part {_name_part(name)} edited" for name in change.layers)
     if change.add_tools:
         yield f"also {', '.join(map(show_hidden_characters, change.add_tools))}"
     if change.remove_tools:
         yield f"without {', '.join(map(show_hidden_characters, change.remove_tools))}"
+    if change.layout is not None:
+        yield f"prompt layout {change.layout}"
     if change.as_today:
         yield "the prompt as today"
     if change.from_step:

@@ -1,5 +1,6 @@
 """Attacks by text of models, tools and strangers, on every screen of the page."""
 
+import re
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import quote
@@ -8,6 +9,7 @@ from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND
 from orchestrator.extensions.selftest.attacks.attack_world import SEVERAL, Attack, AttackWorld
 from orchestrator.extensions.selftest.attacks.inert_html import InertHtml
 from orchestrator.extensions.selftest.attacks.obedient_model import make_answer_order
+from orchestrator.extensions.selftest.attacks.posted_texts import build_fields
 from orchestrator.extensions.selftest.attacks.raw_page import (
     PageLogin,
     build_form,
@@ -43,6 +45,8 @@ _UNSEEN = (
     "\x1b\\k\u2028l\u0085m\ue000n"
 )
 _PLANTS = {"tags": _TAGS, "Markdown": _MARKDOWN, "unseen characters": _UNSEEN}
+_ESTIMATED = re.compile(r'name="estimated" value="([0-9a-f]+)"')
+_TRIED = "SELECT turn_id FROM turn_prompt GROUP BY turn_id ORDER BY max(at) DESC LIMIT 2"
 _IN_ADDRESSES = (
     *(
         "/turns?agent=",
@@ -93,7 +97,23 @@ async def _plant_text(world: AttackWorld, text: str) -> PageLogin:
     fields = {**build_form(WEB_SEND, who, number), "text": make_answer_order(f"{number}-web", text)}
     await post_form(world, build_path(WEB_SEND), fields, who)
     await world.wait_until_settled(0)
+    for (turn,) in world.query_rows(_TRIED):
+        await _try_turn(world, who, str(turn), text)
     return who
+
+
+async def _try_turn(world: AttackWorld, who: PageLogin, turn: str, text: str) -> None:
+    """Keep a turn as a test and try it again, with ``text`` as checks and in its prompt."""
+    checks = f"same calls\n# {' '.join(text.split())}"
+    kept = build_fields(world, who, set="planted", checks=checks)
+    await post_form(world, f"/turns/{turn}/test", kept, who)
+    change = {"layer:base": text, "limit_usd": "1", "limit_tokens": "100000"}
+    asked = build_fields(world, who, do="estimate", **change)
+    shown = await post_form(world, f"/try/{turn}", asked, who)
+    found = _ESTIMATED.search(shown.body)
+    if found is None:
+        raise RuntimeError("the turn cannot be tried")
+    await post_form(world, f"/try/{turn}", {**asked, "do": "run", "estimated": found[1]}, who)
 
 
 async def _find_acting_text(world: AttackWorld, text: str) -> str:
@@ -105,8 +125,8 @@ async def _find_acting_text(world: AttackWorld, text: str) -> str:
         answer = await get_page(world, path, who)
         seen = seen or "PLANTED" in answer.body
         found += [f"{path[:60]}: {harm}" for harm in InertHtml(answer.body).harm]
-    if not seen:
-        raise RuntimeError("the text was shown nowhere")
+    if not seen or not world.query_rows("SELECT 1 FROM trial, saved_turn"):
+        raise RuntimeError("the text was shown nowhere, or not tried")
     return "; ".join(found[:5])
 
 

@@ -8,7 +8,7 @@ from fakes.screens import html, request
 from fakes.trials import ended_with_prompt
 from pydantic import BaseModel, JsonValue
 
-from orchestrator.extensions.page.reads.branch_points import BranchPoint, find_branch_point
+from orchestrator.extensions.page.reads.branch_points import TurnPoint, find_branch_point
 from orchestrator.extensions.page.screen_request import Viewer
 from orchestrator.extensions.page.screens import branch_question
 from orchestrator.extensions.page.screens.branch_question import (
@@ -45,7 +45,7 @@ async def test_question_says_what_stays(tmp_path: Path) -> None:
         await bench.store.transact(ended_with_prompt)
         found = await bench.store.read(find_branch_point, "t1")
         assert found is not None
-        point = BranchPoint(found.turn, 7, [("send_mail", 2), ("pay", 1)])
+        point = TurnPoint(found.turn, 7, [("send_mail", 2), ("pay", 1)])
         fork = html(branch_question.render_question(request(), point, BRANCHES["fork"]).content)
         assert "7 later answers with what was asked: they stay in the old chat." in fork
         assert "What was done since stays done: send_mail (2 times), pay." in fork

@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import trials
 from orchestrator.control.trials import SavedSets
-from orchestrator.extensions.page.reads.tried_turns import NewestResult
+from orchestrator.extensions.page.reads.triable_turns import NewestResult
 from orchestrator.extensions.page.screens import saved_sets
 from orchestrator.journal.turns import turns
 from thinker.protocol.peer import FAILED, RpcError

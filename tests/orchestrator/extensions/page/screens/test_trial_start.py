@@ -51,7 +51,7 @@ async def run_after_estimate(person: Person, path: str, fields: Mapping[str, str
     found = re.search(r'name="estimated" value="(\w+)"', shown)
     assert found is not None
     answer = await person.post(path, {**fields, "do": "run", "estimated": found[1]})
-    return answer.headers.get("location", answer.text)
+    return str(answer.headers.get("location", answer.text))
 
 
 async def test_a_trial_is_paid_only_after_its_estimate(tmp_path: Path) -> None:
@@ -234,6 +234,7 @@ async def test_a_set_is_tried_as_a_test(tmp_path: Path) -> None:
         assert await run_after_estimate(person, "/try", fields) == "/trials/7"
         (started,) = list_requests(bench, trials.TRIAL_START)
         assert (started.kind, started.turns) == ("test", ("t1",))
+        assert started.note == "set daily"  # by whose checks it is judged
 
 
 async def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
