@@ -15,7 +15,14 @@ PAGES = (
     SKILL / "SKILL.md",
     *sorted(REFERENCES.glob("*.md")),
 )
-GENERATED = ("agents-json", "channel-keys", "commands", "agent-commands", "environment", "exit-codes")
+GENERATED = (
+    "agents-json",
+    "channel-keys",
+    "commands",
+    "agent-commands",
+    "environment",
+    "exit-codes",
+)
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```[ ]*$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
