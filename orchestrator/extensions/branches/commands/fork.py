@@ -30,10 +30,10 @@ def fork(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Go on from an earlier answer in a new chat; the conversation itself stays as it is.
+    """Go on from an earlier answer in a new chat.
 
-    What was done since is not repeated: the same call gets its recorded result, and one like it
-    asks first.
+    The conversation itself stays as it is. What was done since is not repeated: the same call gets
+    its recorded result, and one like it asks first.
     """
     asked = BranchRequest(turn=turn, chat=place)
     report = ask_daemon(load_settings(home), FORK, asked, BranchReport)

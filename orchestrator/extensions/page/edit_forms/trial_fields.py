@@ -72,7 +72,7 @@ def read_trial_fields(posted: Mapping[str, str], recorded: PromptRecord) -> Tria
         text = posted.get(name, "").strip().lstrip("$").replace(",", ".")
         if not text:
             return None
-        value = _parse_number(text, parse)
+        value = _read_number(text, parse)
         if value is None or not 0 <= value <= most:
             problems[name] = wanted
             return None
@@ -135,7 +135,7 @@ def _unify_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _parse_number(text: str, parse: Callable[[str], N]) -> N | None:
+def _read_number(text: str, parse: Callable[[str], N]) -> N | None:
     try:
         value = parse(text)
     except ValueError:
