@@ -26,10 +26,10 @@ def rewind(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-    """Go on from an earlier answer in the same chat, and leave what came after it.
+    """Go on from an earlier answer in the same chat.
 
-    Messages stay in the chat, and what was done stays done: the same call gets its recorded
-    result, and one like it asks first.
+    What came after it is left: its messages stay in the chat, and what was done stays done. The
+    same call gets its recorded result, and one like it asks first.
     """
     report = ask_daemon(load_settings(home), REWIND, BranchRequest(turn=turn), BranchReport)
     if as_json:
