@@ -29,6 +29,10 @@ UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
     ("pair", "role", "telegram:5", "--as", "talk"): protocol.PAIR_ROLE,
     ("tools", "approve", "nope/nope"): protocol.TOOL_APPROVE,
     ("dashboard", "revoke", "nope"): "dashboard/revoke",
+    ("replay", "nope", "--yes"): "trial/estimate",
+    ("trial", "show", "99"): "trial/show",
+    ("trial", "stop", "99"): "trial/stop",
+    ("trial", "go-on", "99"): "trial/goOn",
 }
 UNKNOWN_TO_THE_JOURNAL = (
     *((verb, act, "99") for verb in ("tasks",) for act in ("run", "enable", "disable", "history")),

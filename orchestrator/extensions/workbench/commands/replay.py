@@ -1,9 +1,10 @@
 """``orchestrator replay``: run a recorded turn again, without effects."""
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import anyio
 import typer
@@ -30,47 +31,53 @@ from orchestrator.settings import Settings
 from thinker.formats.skill_file import FILE_NAME, SkillError, parse_skill
 from thinker.protocol.messages import Effort
 
+KEEP = "Keep so many recorded responses."
 LOOK = 0.3  # seconds between two looks at a trial that runs
+N = TypeVar("N", int, float)
 EFFORT: TypeAdapter[Effort] = TypeAdapter(Effort)
 app = make_command_group()
 
 
 @dataclass(frozen=True)
 class ChangeOptions:
-    """What is changed of the turn."""
+    """What is changed of the turn, and the limits of the trial."""
 
     model: Annotated[str | None, typer.Option(help="Another model: PROVIDER/MODEL.")] = None
     effort: Annotated[
-        str | None, typer.Option(help="How much it reasons: off, low, medium, high or tokens.")
+        str | None, typer.Option(help="off, low, medium, high or tokens of thought.")
     ] = None
     temperature: Annotated[float | None, typer.Option(help="Another temperature.")] = None
     skill: Annotated[
-        list[Path] | None, typer.Option(help="A changed SKILL.md, or NAME.md; can be repeated.")
+        list[Path] | None, typer.Option(metavar="FILE", help="A changed skill; repeatable.")
     ] = None
     prompt: Annotated[
-        Path | None, typer.Option(help="A changed prompt definition, or text of a base prompt.")
+        Path | None, typer.Option(metavar="FILE", help="A changed definition or base prompt.")
     ] = None
-    tools: Annotated[str, typer.Option(help="Tools to add and remove: +a,-b.")] = ""
+    tools: Annotated[str, typer.Option(help="Add and remove: +a,-b.", show_default=False)] = ""
     first: Annotated[
-        int, typer.Option("--from", min=0, help="Keep so many recorded responses.")
+        int,
+        typer.Option("--from", min=0, metavar="STEP", help=KEEP, show_default=False),
     ] = 0
+    times: Annotated[
+        int, typer.Option(min=1, max=trials.MAX_TIMES, metavar="N", help="Runs, 1 to 5.")
+    ] = 1
     as_made: Annotated[
-        Literal["recorded", "today"], typer.Option("--as", help="Which prompt is sent.")
+        Literal["recorded", "today"],
+        typer.Option("--as", metavar="WHEN", help="The prompt: recorded or today."),
     ] = "recorded"
-    times: Annotated[int, typer.Option(min=1, max=trials.MAX_TIMES, help="Runs.")] = 1
     unrecorded: Annotated[
-        Literal["stop", "invent"], typer.Option(help="What answers a call without a record.")
+        Literal["stop", "invent"],
+        typer.Option(metavar="HOW", help="Calls without record: stop, invent."),
     ] = "stop"
-    limit: Annotated[float | None, typer.Option(help="The most to spend, in dollars.")] = None
-    limit_tokens: Annotated[int | None, typer.Option(help="The same, in tokens.")] = None
-    confirm: Annotated[
-        str, typer.Option(help="A provider that may see these messages for the first time.")
+    limit: Annotated[
+        str, typer.Option(help="At most: 0.50 (dollars) or 5000t.", show_default=False)
     ] = ""
 
     def build_request(self, settings: Settings, turn: str) -> TrialRequest:
         """Return the request; raise `BadParameter` for what cannot be."""
         files, layers = read_files(settings, self.skill or (), self.prompt)
         added, removed = parse_tools(self.tools)
+        usd, tokens = parse_limit(self.limit)
         change = TrialChange(
             model=self.model,
             temperature=self.temperature,
@@ -87,9 +94,8 @@ class ChangeOptions:
             change=change,
             times=self.times,
             unrecorded=self.unrecorded,
-            limit_usd=self.limit,
-            limit_tokens=self.limit_tokens,
-            confirmed=self.confirm,
+            limit_usd=usd,
+            limit_tokens=tokens,
         )
 
 
@@ -99,16 +105,20 @@ def replay(
     turn: Annotated[str, typer.Argument(metavar="TURN", help="The end of a turn's id.")],
     *,
     chosen: ChangeOptions,
-    dry: Annotated[bool, typer.Option("--dry", help="Call no model; compare requests.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Call no model: compare bytes.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start without asking.")] = False,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
+<<<<<<< HEAD
     """Run a recorded turn again, without effects.
 
     It runs as it was or with something changed, and calls get their recorded results. With --dry
     no model is called and no daemon is needed: requests are built and compared byte for byte.
     """
+=======
+    """Run a recorded turn again, without effects."""
+>>>>>>> part-replay
     settings = load_settings(home)
     request = chosen.build_request(settings, turn)
     if dry:
@@ -125,15 +135,20 @@ def run_trial(
 ) -> TrialReport:
     """Show what a trial may cost, start it unless the person declines, and wait for its end.
 
+    A provider that has seen none of these messages is asked about by its name.
+
     Raises:
         OrchestratorError: it cannot start; the message says why.
     """
     found = ask_daemon(settings, trials.TRIAL_ESTIMATE, request, TrialEstimate)
     if not quiet:
         print_estimate(found)
-    if found.problem:
+    if found.new_provider and not (yes or request.confirmed):
+        typer.confirm(f"{found.problem}. Send them?", abort=True, err=quiet)
+        request = request.model_copy(update={"confirmed": found.new_provider})
+    elif found.problem:
         raise OrchestratorError(found.problem)
-    if not yes:
+    elif not yes:
         typer.confirm("Start it?", abort=True, err=quiet)
     return anyio.run(_start_trial, settings, request)
 
@@ -146,6 +161,31 @@ async def _start_trial(settings: Settings, request: TrialRequest) -> TrialReport
             await anyio.sleep(LOOK)
             report = await show(TrialNumber(id=report.id, brief=True))
         return await show(TrialNumber(id=report.id))
+
+
+def parse_limit(text: str) -> tuple[float | None, int | None]:
+    """Return a limit in dollars, or in tokens with a ``t`` at its end.
+
+    Raises:
+        BadParameter: it is no number above 0.
+    """
+    if not text:
+        return None, None
+    try:
+        if text.endswith("t"):
+            tokens = int(text.removesuffix("t"))
+            return None, _require_positive(tokens)
+        return _require_positive(float(text.removeprefix("$"))), None
+    except ValueError:
+        advice = "write dollars such as 0.50, or tokens such as 5000t"
+        raise typer.BadParameter(f"{text!r}: {advice}", param_hint="--limit") from None
+
+
+def _require_positive(number: N) -> N:
+    """Return a number above 0; raise `ValueError` for others."""
+    if not 0 < number < math.inf:
+        raise ValueError(number)
+    return number
 
 
 def parse_tools(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -7,6 +7,7 @@ import typer
 
 from orchestrator.extensions.workbench.commands.replay import (
     ChangeOptions,
+    parse_limit,
     parse_tools,
     read_files,
 )
@@ -22,6 +23,16 @@ def test_tools_are_added_and_removed_by_their_signs() -> None:
     for wrong in ("a", "+", "+a,b"):
         with pytest.raises(typer.BadParameter):
             parse_tools(wrong)
+
+
+def test_limit_is_in_dollars_or_tokens() -> None:
+    """Nothing else is one."""
+    assert parse_limit("") == (None, None)
+    assert parse_limit("0.50") == parse_limit("$0.5") == (0.5, None)
+    assert parse_limit("5000t") == (None, 5000)
+    for wrong in ("0", "-1", "t", "0t", "much", "1.5t"):
+        with pytest.raises(typer.BadParameter):
+            parse_limit(wrong)
 
 
 def test_changed_files_get_the_names_that_editors_use(tmp_path: Path) -> None:
