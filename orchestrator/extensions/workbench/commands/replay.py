@@ -110,15 +110,7 @@ def replay(
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
-<<<<<<< HEAD
-    """Run a recorded turn again, without effects.
-
-    It runs as it was or with something changed, and calls get their recorded results. With --dry
-    no model is called and no daemon is needed: requests are built and compared byte for byte.
-    """
-=======
     """Run a recorded turn again, without effects."""
->>>>>>> part-replay
     settings = load_settings(home)
     request = chosen.build_request(settings, turn)
     if dry:
