@@ -138,8 +138,10 @@ def run_trial(
     if not quiet:
         print_estimate(found)
     if found.new_provider and not (yes or request.confirmed):
-        typer.confirm(f"{found.problem}. Send them?", abort=True, err=quiet)
-        request = request.model_copy(update={"confirmed": found.new_provider})
+        named = typer.prompt(f"{found.problem}. Its name", err=quiet)
+        if named != found.new_provider:
+            raise OrchestratorError(f"{named!r} is not its name; nothing was sent")
+        request = request.model_copy(update={"confirmed": named})
     elif found.problem:
         raise OrchestratorError(found.problem)
     elif not yes:

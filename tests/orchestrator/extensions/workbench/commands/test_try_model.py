@@ -149,8 +149,19 @@ async def test_new_provider_is_not_told_anything_unless_it_is_named(
     async with serving(home, answers(refused)) as server:
         done = await ask(home, *TRY, *confirmed, said="y\n")
     assert done.exit_code == 1
-    assert WHOSE in done.stderr
+    assert WHOSE in done.output
     assert server.params(trials.TRIAL_START) == []
+
+
+async def test_name_can_be_typed_where_it_is_asked_for(home: Path) -> None:
+    """Nothing else starts the trial."""
+    refused = NEW.model_copy(update={"problem": WHOSE})
+    async with serving(home, answers(refused)) as server:
+        done = await ask(home, *TRY, said="groq\n")
+    assert done.exit_code == 0
+    (sent,) = server.params(trials.TRIAL_START)
+    assert isinstance(sent, dict)
+    assert sent["confirmed"] == "groq"
 
 
 async def test_named_provider_may_be_told(home: Path) -> None:
