@@ -133,7 +133,7 @@ def _render_set(
         render_table(
             name,
             ("Question", "Checks", "Last test", ACTIONS),
-            (_render_row(request, one, results.get(one.turn)) for one in turns[:ROWS]),
+            (_render_saved_turn(request, one, results.get(one.turn)) for one in turns[:ROWS]),
         ),
         h.p(class_="soft")[f"{len(turns) - ROWS} more: orchestrator sets show {name}"]
         if len(turns) > ROWS
@@ -143,7 +143,7 @@ def _render_set(
     )
 
 
-def _render_row(
+def _render_saved_turn(
     request: ScreenRequest, one: SavedTurn, result: NewestResult | None
 ) -> Sequence[h.Node]:
     title = trial_words.format_question(one.question, MAX_TITLE) or format_turn_name(one.turn)
