@@ -198,7 +198,7 @@ def render_test_form(
             render_field(
                 "Checks",
                 h.textarea(name="checks", class_="code", rows="6", spellcheck="false")[
-                    "\n" + checks
+                    "\n" + strip_terminal_codes(checks)
                 ],
                 "One on each line; all of them have to be met.",
                 problems.get("checks", ""),

@@ -288,11 +288,19 @@ def _render_texts(origin: TrialOrigin, posted: Mapping[str, str]) -> h.Node:
 
 
 def _render_edited_text(name: str, title: str, text: str, *, opened: bool) -> h.Element:
+    """Render a text to edit; one with characters that cannot be seen stays as it is."""
     shown = title.replace("_", " ")
+    plain = is_plain_text(text.replace("\r\n", "\n"))
     return h.details(class_="one", open=opened)[
         h.summary[h.b[shown], h.small[f" {figures.format_count(len(text))} characters"]],
         h.textarea(name=name, class_="code", rows=str(ROWS), aria_label=shown, spellcheck="false")[
             "\n" + text
+        ]
+        if plain
+        else [
+            h.input(type="hidden", name=name, value=text),
+            h.p(class_="soft")["It has characters that cannot be seen, so it is tried as it is."],
+            h.pre[show_hidden_characters(text)],
         ],
     ]
 
