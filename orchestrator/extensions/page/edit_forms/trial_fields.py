@@ -44,7 +44,7 @@ class TrialFields:
     confirmed: str
     problems: Mapping[str, str] = field(default_factory=dict)
 
-    def build_request(self, turns: Sequence[str]) -> TrialRequest:
+    def build_trial_request(self, turns: Sequence[str]) -> TrialRequest:
         """Return the request to try some turns; those of a set are tried as tests.
 
         The note of a test names its set, by whose checks it is judged.
@@ -68,19 +68,19 @@ def read_trial_fields(posted: Mapping[str, str], recorded: PromptRecord) -> Tria
     """Return what a form says; ``recorded`` has the texts that its parts of the prompt had."""
     problems: dict[str, str] = {}
 
-    def read(name: str, parse: Callable[[str], N], most: float, wanted: str) -> N | None:
+    def read_number(name: str, parse: Callable[[str], N], most: float, wanted: str) -> N | None:
         text = posted.get(name, "").strip().lstrip("$").replace(",", ".")
         if not text:
             return None
-        value = _read_number(text, parse)
+        value = _parse_finite_number(text, parse)
         if value is None or not 0 <= value <= most:
             problems[name] = wanted
             return None
         return value
 
-    temperature = read("temperature", float, MAX_TEMPERATURE, "write a number from 0 to 2")
-    usd = read("limit_usd", float, MAX_LIMIT_USD, "write an amount in dollars, such as 0.05")
-    tokens = read("limit_tokens", int, MAX_LIMIT_TOKENS, "write a number of tokens")
+    temperature = read_number("temperature", float, MAX_TEMPERATURE, "write a number from 0 to 2")
+    usd = read_number("limit_usd", float, MAX_LIMIT_USD, "write an amount in dollars, such as 0.05")
+    tokens = read_number("limit_tokens", int, MAX_LIMIT_TOKENS, "write a number of tokens")
     model, effort = posted.get("model", "").strip(), posted.get("effort", "")
     if model and "/" not in model.strip("/"):
         problems["model"] = "write PROVIDER/MODEL, such as openai/gpt-5-mini"
@@ -93,14 +93,14 @@ def read_trial_fields(posted: Mapping[str, str], recorded: PromptRecord) -> Tria
         add_tools=tuple(posted.get("also", "").replace(",", " ").split())[:100],
         remove_tools=_list_marked(posted, recorded.tools),
         as_today=posted.get("prompt") == "today",
-        from_step=read("from_step", int, 1000, "choose a step") or 0,
+        from_step=read_number("from_step", int, 1000, "choose a step") or 0,
     )
     unrecorded = posted.get("unrecorded", "")
     return TrialFields(
         change=change,
         on=posted.get("on", THIS),
-        count=read("count", int, 1000, "write a number of turns") or DEFAULT_COUNT,
-        times=read("times", int, MAX_TIMES, f"write a number from 1 to {MAX_TIMES}") or 1,
+        count=read_number("count", int, 1000, "write a number of turns") or DEFAULT_COUNT,
+        times=read_number("times", int, MAX_TIMES, f"write a number from 1 to {MAX_TIMES}") or 1,
         unrecorded=next((one for one in UNRECORDED if one == unrecorded), "stop"),
         limit_usd=usd or None,
         limit_tokens=tokens or None,
@@ -135,7 +135,7 @@ def _unify_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _read_number(text: str, parse: Callable[[str], N]) -> N | None:
+def _parse_finite_number(text: str, parse: Callable[[str], N]) -> N | None:
     try:
         value = parse(text)
     except ValueError:

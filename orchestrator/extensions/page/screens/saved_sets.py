@@ -133,7 +133,7 @@ def _render_set(
         render_table(
             name,
             ("Question", "Checks", "Last test", ACTIONS),
-            (_render_test(request, one, results.get(one.turn)) for one in turns[:ROWS]),
+            (_render_saved_turn(request, one, results.get(one.turn)) for one in turns[:ROWS]),
         ),
         h.p(class_="soft")[f"{len(turns) - ROWS} more: orchestrator sets show {name}"]
         if len(turns) > ROWS
@@ -143,7 +143,7 @@ def _render_set(
     )
 
 
-def _render_test(
+def _render_saved_turn(
     request: ScreenRequest, one: SavedTurn, result: NewestResult | None
 ) -> Sequence[h.Node]:
     title = trial_words.format_question(one.question, MAX_TITLE) or format_turn_name(one.turn)
@@ -198,7 +198,7 @@ def render_test_form(
             render_field(
                 "Checks",
                 h.textarea(name="checks", class_="code", rows="6", spellcheck="false")[
-                    "\n" + checks
+                    "\n" + strip_terminal_codes(checks)
                 ],
                 "One on each line; all of them have to be met.",
                 problems.get("checks", ""),

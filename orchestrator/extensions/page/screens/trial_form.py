@@ -182,13 +182,13 @@ def _render_new_provider(posted: Mapping[str, str], found: TrialEstimate, proble
 def _render_choices(
     origin: TrialOrigin, posted: Mapping[str, str], problems: Mapping[str, str]
 ) -> h.Node:
-    def choose(
+    def render_list(
         name: str, label: str, choices: Sequence[tuple[str, str]], about: str = ""
     ) -> h.Node:
         control = render_choice(name, choices, posted.get(name, ""))
         return render_field(label, control, about, problems.get(name, ""))
 
-    def write(name: str, label: str, empty: str, about: str = "", known: str = "") -> h.Node:
+    def render_input(name: str, label: str, empty: str, about: str = "", known: str = "") -> h.Node:
         control = h.input(
             name=name, value=posted.get(name, ""), placeholder=empty, list=known or None
         )
@@ -197,28 +197,30 @@ def _render_choices(
     on = {**posted, "on": posted.get("on", origin.first_choice)}
     turns = render_choice("on", list(_iter_turn_choices(origin, posted)), on["on"])
     return [
-        write("model", "Model", "as recorded", "PROVIDER/MODEL", "models"),
+        render_input("model", "Model", "as recorded", "PROVIDER/MODEL", "models"),
         h.datalist(id="models")[
             (h.option(value=name) for name in origin.models if is_plain_text(name))
         ],
-        choose("effort", "Effort", [("", "as recorded"), *((one, one) for one in EFFORTS)]),
-        write("temperature", "Temperature", "as recorded"),
-        choose(
+        render_list("effort", "Effort", [("", "as recorded"), *((one, one) for one in EFFORTS)]),
+        render_input("temperature", "Temperature", "as recorded"),
+        render_list(
             "prompt",
             "Prompt",
             [("", "as recorded"), ("today", "as today")],
             "As today, it is made anew from the present texts and facts.",
         ),
-        choose("from_step", "Begin", _list_begins(origin)) if origin.turn else None,
-        choose(
+        render_list("from_step", "Begin", _list_begins(origin)) if origin.turn else None,
+        render_list(
             "unrecorded",
             "A call without a record",
             [(one, trial_words.UNRECORDED[one]) for one in UNRECORDED],
         ),
         _render_agents(origin) if origin.turn is None else None,
         render_field("On", turns, None, problems.get("on", "")),
-        write("count", "How many turns", str(DEFAULT_COUNT), f"At most {MAX_TURNS}; newest first."),
-        choose(
+        render_input(
+            "count", "How many turns", str(DEFAULT_COUNT), f"At most {MAX_TURNS}; newest first."
+        ),
+        render_list(
             "times",
             "Times",
             [(str(n), str(n)) for n in range(1, MAX_TIMES + 1)],
@@ -258,7 +260,7 @@ def _render_texts(origin: TrialOrigin, posted: Mapping[str, str]) -> h.Node:
     rest = [name for name in origin.texts if f"{FILE}{name}" not in posted]
     return [
         (
-            _render_text(name, name.removeprefix(FILE), posted[name], opened=True)
+            _render_edited_text(name, name.removeprefix(FILE), posted[name], opened=True)
             for name in files
             if is_plain_text(name)
         ),
@@ -274,7 +276,9 @@ def _render_texts(origin: TrialOrigin, posted: Mapping[str, str]) -> h.Node:
         h.details[
             h.summary["Parts of the recorded prompt"],
             (
-                _render_text(name, name.removeprefix(LAYER), posted.get(name, text), opened=False)
+                _render_edited_text(
+                    name, name.removeprefix(LAYER), posted.get(name, text), opened=False
+                )
                 for name, text in layers.items()
             ),
         ]
@@ -283,12 +287,20 @@ def _render_texts(origin: TrialOrigin, posted: Mapping[str, str]) -> h.Node:
     ]
 
 
-def _render_text(name: str, title: str, text: str, *, opened: bool) -> h.Element:
+def _render_edited_text(name: str, title: str, text: str, *, opened: bool) -> h.Element:
+    """Render a text to edit; one with characters that cannot be seen stays as it is."""
     shown = title.replace("_", " ")
+    plain = is_plain_text(text.replace("\r\n", "\n"))
     return h.details(class_="one", open=opened)[
         h.summary[h.b[shown], h.small[f" {figures.format_count(len(text))} characters"]],
         h.textarea(name=name, class_="code", rows=str(ROWS), aria_label=shown, spellcheck="false")[
             "\n" + text
+        ]
+        if plain
+        else [
+            h.input(type="hidden", name=name, value=text),
+            h.p(class_="soft")["It has characters that cannot be seen, so it is tried as it is."],
+            h.pre[show_hidden_characters(text)],
         ],
     ]
 

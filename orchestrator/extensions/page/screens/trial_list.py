@@ -55,7 +55,7 @@ def render_trials(request: ScreenRequest, found: TrialReports) -> TitledContent:
     table = render_table(
         "Trials",
         columns,
-        (_render_trial(request, one) for one in part),
+        (_render_trial_row(request, one) for one in part),
         render_blank(EMPTY, turns, "again"),
     )
     more = len(found.trials) > number * ROWS
@@ -74,8 +74,8 @@ def render_trials(request: ScreenRequest, found: TrialReports) -> TitledContent:
     )
 
 
-def _render_trial(request: ScreenRequest, trial: TrialReport) -> Sequence[h.Node]:
-    change = trial_words.describe_change(trial.change)
+def _render_trial_row(request: ScreenRequest, trial: TrialReport) -> Sequence[h.Node]:
+    change = trial_words.describe_trial_change(trial.change)
     name = f"{trial_words.KINDS[trial.kind]} {trial.id}"
     return (
         [

@@ -121,7 +121,7 @@ def _render_facts(request: ScreenRequest, trial: TrialReport) -> h.Node:
     by = show_hidden_characters(trial.by)
     return render_facts(
         {
-            "Changed": trial_words.describe_change(trial.change),
+            "Changed": trial_words.describe_trial_change(trial.change),
             "Cost": trial_words.format_trial_cost(trial),
             "Found": _summarize_runs(trial.turns) or None,
             "Note": strip_terminal_codes(trial.note) or None,

@@ -73,7 +73,7 @@ async def _answer_form(
     turns = await choose_turns(request, origin, fields)
     if not turns:
         return render_trial_form(request, origin, posted, {"on": NO_TURNS})
-    asked = fields.build_request(turns)
+    asked = fields.build_trial_request(turns)
     digest = compute_request_digest(asked)
     found = await _estimate_trial(request, asked)
     problems = {}

@@ -100,7 +100,7 @@ def _render_step(step: TriedStep | None, number: int, side: str) -> h.Element:
         ],
         _render_sameness(step) if side == TRIED else None,
         (_render_call(call, side) for call in step.calls),
-        _render_text(step.text) if step.text and step.calls else None,
+        _render_held_text(step.text) if step.text and step.calls else None,
     ]
 
 
@@ -136,7 +136,7 @@ def _render_end(record: TurnRecord, side: str) -> h.Element:
     cost = "" if record.usd is None else f" · {figures.format_usd(record.usd)}"
     took = f" · {figures.format_span(record.ms)}" if record.ms else ""
     return h.div(class_="sum", data_side=side)[
-        _render_text(record.answer) if record.answer else h.p(class_="soft")["No answer."],
+        _render_held_text(record.answer) if record.answer else h.p(class_="soft")["No answer."],
         h.small[f"{figures.format_tokens(tokens)} tokens{took}{cost}"],
     ]
 
@@ -151,7 +151,7 @@ def _render_answer_difference(run: TriedTurn) -> h.Node:
     ]
 
 
-def _render_text(text: str) -> h.Element:
+def _render_held_text(text: str) -> h.Element:
     return h.div(class_="held")[
         strip_terminal_codes(text[:MAX_TEXT]), render_cut_note(MAX_TEXT, len(text))
     ]

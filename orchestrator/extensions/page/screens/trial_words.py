@@ -94,7 +94,7 @@ def format_trial_cost(trial: TrialReport) -> str:
     return f"{cost}, {tokens}{most}"
 
 
-def describe_change(change: TrialChange) -> str:
+def describe_trial_change(change: TrialChange) -> str:
     """Return what a trial changes, as words after each other."""
     return "; ".join(_iter_changes(change)) or "nothing changed"
 

@@ -17,7 +17,7 @@ RECORDED = PromptRecord(
 def test_an_empty_form_changes_nothing() -> None:
     """It means the turn itself, once, and stops where no result is recorded."""
     found = read_trial_fields({}, RECORDED)
-    assert found.build_request(["t1"]).change.model_dump(exclude_defaults=True) == {}
+    assert found.build_trial_request(["t1"]).change.model_dump(exclude_defaults=True) == {}
     assert (found.on, found.times, found.unrecorded) == ("turn", 1, "stop")
     assert found.problems == {}
 
@@ -47,7 +47,7 @@ def test_too_much_is_cut_or_told() -> None:
 def test_estimate_is_the_same_whatever_the_limit() -> None:
     """But not after a change of what is tried."""
     plain, limited, other = (
-        compute_request_digest(read_trial_fields(posted, RECORDED).build_request(["t1"]))
+        compute_request_digest(read_trial_fields(posted, RECORDED).build_trial_request(["t1"]))
         for posted in ({}, {"limit_usd": "0.05", "confirmed": "groq"}, {"effort": "low"})
     )
     assert plain == limited != other
@@ -55,5 +55,5 @@ def test_estimate_is_the_same_whatever_the_limit() -> None:
 
 def test_test_of_a_set_is_named_after_it() -> None:
     """So that it is judged by the checks of that set."""
-    found = read_trial_fields({"on": "set:daily"}, RECORDED).build_request(["t1"])
+    found = read_trial_fields({"on": "set:daily"}, RECORDED).build_trial_request(["t1"])
     assert (found.kind, found.note) == ("test", "set daily")

@@ -225,6 +225,18 @@ async def test_another_text_can_be_opened(tmp_path: Path) -> None:
         assert "Plan now." not in (await person.post("/try/t1", fields)).text
 
 
+async def test_text_with_unseen_characters_is_tried_as_it_is(tmp_path: Path) -> None:
+    """They are shown by their numbers, and cannot be edited away by chance."""
+    async with trying(tmp_path) as bench:
+        person = await bench.login()
+        fields = {"file:skills/plan/SKILL.md": "a\u202eb", "do": "estimate"}
+        shown = (await person.post("/try/t1", fields)).text
+        assert "a⟦U+202E⟧b</pre>" in shown
+        assert 'value="a\u202eb"' in shown
+        (asked,) = list_requests(bench, trials.TRIAL_ESTIMATE)
+        assert asked.change.files == {"skills/plan/SKILL.md": "a\u202eb"}
+
+
 async def test_a_set_is_tried_as_a_test(tmp_path: Path) -> None:
     """Its turns are tried by their ids."""
     async with trying(tmp_path) as bench:

@@ -32,7 +32,7 @@ def test_every_value_has_words() -> None:
 )
 def test_change_is_described(change: TrialChange, words: str) -> None:
     """Part by part, and harmless."""
-    assert trial_words.describe_change(change) == words
+    assert trial_words.describe_trial_change(change) == words
 
 
 def test_state_says_what_is_left() -> None:
