@@ -7,7 +7,6 @@ Where: is a conversation rewound or forked?
 
 from typing import NamedTuple
 
-from orchestrator.chat_texts import format_on_one_line
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.branches import line_calls
 from orchestrator.journal.db import audit
@@ -65,7 +64,7 @@ def load_point(db: Database, turn_id: str) -> BranchPoint:
     if found is None:
         raise UnknownNameError(NOTHING_LEFT)
     body = db.execute("SELECT body FROM message WHERE id = ?", (found[4],)).get
-    said = format_on_one_line(MESSAGE.validate_json(body).content)[1:-1]
+    said = " ".join(MESSAGE.validate_json(body).content.split())
     said = said if len(said) <= MAX_SAID else f"{said[: MAX_SAID - 1]}…"
     session_id, agent_id, chat_key, scope, upto = found
     return BranchPoint(turn_id, session_id, agent_id, chat_key, scope, upto, said)
