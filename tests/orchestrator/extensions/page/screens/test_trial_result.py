@@ -78,7 +78,7 @@ async def test_typed_results_go_on_with_the_trial(tmp_path: Path) -> None:
         fields = {"typed:get_weather-1": "sunny\r\nwarm", "typed:other": " "}
         answer = await person.post("/trials/7", fields)
         assert answer.headers["location"] == "/trials/7"
-        sent = {"id": 7, "typed": {"get_weather-1": "sunny\nwarm"}}
+        sent = {"id": 7, "brief": False, "typed": {"get_weather-1": "sunny\nwarm"}}
         assert ("web:ann", trials.TRIAL_GO_ON, sent) in bench.acts
         assert "no such trial" in (await person.get("/trials/x")).text
 
