@@ -61,7 +61,7 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "a conversation that goes on from an earlier point acts once": (
         Edit(
             "orchestrator/extensions/branches/extension.py",
-            "if call.side_effect is SideEffect.PURE:",
+            'if call.side_effect == "pure":',
             "if call.name:",
         ),
     ),

@@ -188,8 +188,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "texts with errors are not saved": (
         Edit(
             KEEPER,
-            'if report.conflict or any(one.severity == "error" for one in report.problems):',
-            "if report.conflict:",
+            'return report.conflict or any(one.severity == "error" for one in report.problems)',
+            "return report.conflict",
         ),
     ),
     "texts are shown without their secrets": (

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.extension import Command, DaemonView, Extension, Part
-from orchestrator.inbound.commands import ChatCommandEntry
-from thinker.protocol.messages import SideEffect, ToolResult
 
 if TYPE_CHECKING:
+    from orchestrator.inbound.commands import ChatCommandEntry
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.turns.steps import Call
+    from thinker.protocol.messages import ToolResult
 
 COMMANDS = "orchestrator.extensions.branches.commands"
 
@@ -33,8 +33,9 @@ class BranchesExtension(Extension):
             ),
         }
 
-    def list_chat_commands(self) -> Mapping[str, ChatCommandEntry]:
+    def list_chat_commands(self) -> "Mapping[str, ChatCommandEntry]":
         from orchestrator.extensions.branches import chat_branches
+        from orchestrator.inbound.commands import ChatCommandEntry
 
         return {
             "rewind": ChatCommandEntry(
@@ -45,8 +46,8 @@ class BranchesExtension(Extension):
             ),
         }
 
-    def judge_call(self, db: "Database", call: "Call") -> ToolResult | str | None:
-        if call.side_effect is SideEffect.PURE:
+    def judge_call(self, db: "Database", call: "Call") -> "ToolResult | str | None":
+        if call.side_effect == "pure":
             return None
         from orchestrator.extensions.branches.line_calls import judge_call
 

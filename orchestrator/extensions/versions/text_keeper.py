@@ -131,7 +131,7 @@ class TextKeeper:
         if self.judge is None:
             return None
         report, _ = await self._examine(kind, edit, await kind.read_text(edit.name))
-        if report.conflict or any(one.severity == "error" for one in report.problems):
+        if _is_refused(report):
             return None
         removed = edit.text is None and not edit.changes
         whole = edit.model_copy(update={"text": None if removed else report.text, "changes": ()})
@@ -250,7 +250,7 @@ class TextKeeper:
         self, kind: EditableKind, edit: FileEdit, present: str | None, origin: "_Origin"
     ) -> EditReport:
         report, text = await self._examine(kind, edit, present)
-        if report.conflict or any(one.severity == "error" for one in report.problems):
+        if _is_refused(report):
             return report
         report = report.model_copy(update={"saved": True})
         if text == present:
@@ -417,3 +417,8 @@ def _log_failure(text: str) -> Iterator[None]:
         yield
     except (OrchestratorError, OSError) as error:
         log.warning("version_not_kept", text=text, problem=str(error))
+
+
+def _is_refused(report: EditReport) -> bool:
+    """Return whether an edit met another one, or has errors."""
+    return report.conflict or any(one.severity == "error" for one in report.problems)

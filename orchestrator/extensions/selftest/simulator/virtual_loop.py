@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.extensions.channel_folders.testing.anyio_context import make_anyio_context
 
-LATE = 1e-6  # seconds by which a wait is too long: what rounding leaves of one must not be a wait
+SHORTEST = 1e-6  # seconds of a wait: what rounding leaves of one would be waited for without end
 NOTHING_LEFT = "no task can go on and no time is awaited"
 
 
@@ -107,7 +107,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if seconds is None:
             raise StuckError(NOTHING_LEFT)
         if seconds:
-            self._now += seconds + LATE
+            self._now += max(seconds, SHORTEST)
 
     def _make_task(
         self,

@@ -25,7 +25,7 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.prompt_record import PromptRecord
 
-SETTINGS: JsonObject = {"llm_provider": "openai", "turn": {"stream": True}}
+SETTINGS: JsonObject = {"llm_provider": "openai", "turn": {"stream": True}, "playbooks": {}}
 CLASSES = {"look": SideEffect.PURE}
 
 
