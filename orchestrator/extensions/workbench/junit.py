@@ -36,6 +36,8 @@ def format_junit(report: SetReport) -> str:
             message = _clean(one.why)[:MAX_MESSAGE]
             found = SubElement(case, ELEMENTS[one.outcome], message=message)
             found.text = _clean(one.why)
+        if one.opinions:
+            SubElement(case, "system-out").text = _clean("\n".join(one.opinions))
     suites = Element("testsuites")
     suites.append(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"

@@ -4,23 +4,43 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.trials import CheckVerdict, SavedTurn, TrialReport, TriedTurn
+from orchestrator.control.trials import (
+    CheckVerdict,
+    SavedTurn,
+    TrialNumber,
+    TrialReport,
+    TriedTurn,
+)
 from orchestrator.extensions.workbench.turn_checks import judge_turn, parse_checks
 
 Outcome: TypeAlias = Literal["green", "red", "open", "impossible"]
+SETS_JUDGE = "sets/judge"  # SetQuestion → TrialReport
 JUDGED = "judged by "
+ALONE = "what a model thinks does not decide; add another check"
+
+
+class SetQuestion(TrialNumber):
+    """A trial that has ended, and the ``tests`` by which models judge its answers.
+
+    ``confirmed`` names a provider that may see them although their agent does not use it.
+    """
+
+    tests: tuple[SavedTurn, ...]
+    confirmed: str = ""
 
 
 class SetOutcome(CamelModel):
     """What the runs of one turn say; ``why`` has the reasons, one a line.
 
     A turn is ``open`` if it could not be tried, and ``impossible`` if it cannot be tried any more.
+    ``opinions`` are what models said of the answers, which decides nothing.
     """
 
     turn: str
     question: str = ""
     outcome: Outcome
     why: str = ""
+    opinions: tuple[str, ...] = ()
     verdicts: tuple[CheckVerdict, ...] = ()
     runs: int = 0
     usd: float | None = None
@@ -93,6 +113,7 @@ def _judge_runs(test: SavedTurn, runs: Sequence[TriedTurn], times: int, needed: 
         question=test.question,
         outcome=outcome,
         why="" if outcome == "green" else _explain_outcome(shown),
+        opinions=_format_verdicts(one for said in verdicts for one in said if _is_opinion(one)),
         verdicts=shown,
         runs=len(runs),
         usd=None if None in prices or not prices else sum(price or 0 for price in prices),
@@ -102,7 +123,7 @@ def _judge_runs(test: SavedTurn, runs: Sequence[TriedTurn], times: int, needed: 
 
 def _judge_run(run: TriedTurn, verdicts: Sequence[CheckVerdict]) -> Outcome:
     """Return what a run says; what a model judges never decides."""
-    met = [one.met for one in verdicts if not one.check.startswith(JUDGED)]
+    met = [one.met for one in verdicts if not _is_opinion(one)]
     if False in met:
         return "red"
     if met and None not in met:
@@ -120,7 +141,16 @@ def _combine_outcomes(outcomes: Sequence[Outcome], needed: int) -> Outcome:
 
 
 def _explain_outcome(verdicts: Sequence[CheckVerdict]) -> str:
-    failed = [one for one in verdicts if one.met is False]
-    failed = failed or [one for one in verdicts if one.met is None]
-    lines = dict.fromkeys(f"{one.check}: {one.text}" for one in failed)
-    return "\n".join(lines) or "it did not run"
+    deciding = [one for one in verdicts if not _is_opinion(one)]
+    failed = [one for one in deciding if one.met is False]
+    failed = failed or [one for one in deciding if one.met is None]
+    return "\n".join(_format_verdicts(failed)) or (ALONE if verdicts else "it did not run")
+
+
+def _is_opinion(verdict: CheckVerdict) -> bool:
+    return verdict.check.startswith(JUDGED)
+
+
+def _format_verdicts(verdicts: Iterable[CheckVerdict]) -> tuple[str, ...]:
+    """Return different verdicts as lines."""
+    return tuple(dict.fromkeys(f"{one.check}: {one.text}" for one in verdicts))

@@ -16,20 +16,27 @@ from orchestrator.control.trials import (
     TriedTurn,
 )
 from orchestrator.extensions.workbench.saved_turns import OwnedTest
-from orchestrator.extensions.workbench.set_runs import SetReport, judge_set
+from orchestrator.extensions.workbench.set_runs import (
+    SETS_JUDGE,
+    SetQuestion,
+    SetReport,
+    judge_set,
+)
+from orchestrator.extensions.workbench.turn_checks import parse_checks
 from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer, RpcError
 
 MAX_TOKENS = 1_000_000  # of all runs together, which count where a model has no price
 PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds between two looks at a trial; the last one repeats
 SECONDS = 30.0  # timeout of one answer
+JUDGING = 3600.0  # the same, of all that models judge in a trial
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetRun:
     """A set to run under a ``name``: each turn ``times``, of which ``needed`` must be green.
 
-    The limits are of all its trials together.
+    The limits are of all its trials together. ``confirmed`` is as `SetQuestion` has it.
     """
 
     name: str
@@ -39,6 +46,7 @@ class SetRun:
     needed: int = 1
     limit_usd: float | None = None
     limit_tokens: int | None = MAX_TOKENS
+    confirmed: str = ""
 
     def build_requests(self) -> Mapping[str, TrialRequest]:
         """Return the request for each agent, with its share of the limits."""
@@ -88,6 +96,10 @@ async def run_set(settings: Settings, run: SetRun) -> SetReport:
             except RpcError as error:
                 problem = problem or str(error)
         ended = [await _wait_for_trial(peer, one) for one in begun]
+        try:
+            ended = [await _ask_models(peer, run, one) for one in ended]
+        except (RpcError, TimeoutError) as error:
+            problem = problem or f"no model judged the answers: {error}"
     return run.build_report(ended, problem)
 
 
@@ -99,3 +111,13 @@ async def _wait_for_trial(peer: Peer, trial: TrialReport) -> TrialReport:
         brief = TrialNumber(id=trial.id, brief=True)
         trial = await peer.call(TRIAL_SHOW, brief, TrialReport, timeout=SECONDS)
     return await peer.call(TRIAL_SHOW, TrialNumber(id=trial.id), TrialReport, timeout=SECONDS)
+
+
+async def _ask_models(peer: Peer, run: SetRun, trial: TrialReport) -> TrialReport:
+    """Return a trial with what models judge of it, if the checks of its turns ask for that."""
+    tried = {one.turn_id for one in trial.turns}
+    tests = tuple(test.saved for test in run.tests if test.saved.turn in tried)
+    if not any(check.model for test in tests for check in parse_checks(test.checks)):
+        return trial
+    asked = SetQuestion(id=trial.id, tests=tests, confirmed=run.confirmed)
+    return await peer.call(SETS_JUDGE, asked, TrialReport, timeout=JUDGING)

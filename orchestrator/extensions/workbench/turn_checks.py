@@ -1,6 +1,6 @@
 """Checks of a tried turn: lines that a person can write, and what they say about a run.
 
-The checks are pure. What only a model can judge stays open.
+The checks are pure. What only a model can judge stays open, unless the run has its opinion.
 """
 
 import re
@@ -79,7 +79,7 @@ def _parse_line(line: str) -> Check:
         ValueError: it is no check.
     """
     if match := JUDGED.fullmatch(line):
-        return Check(line, _leave_open, match["model"], match["question"])
+        return Check(line, partial(_find_opinion, line), match["model"], match["question"])
     name, sign, rest = line.partition(":")
     kind = KINDS.get(name + sign)
     if kind is None:
@@ -221,9 +221,10 @@ def _judge_would_not_ask(rest: str, run: TriedTurn) -> Judgement:
     return _hold_unless_stopped(run)
 
 
-def _leave_open(run: TriedTurn) -> Judgement:
-    del run
-    return None, "a model judges this"
+def _find_opinion(line: str, run: TriedTurn) -> Judgement:
+    """Return what a model said of a run, if it was asked."""
+    said = ((one.met, one.text) for one in run.checks if one.check == line)
+    return next(said, (None, "a model judges this"))
 
 
 JUDGED = re.compile(r'judged by (?P<model>[^\s:"]+(?::[^\s:"]+)*): "(?P<question>[^"]{1,500})"')

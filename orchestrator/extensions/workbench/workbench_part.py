@@ -96,6 +96,7 @@ class WorkbenchPart(Part):
             trials.SETS_ADD: partial(self._change_set, by, adds=True),
             "gates/tried": self._confirm_gate,
             "sets/export": partial(self._note_export, by),
+            "sets/judge": self._judge_set,
             trials.SETS_REMOVE: partial(self._change_set, by, adds=False),
             SWITCH_SAMPLE: self._choose_turns,
             SWITCH_COMPARE: self._compare_trial,
@@ -152,6 +153,13 @@ class WorkbenchPart(Part):
             return Ack()
 
         return await answer_request(SetExport, note_export, params)
+
+    async def _judge_set(self, params: JsonValue) -> Params:
+        from orchestrator.extensions.workbench.check_opinions import judge_checks
+        from orchestrator.extensions.workbench.set_runs import SetQuestion
+
+        judge = partial(judge_checks, self.daemon, self.runner)
+        return await answer_request(SetQuestion, judge, params)
 
     async def _choose_turns(self, params: JsonValue) -> Params:
         return await answer_request(SampleRequest, self.desk.choose_turns, params)

@@ -68,6 +68,9 @@ class TestedTurns:
     limit: Annotated[
         float, typer.Option(metavar="USD", help="The most that all runs may cost.", min=0.0)
     ] = DOLLARS
+    confirm: Annotated[
+        str, typer.Option(help="A provider whose model may judge answers for the first time.")
+    ] = ""
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report as JUnit XML.")
     ] = None
@@ -96,6 +99,7 @@ def run_tests(chosen: TestedTurns, *, as_json: AsJson = False, home: Home = None
         times=chosen.times,
         needed=chosen.needed or chosen.times,
         limit_usd=chosen.limit or None,
+        confirmed=chosen.confirm,
     )
     report = anyio.run(_run_tests, settings, run, cases)
     if report.is_green and not (chosen.change or cases or chosen.last):
@@ -188,7 +192,7 @@ def _print_report(report: SetReport) -> None:
         question = " ".join(one.question.split())
         line = f"{SIGNS[one.outcome]} turn {format_turn_name(one.turn)} {question}"
         print_text(make_printable(line))
-        for reason in one.why.splitlines():
+        for reason in (*one.why.splitlines(), *one.opinions):
             print_text(f"    {make_printable(reason)}")
     trials = ", ".join(f"trial {number}" for number in report.trials)
     print_text(f"{report.name}: {report.summary} · ${report.usd:.4f} · {trials or 'not begun'}")

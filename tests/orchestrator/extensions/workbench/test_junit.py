@@ -10,7 +10,9 @@ REPORT = SetReport(
     outcomes=(
         SetOutcome(turn="t1", question="On time?", outcome="green", ms=1500),
         SetOutcome(turn="t2", question='<b> & "\x1b[31m"', outcome="red", why="says: /a<b/: no"),
-        SetOutcome(turn="t3", outcome="open", why="the budget is used up"),
+        SetOutcome(
+            turn="t3", outcome="open", why="the budget is used up", opinions=("no opinion\x00",)
+        ),
         SetOutcome(turn="t4", outcome="impossible", why="a picture is gone\x00"),
     ),
 )
@@ -30,7 +32,7 @@ def test_each_outcome_has_its_element() -> None:
     assert [[one.tag for one in case] for case in cases] == [
         [],
         ["failure"],
-        ["error"],
+        ["error", "system-out"],
         ["skipped"],
     ]
     assert [case.get("classname") for case in cases] == ["daily"] * 4
@@ -39,7 +41,8 @@ def test_each_outcome_has_its_element() -> None:
 
 def test_what_xml_cannot_hold_is_replaced() -> None:
     """Control characters of models and people would make the file unreadable."""
-    _, red, _, lost = read_report().iter("testcase")
+    _, red, judged, lost = read_report().iter("testcase")
     assert red.get("name") == 't2 <b> & "\ufffd[31m"'
     assert red[0].get("message") == "says: /a<b/: no"
+    assert judged[1].text == "no opinion\ufffd"
     assert lost[0].text == "a picture is gone\ufffd"

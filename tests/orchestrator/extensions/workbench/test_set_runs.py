@@ -3,6 +3,7 @@
 import pytest
 
 from orchestrator.control.trials import (
+    CheckVerdict,
     Fidelity,
     SavedTurn,
     TrialChange,
@@ -12,7 +13,13 @@ from orchestrator.control.trials import (
     TriedTurn,
     TurnRecord,
 )
-from orchestrator.extensions.workbench.set_runs import Outcome, SetReport, fill_verdicts, judge_set
+from orchestrator.extensions.workbench.set_runs import (
+    ALONE,
+    Outcome,
+    SetReport,
+    fill_verdicts,
+    judge_set,
+)
 
 LOOK = TriedCall(name="look")
 RECORDED = TurnRecord(steps=(TriedStep(model="m", calls=(LOOK,)),), answer="Here.", usd=0.1, ms=5)
@@ -80,7 +87,27 @@ def test_what_a_model_judges_decides_nothing() -> None:
     (beside,) = judge_set([make_test(f"same calls\n{judged}")], [run("same", RECORDED)])
     assert (beside.outcome, len(beside.verdicts)) == ("green", 2)
     (alone,) = judge_set([make_test(judged)], [run("same", RECORDED)])
-    assert (alone.outcome, alone.why) == ("open", f"{judged}: a model judges this")
+    assert (alone.outcome, alone.why) == ("open", ALONE)
+    assert alone.opinions == (f"{judged}: a model judges this",)
+
+
+@pytest.mark.parametrize(
+    ("tried", "met", "outcome", "why"),
+    [
+        (RECORDED, False, "green", ""),
+        (OTHER, True, "red", "same calls: did not call look {}"),
+    ],
+)
+def test_opinion_of_a_run_stands_beside_what_decides(
+    tried: TurnRecord, *, met: bool, outcome: Outcome, why: str
+) -> None:
+    """It is not among the reasons of an outcome that it did not bring about."""
+    line = 'judged by m: "Is it polite?"'
+    said = CheckVerdict(check=line, met=met, text="so it seems")
+    judged = run("same", tried).model_copy(update={"checks": (said,)})
+    (found,) = judge_set([make_test(f"same calls\n{line}")], [judged, judged], times=2, needed=2)
+    assert (found.outcome, found.why, found.opinions) == (outcome, why, (f"{line}: so it seems",))
+    assert found.verdicts[-1] == said
 
 
 def test_report_counts_and_names_reasons() -> None:

@@ -13,6 +13,7 @@ from orchestrator.control.protocol import Ack
 from orchestrator.control.trials import (
     TRIAL_SHOW,
     TRIAL_START,
+    CheckVerdict,
     SavedTurn,
     TrialChange,
     TrialReport,
@@ -23,6 +24,7 @@ from orchestrator.control.trials import (
 )
 from orchestrator.extensions.workbench import saved_turns
 from orchestrator.extensions.workbench.gates import GATES_TRIED
+from orchestrator.extensions.workbench.set_runs import SETS_JUDGE, SetQuestion
 from thinker.protocol.peer import FAILED, RpcError
 
 AGENTS = {
@@ -31,6 +33,7 @@ AGENTS = {
         {"agentId": "home", "llmProvider": "demo"},
     ]
 }
+JUDGED = 'judged by openai/m: "Is it polite?"'
 CALLED = TurnRecord(steps=(TriedStep(model="m", calls=(TriedCall(name="send_mail"),)),), usd=0.01)
 
 
@@ -141,6 +144,40 @@ async def test_last_turns_of_an_agent_are_tests_of_their_own(home: Path) -> None
     assert isinstance(asked, dict)
     assert asked["turns"] == ["t1"]
     assert "last 5 of work: 1 green" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "complaint"),
+    [
+        (None, f"{JUDGED}: so it seems", ""),
+        (
+            RpcError(FAILED, "the turn is gone"),
+            f"{JUDGED}: a model",
+            "judged the answers: the turn",
+        ),
+    ],
+)
+async def test_models_that_checks_name_are_asked_when_the_trial_has_ended(
+    home: Path, answer: RpcError | None, said: str, complaint: str
+) -> None:
+    """What they say is shown, and decides nothing; nor does it that they cannot be asked."""
+    with opened(home) as db, job(db):
+        saved = SavedTurn(set_name="daily", turn="t1", checks=f"same calls\n{JUDGED}")
+        saved_turns.add_saved_turn(db, saved, "operator", 2)
+    verdict = CheckVerdict(check=JUDGED, met=False, text="so it seems")
+    (run,) = report(CALLED).turns
+    judged = report(CALLED).model_copy(
+        update={"turns": (run.model_copy(update={"checks": (verdict,)}),)}
+    )
+    answers = daemon(report(CALLED)) | {SETS_JUDGE: answer or judged}
+    async with serving(home, answers) as server:
+        done = await ask(home, "prompt", "test", "work", "--confirm", "acme")
+        (asked,) = server.params(SETS_JUDGE)
+    question = SetQuestion.model_validate(asked)
+    assert (question.id, question.confirmed) == (7, "acme")
+    assert [test.checks for test in question.tests] == [saved.checks]
+    assert (done.exit_code, said in done.stdout) == (0, True), done.stdout
+    assert complaint in done.stderr
 
 
 @pytest.mark.parametrize(
