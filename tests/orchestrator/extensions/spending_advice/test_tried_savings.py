@@ -63,7 +63,7 @@ async def outcome(*reports: TrialReport) -> Saving:
             return TrialReports(
                 trials=tuple(one.model_copy(update={"turns": ()}) for one in reports)
             )
-        assert (method, params) == (TRIAL_SHOW, {"id": 5})
+        assert (method, params) == (TRIAL_SHOW, {"id": 5, "brief": False})
         return reports[-1].model_dump(mode="json", by_alias=True)
 
     (found,) = await add_trials([SAVING], ask)
