@@ -33,6 +33,9 @@ UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
     ("trial", "show", "99"): "trial/show",
     ("trial", "stop", "99"): "trial/stop",
     ("trial", "go-on", "99"): "trial/goOn",
+    ("budget", "extend", "0.10", "nope"): "budget/extend",
+    ("fork", "nope"): "branches/fork",
+    ("rewind", "nope"): "branches/rewind",
 }
 UNKNOWN_TO_THE_JOURNAL = (
     *((verb, act, "99") for verb in ("tasks",) for act in ("run", "enable", "disable", "history")),

@@ -66,10 +66,10 @@ class TestedTurns:
         typer.Option("--pass", help="Green runs needed (default: all).", show_default=False, min=0),
     ] = 0
     limit: Annotated[
-        float, typer.Option(metavar="USD", help="The most that all runs may cost.", min=0.0)
+        float, typer.Option(metavar="USD", help="At most, for all runs.", min=0.0)
     ] = DOLLARS
     confirm: Annotated[
-        str, typer.Option(help="A provider whose model may judge answers for the first time.")
+        str, typer.Option(help="A new provider that may judge answers.")
     ] = ""
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report as JUnit XML.")

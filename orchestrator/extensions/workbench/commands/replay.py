@@ -47,7 +47,7 @@ class ChangeOptions:
         str | None, typer.Option(help="off, low, medium, high or tokens of thought.")
     ] = None
     temperature: Annotated[
-        float | None, typer.Option(min=0, max=2, help="Another temperature.")
+        float | None, typer.Option(min=0, max=2, metavar="NUMBER", help="Another temperature.")
     ] = None
     skill: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A changed skill; repeatable.")
