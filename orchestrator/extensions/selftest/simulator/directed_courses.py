@@ -101,6 +101,8 @@ _TALK = (
     Script("two", 101, (FACT,)),
     Script("three", 101),
 )
+# Its first turn lasts until the other messages have come, whenever the daemon is ready.
+_LONG_TALK = (Script("one", 101, (FACT, *[("get_time",)] * 4), style="streamed"), *_TALK[1:])
 COURSES: Mapping[str, HistoryPlan] = {
     "approvals": _make_course(
         Script("one", 101, (KEYED, EFFECT), decision="approve"),
@@ -138,7 +140,7 @@ COURSES: Mapping[str, HistoryPlan] = {
         Script("one", STRANGERS[0], (FACT,)), Script("two", STRANGERS[0]), Script("three", 101)
     ),
     "platform": _make_outages("flood", "late_error", "cut", "error", "refused", "silence"),
-    "steering": _set_while_busy(_make_course(*_TALK), "steer"),
+    "steering": _set_while_busy(_make_course(*_LONG_TALK), "steer"),
     "storage": _make_course(
         *_TALK,
         others=(PlannedEvent(3.4, "disk", seconds=20.0), PlannedEvent(40.0, "broken_disk")),
