@@ -65,12 +65,10 @@ class TestedTurns:
         int,
         typer.Option("--pass", help="Green runs needed (default: all).", show_default=False, min=0),
     ] = 0
-    limit: Annotated[
-        float, typer.Option(metavar="USD", help="At most, for all runs.", min=0.0)
-    ] = DOLLARS
-    confirm: Annotated[
-        str, typer.Option(help="A new provider that may judge answers.")
-    ] = ""
+    limit: Annotated[float, typer.Option(metavar="USD", help="At most, for all runs.", min=0.0)] = (
+        DOLLARS
+    )
+    confirm: Annotated[str, typer.Option(help="A new provider that may judge answers.")] = ""
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report as JUnit XML.")
     ] = None
