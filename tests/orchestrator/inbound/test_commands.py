@@ -111,10 +111,7 @@ async def test_agent_of_the_chat_or_a_named_one_is_paused_and_resumed(tmp_path: 
         assert "'work' is paused" in await chat.says("/pause")
         assert "'home' is paused" in await chat.says("/pause home")
         assert "no agent 'hmoe'" in await chat.says("/resume hmoe")
-        assert await chat.says("/agents") == (
-            "work: PAUSED (my operator paused me) - answers here\n"
-            "home: PAUSED (my operator paused me)"
-        )
+        assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["work", "home"]
         assert await chat.says("/resume home") == "Agent 'home' continues."
         assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["work"]
         assert {row for (row,) in chat.db.execute("SELECT actor FROM audit")} == {"telegram:7"}
@@ -211,7 +208,6 @@ async def test_chat_that_was_handed_over_goes_back_with_its_conversation(tmp_pat
     async with chat_in(tmp_path) as chat:
         await chat.begins("hello")
         handoffs.hand_over_turn(chat.db, "t1", "home", NOW)
-        assert "home: running - answers here" in await chat.says("/agents")
         assert await chat.says("/handback", STRANGER) == (
             "Only my operator may use /handback. /help lists what you can."
         )
