@@ -111,7 +111,7 @@ async def test_agent_of_the_chat_or_a_named_one_is_paused_and_resumed(tmp_path: 
         assert "'work' is paused" in await chat.says("/pause")
         assert "'home' is paused" in await chat.says("/pause home")
         assert "no agent 'hmoe'" in await chat.says("/resume hmoe")
-        assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["work", "home"]
+        assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["home", "work"]
         assert await chat.says("/resume home") == "Agent 'home' continues."
         assert [pause.agent_id for pause in pauses.list_pauses(chat.db)] == ["work"]
         assert {row for (row,) in chat.db.execute("SELECT actor FROM audit")} == {"telegram:7"}

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from fakes.commanded_chat import STRANGER, chat_in
+from fakes.commanded_chat import NOW, STRANGER, chat_in
 
 from orchestrator.inbound.commands import build_menus
+from orchestrator.journal.turns import handoffs
 
 
 async def test_operator_reads_the_state_of_the_daemon(tmp_path: Path) -> None:
@@ -35,6 +36,23 @@ async def test_a_guest_reads_the_state_of_the_own_chat_alone(tmp_path: Path) -> 
     async with chat_in(tmp_path) as chat:
         assert await chat.says("hello", "9") == ""
         assert await chat.says("/status", STRANGER) == "work: running\nNothing waits here."
+
+
+async def test_agents_are_listed_with_their_pauses_and_the_one_that_answers(
+    tmp_path: Path,
+) -> None:
+    """Also after the chat was handed over."""
+    async with chat_in(tmp_path) as chat:
+        await chat.says("/pause")
+        await chat.says("/pause home")
+        assert await chat.says("/agents") == (
+            "work: PAUSED (my operator paused me) - answers here\n"
+            "home: PAUSED (my operator paused me)"
+        )
+        await chat.says("/resume home")
+        await chat.begins("hello")
+        handoffs.hand_over_turn(chat.db, "t1", "home", NOW)
+        assert "home: running - answers here" in await chat.says("/agents")
 
 
 async def test_tasks_are_listed(tmp_path: Path) -> None:
