@@ -19,6 +19,12 @@ GEOMETRY = (Path(__file__).parent.parent / "fakes" / "geometry.js").read_text("u
 SIZES: Sequence[ViewportSize] = ({"width": 1440, "height": 900}, {"width": 390, "height": 844})
 THEMES = ("light", "dark")
 UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
+# Rows get their heights in the frames after they come into sight, and the end is followed.
+SETTLE = """() => new Promise((done) => {
+  let frames = 4;
+  const step = () => (frames-- ? requestAnimationFrame(step) : done());
+  step();
+})"""
 COMPARE = (Path(__file__).parent.parent / "fakes" / "pictures.js").read_text("utf-8")
 PICTURES = Path(__file__).parent / "pictures"
 UPDATES = bool(os.environ.get("UPDATE_PICTURES"))  # take them anew, after a screen was changed
@@ -62,8 +68,10 @@ async def test_nothing_is_cut_hidden_or_squeezed_on_any_screen(tmp_path: Path) -
                 await page.goto(screen)
                 await page.locator("h1").wait_for()
                 place = f"{screen.removeprefix(lived.user.address)} {size['width']} {theme}"
+                await page.evaluate(SETTLE)
                 faults += [f"{place}: {fault}" for fault in await page.evaluate(GEOMETRY)]
                 await page.evaluate(UNFOLD)
+                await page.evaluate(SETTLE)
                 faults += [f"{place} open: {fault}" for fault in await page.evaluate(GEOMETRY)]
     assert faults == []
 
