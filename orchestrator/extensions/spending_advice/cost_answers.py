@@ -52,7 +52,7 @@ class ForeseenSum(CamelModel):
 class AgentForecast(CamelModel):
     """The forecast of an agent, or of all together (no name).
 
-    ``text`` says it in a sentence, or why there is none, in which case ``sums`` is empty.
+    ``text`` says it in a sentence, or why it cannot be said; then ``sums`` is empty.
     """
 
     agent_id: str

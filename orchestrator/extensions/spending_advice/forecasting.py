@@ -54,7 +54,7 @@ class UseByHour:
 
     @property
     def began(self) -> int | None:
-        """The first hour with any use; None if there is none."""
+        """The first hour with any use; None without use."""
         return min((hour for hour, used in self.hours.items() if used), default=None)
 
     def sum_between(self, first: int, after: int) -> float:

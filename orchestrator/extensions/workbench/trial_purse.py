@@ -52,7 +52,7 @@ class TrialPurse:
     reserved: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def find_exceeded_limit(self, usd: float, tokens: int) -> str:
-        """Return the limit that one more call might pass; empty if there is none."""
+        """Return the limit that one more call might pass; empty if no limit is near."""
         all_usd = self.usd + usd + sum(one for one, _ in self.reserved.values())
         all_tokens = self.tokens + tokens + sum(one for _, one in self.reserved.values())
         if self.limit_usd is not None and all_usd > self.limit_usd:

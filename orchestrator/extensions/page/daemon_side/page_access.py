@@ -97,9 +97,8 @@ READ_METHODS = frozenset(
         protocol.EXAMINE,
         page_protocol.LOG_TAIL,
         page_protocol.DASHBOARD_SESSIONS,
-        *(method for method in REQUIRED_RIGHTS if method.rpartition("/")[2] in _READ_VERBS),
     }
-)
+).union(method for method in REQUIRED_RIGHTS if method.rpartition("/")[2] in _READ_VERBS)
 LONG_METHODS = frozenset({editing.FILE_SAVE})  # whose forms may hold a whole text
 # Parameters that say what an act is about; all others, such as keys and texts, are not audited.
 AUDITED_FIELDS = (

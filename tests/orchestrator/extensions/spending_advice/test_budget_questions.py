@@ -183,7 +183,7 @@ async def test_pressed_extension_counts_once_and_shows_everyone_the_outcome(
 
 
 async def test_only_operators_may_press(tmp_path: Path) -> None:
-    """Whoever else sees the message, such as in a group."""
+    """Not other people who see the message, such as in a group."""
     async with desk_in(tmp_path, home(usdPerMonth=5)) as desk:
         desk.spend(4.5)
         row = desk.asks()[0]

@@ -136,7 +136,7 @@ def test_calls_are_counted_by_their_tools() -> None:
 
 @pytest.mark.parametrize("source", ["rejected", "denied"])
 def test_call_that_would_not_have_run_is_no_effect(source: ResultSource) -> None:
-    """As a policy or its arguments forbid it; a recorded effect that failed is none either."""
+    """As a policy or its arguments forbid it; nor does a recorded effect that failed count."""
     plain, failed = record(look()), record(look(), mail(failed=True))
     found = report(
         turn("a", plain, record(look(), mail(source=source))), turn("b", failed, record(look()))

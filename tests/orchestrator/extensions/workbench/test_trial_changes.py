@@ -68,11 +68,11 @@ def test_temperature_and_effort_are_those_of_the_trial() -> None:
 
 def test_tools_are_added_and_removed() -> None:
     """By today's list; an unknown one is refused."""
-    mend = spec("mend", what="string")
-    today = TodaysSources(tools=(mend, LOOK))
-    run = changed(today=today, add_tools=["mend"], remove_tools=["send_mail"])
-    assert given(run).tools == ("look", "mend")
-    assert [tool.name for tool in run.tools] == ["look", "mend"]
+    repair = spec("repair", what="string")
+    today = TodaysSources(tools=(repair, LOOK))
+    run = changed(today=today, add_tools=["repair"], remove_tools=["send_mail"])
+    assert given(run).tools == ("look", "repair")
+    assert [tool.name for tool in run.tools] == ["look", "repair"]
     with pytest.raises(ConfigError, match="no tool 'bend'"):
         changed(today=today, add_tools=["bend"])
 

@@ -92,7 +92,7 @@ def test_whole_record_of_an_older_version_is_read(db: Database) -> None:
 
 
 def test_prompt_of_a_turn_that_is_handed_over_keeps_its_agent_and_settings(db: Database) -> None:
-    """Each prompt was sent by an agent of its own, whoever answers the chat in the end."""
+    """Each prompt was sent by an agent of its own, also after a handoff."""
     commit = step("t1").model_copy(update={"prompt": PROMPT})
     brief = PromptSources(settings={"max_steps": 2, "provenance": "on"}, agent_id="work")
     long = PromptSources(settings={"max_steps": 9, "provenance": "on"}, agent_id="home")

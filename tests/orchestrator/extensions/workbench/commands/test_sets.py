@@ -34,7 +34,7 @@ def test_turn_is_kept_shown_and_taken_out(home: Path) -> None:
 
 
 def test_mistakes_are_told_before_anything_is_kept(home: Path) -> None:
-    """A check that is none, an unknown turn or set."""
+    """A line that is no check, an unknown turn or set."""
     wrong = command(home, "sets", "add", "daily", "turn-dead", "--check", "polite")
     assert wrong.exit_code == 2
     assert "line 1 of the checks" in wrong.stderr
