@@ -158,7 +158,8 @@ CREATE TABLE turn(
   repaired INTEGER NOT NULL DEFAULT 0,  -- 1: the answer was made from a cut or invalid JSON text
   taint TEXT NOT NULL DEFAULT '{}',  -- orchestrator.journal.turns.taint.Taint
   scope TEXT NOT NULL DEFAULT '',
-  ready_at INTEGER) STRICT;  -- the worker took it
+  ready_at INTEGER,
+  receipt TEXT) STRICT;  -- JSON: what the answer claims to have done; NULL: nothing  -- the worker took it
 CREATE UNIQUE INDEX one_open_turn ON turn(chat_key) WHERE state IN('running','waiting');
 CREATE INDEX turn_session ON turn(session_id, started_at);
 
@@ -213,9 +214,20 @@ CREATE TABLE approval(  -- an operator's decision about one call; used at most o
   state TEXT NOT NULL CHECK(state IN('pending','granted','denied','used')),
   asked_at INTEGER NOT NULL, expires INTEGER NOT NULL, decided_at INTEGER, by_user TEXT,
   note TEXT,  -- why it was denied
+  asked_with INTEGER REFERENCES approval,  -- whose question is about this call too; NULL: its own
+  sources TEXT,  -- JSON: where each argument is from, by its path
   UNIQUE(turn_id, seq),
   FOREIGN KEY(turn_id, seq) REFERENCES step(turn_id, seq)) STRICT;
 CREATE INDEX approval_open ON approval(state) WHERE state IN('pending','granted');
+CREATE INDEX approval_asked_with ON approval(asked_with) WHERE asked_with IS NOT NULL;
+
+CREATE TABLE standing_approval(  -- an operator's answer to all calls of a kind, until it ends
+  id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, tool TEXT NOT NULL,
+  chat_key TEXT,  -- NULL: in every chat
+  arguments TEXT NOT NULL,  -- JSON: what these arguments must be; {}: anything
+  by_user TEXT NOT NULL, made_at INTEGER NOT NULL, ends_at INTEGER NOT NULL,
+  used INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER) STRICT;
+CREATE INDEX standing_approval_tool ON standing_approval(agent_id, tool);
 
 CREATE TABLE call_verdict(  -- what a person found out about a call of unknown outcome
   turn_id TEXT NOT NULL, seq INTEGER NOT NULL, happened INTEGER NOT NULL,

@@ -22,6 +22,7 @@ from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import HOOKS, Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.toolcalls import provenance, question_text
+from orchestrator.toolcalls.provenance import Objection
 from orchestrator.tools import policy
 from orchestrator.tools.builtin.host_tool import HostTool
 from orchestrator.tools.remote_tools import RemoteTool
@@ -111,17 +112,17 @@ def check_approval(
     ``code`` is for a question that has not been asked before, ``fixed`` are the arguments that the
     prompt's definition sets.
     """
-    reason = _find_approval_reason(db, call, tool, definition, now)
-    if isinstance(reason, ToolResult):
-        return steps.finish(db, call, reason, now)
-    if reason is None or approvals.use_approval(db, call, now):
+    found = _find_objection(db, call, tool, definition, now)
+    if isinstance(found, ToolResult):
+        return steps.finish(db, call, found, now)
+    if found is None or approvals.use_approval(db, call, now):
         return None
     if approvals.is_used(db, call):
         return None  # repeatable, and planned again because a process died during the call
-    question, fresh = approvals.request_approval(db, call, reason, code, now)
+    question, fresh = approvals.request_approval(db, call, found.reason, code, now)
     if not question.is_open(now):
         questions.show_outcome(db, question, now)
-        return f"not approved: {question.note or 'denied or expired'} ({reason})"
+        return f"not approved: {question.note or 'denied or expired'} ({found.reason})"
     if fresh:
         written = steps.find_written_call(db, call)
         text = question_text.format_question(question, chats.origin, tool, written, fixed)
@@ -129,16 +130,18 @@ def check_approval(
     return question
 
 
-def _find_approval_reason(
+def _find_objection(
     db: Database, call: Call, tool: HostTool | RemoteTool, definition: AgentDefinition, now: int
-) -> str | ToolResult | None:
+) -> Objection | ToolResult | None:
     for extension in find_installed().own.values():
         judged: str | ToolResult | None = extension.judge_call(db, call)
-        if judged is not None:
+        if isinstance(judged, ToolResult):
             return judged
+        if judged is not None:
+            return Objection(judged)
     if policy.needs_approval(call.name, definition.approvals):
-        return "the configuration requires approval for this tool"
+        return Objection("the configuration requires approval for this tool", may_stand=True)
     repeatable = call.side_effect is not SideEffect.NON_IDEMPOTENT
     if not repeatable and approvals.repeats_unknown_call(db, call, now):
-        return "the same call was made recently and its outcome is unknown"
+        return Objection("the same call was made recently and its outcome is unknown")
     return None if definition.provenance == "off" else provenance.find_objection(db, call, tool)

@@ -7,12 +7,14 @@ approves them.
 Where: does reading others' text make a call need an approval?
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import taint
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
+from orchestrator.toolcalls.argument_sources import ArgumentSource
 from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool, JournalTool
 from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import Origin
@@ -25,8 +27,21 @@ KINDS: dict[Origin, str] = {
 }
 
 
-def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> str | None:
-    """Return the reason why an operator must approve a call, or None if it may run."""
+@dataclass(frozen=True)
+class Objection:
+    """Why an operator must approve a call, and where its arguments are from, by their paths.
+
+    ``may_stand`` tells whether an approval of all calls alike may be offered: not if what decides
+    was read in the turn.
+    """
+
+    reason: str
+    sources: Mapping[str, ArgumentSource] = field(default_factory=dict)
+    may_stand: bool = False
+
+
+def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> Objection | None:
+    """Return why an operator must approve a call, or None if it may run."""
     out, stays = can_carry_data_out(call.name, tool), _changes_later_turns(call, tool)
     out = out and not _is_answer_to_chat(call)
     if not (out or stays):
@@ -34,9 +49,11 @@ def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> str
     read = taint.load_taint(db, call.turn_id)
     if out and read.has_read_both:
         private = _format_sources(read.private)
-        return f"this turn has read private data ({private}) and {_format_untrusted(read)}"
+        return Objection(
+            f"this turn has read private data ({private}) and {_format_untrusted(read)}"
+        )
     if stays and read.untrusted:
-        return f"this change would last, and the turn has read {_format_untrusted(read)}"
+        return Objection(f"this change would last, and the turn has read {_format_untrusted(read)}")
     return None
 
 

@@ -38,6 +38,7 @@ TABLES = (
     "trial_turn",
     "saved_turn",
     "approval",
+    "standing_approval",
     "subagent",
     "subagent_run",
     "outbox",
