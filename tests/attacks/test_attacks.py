@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.extensions.selftest.attacks.run_attacks import AREAS, run_attacks, select_attacks
+from orchestrator.extensions.selftest.attacks.run_attacks import run_attacks, select_attacks
 
-PAGE = ("page",)  # its attacks take as long as all others
-OTHERS = tuple(area for area in AREAS if area not in PAGE)
+PARTS = 6  # each with a daemon of its own, so that none takes long beside others
 pytestmark = [pytest.mark.process, pytest.mark.long]
 
 
@@ -20,11 +19,10 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.parametrize("areas", [PAGE, OTHERS])
-async def test_no_attack_succeeds(areas: tuple[str, ...], folder: Path) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_no_attack_succeeds(part: int, folder: Path) -> None:
     """Neither by what a model is told nor from inside a jail nor from outside."""
-    attacks = [pair for pair in select_attacks() if pair[0] in areas]
+    attacks = select_attacks()[part::PARTS]
     results = [result async for result in run_attacks(attacks, folder)]
     assert [f"{each.area}, {each.name}: {each.reached}" for each in results if each.reached] == []
-    assert len(results) == len(attacks)
-    assert {each.area for each in results} == set(areas)
+    assert len(results) == len(attacks) > 0

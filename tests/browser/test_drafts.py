@@ -52,8 +52,10 @@ async def held(page: Page, address: str) -> AsyncIterator[tuple[anyio.Event, any
         await route.continue_()
 
     await page.route(address, hold)
-    yield came, free
-    free.set()
+    try:
+        yield came, free
+    finally:
+        free.set()
 
 
 @dataclass

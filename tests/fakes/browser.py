@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import RunningDaemon, running_daemon
-from fakes.time_limit import LIMIT
+from fakes.time_limit import LIMIT, time_limit
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
 from orchestrator.extensions.page.daemon_side import page_protocol
@@ -74,6 +75,18 @@ class PageUser:
 
 
 @asynccontextmanager
+async def _browser() -> AsyncIterator[Browser]:
+    """A browser; its driver ends within the time limit, or the test fails."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    playwright = await async_playwright().start()
+    try:
+        yield await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    finally:
+        with anyio.CancelScope(shield=True), time_limit():
+            await playwright.stop()
+
+
+@asynccontextmanager
 async def page_user(
     home: Path,
     config: JsonObject = DEMO,
@@ -84,13 +97,8 @@ async def page_user(
     """A daemon, its page, which may begin at a path, and a browser."""
     port = find_free_port()
     expect.set_options(timeout=LIMIT * 1000)
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     given: JsonObject = {**config, "channels": {"web": {"port": port, "path": path}}}
-    async with (
-        running_daemon(home, given, bot, env=env) as daemon,
-        async_playwright() as playwright,
-    ):
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    async with running_daemon(home, given, bot, env=env) as daemon, _browser() as browser:
         user = PageUser(daemon, browser, f"http://orchestrator.localhost:{port}{path}/")
         yield user
         await browser.close()

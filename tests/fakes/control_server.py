@@ -131,8 +131,12 @@ def command(home: Path, *arguments: str, said: str | None = None, terminal: bool
 async def ask(
     home: Path, *arguments: str, said: str | None = None, terminal: bool = False
 ) -> Result:
-    """Like `command`, in a thread, so that a server in this test can answer."""
+    """Like `command`, in a thread, so that a server in this test can answer.
+
+    A command that does not end is left behind: it may wait for that server.
+    """
     with time_limit():
         return await to_thread.run_sync(
-            partial(command, home, *arguments, said=said, terminal=terminal)
+            partial(command, home, *arguments, said=said, terminal=terminal),
+            abandon_on_cancel=True,
         )

@@ -232,7 +232,7 @@ async def _killed_on_failure(process: DaemonProcess) -> AsyncIterator[None]:
         signal_child(process, signal.SIGKILL)
         raise
     finally:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), time_limit():
             await process.wait()
 
 

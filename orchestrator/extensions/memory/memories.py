@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import orjson
 from pydantic import Field, JsonValue
@@ -40,7 +39,8 @@ class KnownFact(Fact):
     scope: str = ""
 
 
-class ProfileField(NamedTuple):
+@dataclass(frozen=True)
+class ProfileField:
     """A field of a profile, with the ``source`` and time of its last change, if known."""
 
     agent_id: str

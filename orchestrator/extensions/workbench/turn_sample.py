@@ -16,6 +16,7 @@ SWITCH_SAMPLE = "switch/sample"  # SampleRequest → TurnSample
 SWITCH_COMPARE = "switch/compare"  # SwitchQuestion → SwitchReport
 
 DAY = 86_400_000  # milliseconds
+MOST_DAYS = 366  # to choose among
 DEAREST = 8  # one turn of so many is one of the dearest
 FEWEST = 2  # turns of a kind, if it has them
 
@@ -27,7 +28,7 @@ class SampleRequest(CamelModel):
     """Asks for so many turns of the last ``days`` of an agent."""
 
     agent_id: str
-    days: float = Field(7, gt=0, le=366)
+    days: float = Field(7, gt=0, le=MOST_DAYS)
     turns: int = Field(40, ge=1, le=MAX_TURNS)
 
 

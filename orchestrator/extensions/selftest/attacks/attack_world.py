@@ -107,8 +107,11 @@ class RecordingBot(BotApiServer):
 class AttackWorld:
     """A running daemon and its surroundings. Each attack takes its own chats.
 
-    ``outside`` is a folder beside the home, open to the hostile server.
+    ``outside`` is a folder beside the home, open to the hostile server. ``journal`` is read through
+    one connection: to open one takes longer than to read.
     """
+
+    journal: apsw.Connection
 
     def __init__(self, folder: Path, bot: RecordingBot, model: ObedientModel, python: str) -> None:
         self.folder = folder
@@ -200,10 +203,7 @@ class AttackWorld:
 
     def query_rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
         """Return rows of the journal."""
-        path = str(self.settings.paths.journal)
-        with closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)) as db:
-            db.set_busy_timeout(1000)  # milliseconds
-            return [tuple(row) for row in db.execute(query, values)]
+        return [tuple(row) for row in self.journal.execute(query, values)]
 
     def list_mails(self, text: str = "") -> list[str]:
         """Return the sent mails that contain ``text``."""
@@ -355,10 +355,17 @@ async def run_attacked_daemon(
             world.process = process
             with anyio.fail_after(READY_WITHIN):
                 await _wait_until_ready(world, process)
-            yield world
+            with closing(_open_journal(world.settings)) as world.journal:
+                yield world
         finally:
             with anyio.CancelScope(shield=True):
                 await stop_child(process, READY_WITHIN)
+
+
+def _open_journal(settings: Settings) -> apsw.Connection:
+    db = apsw.Connection(str(settings.paths.journal), flags=apsw.SQLITE_OPEN_READONLY)
+    db.set_busy_timeout(1000)  # milliseconds
+    return db
 
 
 async def _wait_until_ready(world: AttackWorld, process: DaemonProcess) -> None:

@@ -23,7 +23,7 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
     build_path,
     build_request,
     complete_headers,
-    count_effects,
+    list_done_methods,
     log_in,
     post_form,
     revoke_sessions,
@@ -33,7 +33,6 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
 GUARD = "requests of the page come from the page"
 DESK = "the supervisor decides what a session does"
 METHODS = (*REQUIRED_RIGHTS, *POSTED, OUT)  # logging out is last: it ends the session
-_SEE_OTHER = 303  # the answer to a form that had its effect
 _EVIL = "https://evil.example"
 _FORM = "application/x-www-form-urlencoded"
 Trick = Callable[[AttackWorld, str, PageLogin], Awaitable[PageAnswer]]
@@ -138,12 +137,8 @@ def _format_multipart(fields: Mapping[str, str]) -> str:
 
 async def _try_methods(world: AttackWorld, trick: Trick, methods: Sequence[str] = METHODS) -> str:
     """Try a trick with every method, and return the names of those that had an effect."""
-    who, reached = await log_in(world, "operator", user="operator"), []
-    for method in methods:
-        before = count_effects(world)
-        answer = await trick(world, method, who)
-        if answer.status == _SEE_OTHER or count_effects(world) != before:
-            reached.append(method)
+    who = await log_in(world, "operator", user="operator")
+    reached = await list_done_methods(world, methods, lambda method: trick(world, method, who))
     return f"it was done: {', '.join(reached)}" if reached else ""
 
 

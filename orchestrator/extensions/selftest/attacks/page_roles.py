@@ -3,14 +3,18 @@
 import json
 from contextlib import suppress
 from functools import partial
-from http import HTTPStatus
 
 import anyio
 
 from orchestrator.control import protocol
 from orchestrator.extensions.page.daemon_side.page_access import can_call_method
 from orchestrator.extensions.page.daemon_side.page_protocol import WEB_SEND, Role
-from orchestrator.extensions.selftest.attacks.attack_world import SEVERAL, Attack, AttackWorld
+from orchestrator.extensions.selftest.attacks.attack_world import (
+    SETTLED_WITHIN,
+    SEVERAL,
+    Attack,
+    AttackWorld,
+)
 from orchestrator.extensions.selftest.attacks.obedient_model import (
     make_call_order,
     make_growing_order,
@@ -18,6 +22,7 @@ from orchestrator.extensions.selftest.attacks.obedient_model import (
 from orchestrator.extensions.selftest.attacks.page_forms import DESK, GUARD, METHODS
 from orchestrator.extensions.selftest.attacks.raw_page import (
     OUT,
+    PageAnswer,
     PageLogin,
     build_form,
     build_path,
@@ -27,6 +32,7 @@ from orchestrator.extensions.selftest.attacks.raw_page import (
     count_effects,
     get_page,
     list_addresses,
+    list_done_methods,
     log_in,
     post_form,
     revoke_sessions,
@@ -66,16 +72,14 @@ _PATHS = (
 
 async def _exceed_role(world: AttackWorld, role: Role) -> str:
     """Send every form that the role has no right to, from a session of the role."""
-    who, reached = await log_in(world, role), []
-    for method in METHODS:
-        if method == OUT or can_call_method(role, method):
-            continue
-        before = count_effects(world)
-        answer = await post_form(
-            world, build_path(method), build_form(method, who, world.make_order_id()), who
-        )
-        if answer.status == HTTPStatus.SEE_OTHER or count_effects(world) != before:
-            reached.append(method)
+    who = await log_in(world, role)
+
+    async def send(method: str) -> PageAnswer:
+        fields = build_form(method, who, world.make_order_id())
+        return await post_form(world, build_path(method), fields, who)
+
+    forbidden = [one for one in METHODS if one != OUT and not can_call_method(role, one)]
+    reached = await list_done_methods(world, forbidden, send)
     return f"a {role} did: {', '.join(reached)}" if reached else ""
 
 
@@ -85,7 +89,7 @@ async def _pause_by_path(world: AttackWorld, path: str, *, known: bool) -> str:
     fields = build_form(protocol.AGENT_PAUSE, who, world.make_order_id())
     before = count_effects(world)
     answer = await post_form(world, path, fields, who if known else None)
-    done = answer.status == HTTPStatus.SEE_OTHER or count_effects(world) != before
+    done = answer.is_done or count_effects(world) != before
     return f"{path} was done" if done else ""
 
 
@@ -122,8 +126,9 @@ async def _hear_growing_answer(
     address = f"/events?at=/chats/web/local/{user}/attacked/"
     async with await connect_page(world) as stream:
         await stream.send(build_request("GET", address, complete_headers(world, who, ())))
-        while "event: changed" not in heard:
-            heard += (await stream.receive()).decode(errors="replace")
+        with anyio.fail_after(SETTLED_WITHIN):
+            while "event: changed" not in heard:
+                heard += (await stream.receive()).decode(errors="replace")
         if ended:
             await revoke_sessions(world, who.user)
         fields = {
@@ -160,7 +165,7 @@ async def _write_in_others_chat(world: AttackWorld, chat: str) -> str:
     }
     before = count_effects(world)
     answer = await post_form(world, build_path(WEB_SEND), fields, who)
-    stored = answer.status == HTTPStatus.SEE_OTHER or count_effects(world)[1] != before[1]
+    stored = answer.is_done or count_effects(world)[1] != before[1]
     return f"a message was stored in {chat}" if stored else ""
 
 
@@ -170,7 +175,7 @@ async def _ask_foreign_agent(world: AttackWorld, agent: str) -> str:
     fields = {**build_form(WEB_SEND, who, world.make_order_id()), "agent": agent}
     before = count_effects(world)
     answer = await post_form(world, build_path(WEB_SEND), fields, who)
-    stored = answer.status == HTTPStatus.SEE_OTHER or count_effects(world)[1] != before[1]
+    stored = answer.is_done or count_effects(world)[1] != before[1]
     return f"the agent {agent!r} was asked" if stored else ""
 
 

@@ -1,10 +1,11 @@
 """Requests to the attacked page by raw sockets: nothing corrects what an attacker writes."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -21,7 +22,7 @@ from orchestrator.extensions.page.page_app import build_csrf_value
 from orchestrator.extensions.page.screens import SCREENS
 from orchestrator.extensions.selftest.attacks.attack_world import SETTLED_WITHIN, AttackWorld
 
-ANSWER_SECONDS = 20.0  # an idle machine needs a hundredth
+ANSWER_SECONDS = 60.0  # an idle machine needs a hundredth; an answer that is late is no lost one
 OUT = "out"  # in addition to the methods: logging out
 _SAVED = {"base": "", "text": "attacked", "do": "save"}
 # Screens that take forms of their own, with valid fields.
@@ -108,6 +109,11 @@ class PageAnswer:
     head: str
     body: str
 
+    @property
+    def is_done(self) -> bool:
+        """Whether it is the answer to a form that had its effect."""
+        return self.status == HTTPStatus.SEE_OTHER
+
     def get_header(self, name: str) -> str:
         found = re.search(rf"^{name}: (.*?)\r?$", self.head, re.IGNORECASE | re.MULTILINE)
         return "" if found is None else found[1]
@@ -158,7 +164,7 @@ async def enter_code(world: AttackWorld, code: str, *, headers: Headers = ()) ->
 def parse_token(answer: PageAnswer) -> str:
     """Return the token of a login; empty if no one was let in."""
     found = _TOKEN.search(answer.get_header("set-cookie"))
-    return found[1] if found and answer.status == 303 else ""  # noqa: PLR2004 - see other
+    return found[1] if found and answer.is_done else ""
 
 
 async def get_page(
@@ -247,6 +253,23 @@ def build_path(method: str) -> str:
 def count_effects(world: AttackWorld) -> tuple[object, ...]:
     """Return counts that change with any action on the page except logins."""
     return tuple(world.query_rows(query)[0][0] for query in _EFFECTS)
+
+
+async def list_done_methods(
+    world: AttackWorld, methods: Iterable[str], send: Callable[[str], Awaitable[PageAnswer]]
+) -> list[str]:
+    """Send the form of each method, and return those that had an effect."""
+    methods, before = tuple(methods), count_effects(world)
+    answers = [await send(method) for method in methods]
+    done = [method for method, answer in zip(methods, answers, strict=True) if answer.is_done]
+    if done or count_effects(world) == before:
+        return done
+    for method in methods:  # once more, one at a time, to tell which it was
+        before = count_effects(world)
+        await send(method)
+        if count_effects(world) != before:
+            done.append(method)
+    return done or ["one that has no effect alone"]
 
 
 def list_addresses(world: AttackWorld) -> list[str]:

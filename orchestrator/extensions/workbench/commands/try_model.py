@@ -22,6 +22,7 @@ from orchestrator.extensions.workbench.commands.replay import run_trial
 from orchestrator.extensions.workbench.switch_costs import ExpectedSum
 from orchestrator.extensions.workbench.switch_report import Pace, SwitchQuestion, SwitchReport
 from orchestrator.extensions.workbench.turn_sample import (
+    MOST_DAYS,
     SWITCH_COMPARE,
     SWITCH_SAMPLE,
     SampleRequest,
@@ -145,9 +146,12 @@ def _find_agent(file: AgentsFile, name: str) -> AgentDefinition:
 
 def _parse_days(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)d?", text)
-    if found is None:
-        raise typer.BadParameter("write days, such as 7d", param_hint="--last")
-    return float(found[1])
+    days = float(found[1]) if found else 0.0
+    if not 0 < days <= MOST_DAYS:
+        raise typer.BadParameter(
+            f"write days, such as 7d, at most {MOST_DAYS}", param_hint="--last"
+        )
+    return days
 
 
 def _print_report(report: SwitchReport, agent: AgentDefinition) -> None:

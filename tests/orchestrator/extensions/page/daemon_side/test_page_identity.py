@@ -9,7 +9,9 @@ import anyio
 import pytest
 from fakes.journal import store_in
 from fakes.page import NOW
+from fakes.time_limit import LIMIT
 
+from orchestrator.child_signals import stop_child
 from orchestrator.extensions.page.daemon_side.page_identity import PageIdentities
 from orchestrator.extensions.page.daemon_side.page_protocol import ProxiedPerson
 from orchestrator.extensions.page.page_settings import PageIdentity, PageSettings
@@ -73,16 +75,20 @@ async def test_connection_tells_who_speaks_over_the_socket(store: Store, tmp_pat
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as own:
         listener.bind(str(path))
         listener.listen()
+        listener.settimeout(LIMIT)
         own.connect(str(path))
         mine, _ = listener.accept()
-        async with await anyio.open_process((sys.executable, "-c", CONNECT, str(path))):
+        child = await anyio.open_process((sys.executable, "-c", CONNECT, str(path)))
+        try:
             childs, _ = listener.accept()
-            kept = childs.dup()
-            desk = identities(store, {1: mine, 2: childs})
-            assert await let_in(desk, ANN, 1)
-            assert not await let_in(desk, ANN, 2)
-            assert not await let_in(desk, ANN, 3)
-            kept.close()
+            with childs.dup():
+                desk = identities(store, {1: mine, 2: childs})
+                assert await let_in(desk, ANN, 1)
+                assert not await let_in(desk, ANN, 2)
+                assert not await let_in(desk, ANN, 3)
+        finally:
+            await stop_child(child, 0)
+            await child.aclose()
     path.unlink()
     assert len(await store.read(web_sessions.list_sessions, NOW)) == 1
     assert mine.fileno() == childs.fileno() == -1

@@ -5,6 +5,7 @@ from pathlib import Path
 from fakes.page import page_bench
 from fakes.screens import NOW, html, request
 
+from orchestrator.extensions.memory.memories import ProfileField, ProfilePage
 from orchestrator.extensions.page.reads.fact_origins import MemoryPlaces
 from orchestrator.extensions.page.screens import memory_list
 from orchestrator.extensions.page.screens.memory_list import (
@@ -13,6 +14,7 @@ from orchestrator.extensions.page.screens.memory_list import (
     ListedFact,
     ListedFacts,
     ListedField,
+    ListedFields,
 )
 
 FACT = ListedFact(
@@ -34,6 +36,13 @@ def test_facts_say_where_they_come_from() -> None:
     assert "/turns/t1" in page
     assert "persona.name" in page
     assert "/memory/5/forget" in page
+
+
+def test_page_reads_the_profile_that_the_daemon_sends() -> None:
+    """Both have models of their own, as neither imports the other."""
+    field = ProfileField("home", "", "persona.name", "Ann", "turn t1", None)
+    sent = ProfilePage(fields=(field,)).model_dump_json(by_alias=True)
+    assert ListedFields.model_validate_json(sent).fields == (FIELD,)
 
 
 def test_older_facts_have_a_link() -> None:

@@ -204,6 +204,8 @@ async def test_model_without_a_price_is_told_in_tokens(home: Path) -> None:
     [
         (("--model", ""), 2, "name the model to try"),
         (("--last", "a week"), 2, "write days, such as 7d"),
+        (("--last", "0d"), 2, "write days, such as 7d"),
+        (("--last", "367"), 2, "at most 366"),
         (("--agent", "other"), 64, "agents.json has work, home"),
         (("--agent", ""), 64, "name the agent with --agent: work, home"),
     ],
