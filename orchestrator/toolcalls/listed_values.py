@@ -18,6 +18,8 @@ from orchestrator.toolcalls.deciding_arguments import split_name
 from thinker.formats import plain_yaml
 
 MAX_YAML = 24_000  # characters; these take about ten milliseconds
+_YAML = re.compile(r"(?:- )?[\w ]{1,40}:(?: |$)|- ")
+_FLOW = re.compile(r"(?:^|: |- )[\[{](?![\]}])", re.MULTILINE)  # a text after a colon may have it
 MAX_RESULT = 200_000  # characters
 DEPTH = 8  # levels of a result
 NAMES = frozenset(("name", "title", "filename", "subject", "label"))
@@ -56,7 +58,7 @@ def parse_result(text: str) -> JsonValue:
     if lines and lines[0][:1] in "{[":
         with suppress(orjson.JSONDecodeError):
             return [orjson.loads(line) for line in lines if line.strip()]
-    if len(text) <= MAX_YAML and re.match(r"(?:- )?[\w ]{1,40}:(?: |$)|- ", text):
+    if len(text) <= MAX_YAML and _YAML.match(text) and not _FLOW.search(text):
         with suppress(plain_yaml.YamlError):
             whole = "\n".join(f"  {line}" for line in lines)
             return plain_yaml.parse_mapping(f"result:\n{whole}", "a result")["result"]

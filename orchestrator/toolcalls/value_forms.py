@@ -16,13 +16,14 @@ Time = tuple[int, int]
 CENTURY = 2000  # of a year that is written with two digits
 LONG_WORD = 24  # characters that no word of a language has
 MIN_CODE = 5  # characters
+MAX_WORD = 300  # characters; a longer word is a code
 _GLUE = str.maketrans(dict.fromkeys("\"'`“”„‘’«»()[]{}<>,;|*\\、。，；：！？（）「」『』《》", " "))  # noqa: RUF001 - punctuation of Chinese texts
 _ENDS = ".:=-/!?…"
 _COLON = re.compile(r":(?![\d/])")
 _IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])")
 _SCHEME = re.compile(r"(?:(?:https?://|mailto:|tel:)(?:www\.)?|www\.)(?=[^/]*\.)")
 _NUMBER = re.compile(r"(?<![\w.,])[-+]?(?:[$€£¥]\s?)?(\d[\d.,'_\u00a0\u202f]{0,30})")
-_HOST = re.compile(r"(?:[^\s@/?#]+\.)+[^\W\d_]{2,24}(?:[:/?#].*)?|(?:\d{1,3}\.){3}\d{1,3}.*")
+_HOST = re.compile(r"(?:[^\s@/?#.]+\.)+[^\W\d_]{2,24}(?:[:/?#].*)?|(?:\d{1,3}\.){3}\d{1,3}.*")
 _FILE = re.compile(r"[\w.-]+\.(?:docx?|xlsx?|pptx?|pdf|txt|csv|json|ya?ml|png|jpe?g|gif|html?)")
 _DIGITS = re.compile(r"(?<![\w.,])\+?\d(?:[ \-./()]{0,2}\d){5,40}(?!\w)")
 _AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d{1,5}[.,]\d+")
@@ -145,6 +146,8 @@ def iter_codes(text: str) -> Iterator[str]:
 
 def is_code(word: str) -> bool:
     """Return whether a word is an address, a link or a code of letters and digits."""
+    if len(word) > MAX_WORD:
+        return True
     if "@" in word.strip("@") or "://" in word or "xn--" in word or _HOST.fullmatch(word):
         return not _FILE.fullmatch(word)
     if len(word) >= LONG_WORD and re.fullmatch(r"[\w+/=.-]+", word):  # such as base64
