@@ -18,7 +18,7 @@ from orchestrator.toolcalls import listed_values, value_forms
 from orchestrator.toolcalls.argument_sources import ArgumentSource, KnownText
 from orchestrator.toolcalls.deciding_arguments import Leaf, is_end, split_name
 
-MAX_CODES = 200  # identifiers in the content of a call; the rest of it is not the user's
+MAX_CODES = 10  # unknown ones in a text; then it is asked about anyway
 ENDS_THINGS = frozenset(
     ["delete", "remove", "cancel", "drop", "clear", "destroy", "erase", "trash", "purge", "wipe"]
 )
@@ -144,12 +144,12 @@ class ArgumentJudge:
     def _find_codes(self, leaf: Leaf) -> list[tuple[str, str]]:
         if not isinstance(leaf.value, str):
             return []
-        codes = islice(value_forms.iter_codes(leaf.value), MAX_CODES)
-        return [
+        unknown = (
             (leaf.path, code)
-            for code in dict.fromkeys(codes)
+            for code in dict.fromkeys(value_forms.iter_codes(leaf.value))
             if not any(text.has_phrase(code) for text in (self.user, self.operator))
-        ]
+        )
+        return [*islice(unknown, MAX_CODES)]
 
     @cached_property
     def _directory_values(self) -> dict[str, frozenset[str]]:

@@ -46,6 +46,10 @@ class KnownText:
         return f" {' '.join(value_forms.split_words(self._text))} "
 
     @cached_property
+    def _compact(self) -> str:
+        return value_forms.remove_grouping(self._text)
+
+    @cached_property
     def _word_set(self) -> frozenset[str]:
         return frozenset(self._words.split())
 
@@ -68,7 +72,9 @@ class KnownText:
         words = value_forms.split_words(value)
         if words and f" {' '.join(words)} " in self._words:
             return not value.strip().isdigit() or len(value.strip()) > SHORT_NUMBER
-        pattern = value_forms.build_pattern(value)
+        if (compact := value_forms.remove_grouping(value)) not in self._compact:
+            return False
+        pattern = value_forms.build_pattern(compact)
         return pattern is not None and pattern.search(self._text) is not None
 
     def has_numbered(self, number: str, heads: Iterable[str]) -> bool:

@@ -79,7 +79,7 @@ def _is_address_or_name(value: str) -> bool:
     if HANDLE.fullmatch(value) and len(value) <= MAX_HANDLE:
         return True
     whole = len(value.split()) == 1 and value_forms.is_code(value)
-    return whole or value_forms.build_pattern(value) is not None
+    return whole or value_forms.build_pattern(value_forms.remove_grouping(value)) is not None
 
 
 def collect_handles(result: JsonValue) -> frozenset[str]:

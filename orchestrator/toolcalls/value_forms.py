@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import chain
 
+_GROUPING = re.compile(r"[\s\-./()]")
+_ACCOUNT = re.compile(r"[a-z0-9]{5,40}")
 Date = tuple[int, int, int]  # year, 0 if it is not said, month and day
 Time = tuple[int, int]
 CENTURY = 2000  # of a year that is written with two digits
@@ -157,9 +159,13 @@ def is_code(word: str) -> bool:
     return not (_PLAIN.fullmatch(word) or _FILE.fullmatch(word))
 
 
-def build_pattern(value: str) -> re.Pattern[str] | None:
-    """Return what finds a number with letters however it is grouped; None for other values."""
-    compact = re.sub(r"[\s\-./()]", "", normalize_text(value)).removeprefix("+")
-    if not re.fullmatch(r"[a-z0-9]{5,40}", compact) or sum(map(str.isdigit, compact)) < MIN_CODE:
+def remove_grouping(text: str) -> str:
+    """Return a text without what groups the characters of numbers."""
+    return _GROUPING.sub("", normalize_text(text)).removeprefix("+")
+
+
+def build_pattern(compact: str) -> re.Pattern[str] | None:
+    """Return what finds a number, maybe with letters, however it is grouped; None for others."""
+    if not _ACCOUNT.fullmatch(compact) or sum(map(str.isdigit, compact)) < MIN_CODE:
         return None
     return re.compile(r"(?<![\w.@-])(?:\+|00)?" + r"[ \-./()]{0,2}".join(compact) + r"(?![\w@-])")

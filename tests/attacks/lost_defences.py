@@ -16,9 +16,7 @@ EGRESS = Edit(
     "if _is_answer_to_chat(call) or not (acts or can_carry_data_out(call.name, tool)):",
     "if not lasts:",
 )
-DRAFTS = Edit(
-    PROVENANCE, "isinstance(tool, JournalTool) and tool.lasts(call.arguments)", "False"
-)
+DRAFTS = Edit(PROVENANCE, "isinstance(tool, JournalTool) and tool.lasts(call.arguments)", "False")
 NO_JAIL = (
     Edit("thinker/jail/hardening.py", "    lacking = []\n", "    return ()\n"),
     Edit("thinker/jail/seccomp.py", "    if not filter_program:", "    if True:"),

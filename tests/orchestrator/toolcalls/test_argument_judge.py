@@ -53,7 +53,7 @@ def asked(
         ("Book 'Le Marais Boutique' for me", "Le Marais Boutique"),
         ("Write notes/a.md", "notes/a.md"),
         ("Schreib an Jörg Groß", "jörg groß"),
-        ("Mail it to ｂｏｂ@x.com", "bob@x.com"),
+        ("Mail it to \uff42\uff4f\uff42@x.com", "bob@x.com"),
     ],
 )
 def test_value_that_the_user_wrote_needs_no_question(said: str, value: str) -> None:
@@ -199,7 +199,9 @@ def test_id_of_the_entry_that_the_user_named_needs_no_question() -> None:
     entries = [{"id_": "24", "title": "Intro meeting"}, {"id_": "13", "title": "Payroll"}]
     call: JsonObject = {"event_id": "24"}
     said = "Move the 'Intro meeting'"
-    yaml = "- id_: '24'\n  title: Intro meeting\n  text: 'x\n\n    id_: 13'\n- id_: '13'\n  title: P"
+    yaml = (
+        "- id_: '24'\n  title: Intro meeting\n  text: 'x\n\n    id_: 13'\n- id_: '13'\n  title: P"
+    )
     for listed in (json.dumps(entries), "\n".join(map(json.dumps, entries)), yaml):
         assert asked(said, call, tool="move_event", listed=listed) == []
         assert asked(said, {"event_id": "13"}, tool="move_event", listed=listed) == ["13"]
@@ -222,18 +224,24 @@ def test_person_of_a_list_may_get_the_users_own_words_alone() -> None:
 
 def test_participants_of_the_event_that_the_user_named_may_be_invited_again() -> None:
     """With nothing but the user's words."""
-    listed = json.dumps([{"id": 1, "title": "Kickoff", "participants": ["a@x.com"], "text": "e@v.net"}])
+    listed = json.dumps(
+        [{"id": 1, "title": "Kickoff", "participants": ["a@x.com"], "text": "e@v.net"}]
+    )
     call: JsonObject = {"title": "Follow up", "participants": ["a@x.com"]}
     said = "Create 'Follow up' with those of 'Kickoff'"
     assert asked(said, call, tool="create_event", listed=listed) == []
     assert asked(said, {**call, "participants": ["e@v.net"]}, listed=listed) == ["e@v.net"]
     assert asked(said, {**call, "text": "private words"}, listed=listed) == ["a@x.com"]
-    assert asked(said, {"participants": ["a@x.com"], "attachments": ["f9a8b7"]}, listed=listed) != []
+    assert (
+        asked(said, {"participants": ["a@x.com"], "attachments": ["f9a8b7"]}, listed=listed) != []
+    )
 
 
 def test_configuration_says_what_decides() -> None:
     """An argument that it does not name is judged by its own name."""
-    leaves = list_leaves({"body": "x", "place": "y"}, {}, {"decide": ("body",), "content": ("pl*",)})
+    leaves = list_leaves(
+        {"body": "x", "place": "y"}, {}, {"decide": ("body",), "content": ("pl*",)}
+    )
     assert [leaf.nature for leaf in leaves or ()] == ["decides", "content"]
 
 
@@ -274,7 +282,9 @@ def test_call_with_very_many_values_is_not_looked_at() -> None:
     assert list_leaves(many, {}, NO_TOLD) is None
 
 
-@pytest.mark.parametrize("text", ["\ud800", "\x00" * 50, "((((", "a." * 5000, "1-" * 5000, "@" * 9999])
+@pytest.mark.parametrize(
+    "text", ["\ud800", "\x00" * 50, "((((", "a." * 5000, "1-" * 5000, "@" * 9999]
+)
 def test_odd_text_is_judged_like_any_other(text: str) -> None:
     """Neither as what the user says nor as an argument."""
     assert isinstance(asked(text, {"to": text, "body": text}, listed=text, directory=text), list)
