@@ -150,6 +150,8 @@ def is_code(word: str) -> bool:
     """Return whether a word is an address, a link or a code of letters and digits."""
     if len(word) > MAX_WORD:
         return True
+    if word.isalpha() and len(word) < LONG_WORD:
+        return False
     if "@" in word.strip("@") or "://" in word or "xn--" in word or _HOST.fullmatch(word):
         return not _FILE.fullmatch(word)
     if len(word) >= LONG_WORD and re.fullmatch(r"[\w+/=.-]+", word):  # such as base64
