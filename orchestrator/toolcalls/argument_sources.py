@@ -19,6 +19,8 @@ MAX_READ = 200_000  # characters of trusted text
 SHORT_NUMBER = 5  # digits; a number of so few is in a text by chance, or as a part of a date
 WHOLE_DAY = {(0, 0), (23, 59)}
 TRIVIAL = re.compile(r"[^\W\d_]{1,2}|\d{1,2}(?:-?[^\W\d_]{2})?")  # words that carry nothing
+MAX_TRIVIAL = 3  # such words in a text; more could spell something
+SIGNS = re.compile(r"[;|<>*\\{}$&`]")  # what a command or a pattern means something else with
 NUMBERED = frozenset(("id", "ids", "no", "nr", "number", "nummer", "numero", "número", "numer"))
 _MISSING_SPACE = re.compile(r"(?<=[a-z])\.(?=[A-Z][a-z])")  # between two sentences
 
@@ -46,6 +48,10 @@ class KnownText:
         return f" {' '.join(value_forms.split_words(self._text))} "
 
     @cached_property
+    def _line(self) -> str:
+        return " ".join(self._text.split())
+
+    @cached_property
     def _compact(self) -> str:
         return value_forms.remove_grouping(self._text)
 
@@ -68,6 +74,8 @@ class KnownText:
     def has_phrase(self, value: str) -> bool:
         """Return whether the words of a value stand in the text, one after the other."""
         if value_forms.is_deceptive(value):
+            return False
+        if SIGNS.search(value) and " ".join(value.lower().split()) not in self._line:
             return False
         words = value_forms.split_words(value)
         if words and f" {' '.join(words)} " in self._words:
@@ -99,7 +107,7 @@ class KnownText:
 
     def has_words(self, text: str) -> bool:
         """Return whether the text has each word of another one, in any order."""
-        return not value_forms.is_deceptive(text) and all(
-            word in self._word_set or TRIVIAL.fullmatch(word)
-            for word in value_forms.split_words(text)
-        )
+        if value_forms.is_deceptive(text):
+            return False
+        new = [word for word in value_forms.split_words(text) if word not in self._word_set]
+        return len(new) <= MAX_TRIVIAL and all(map(TRIVIAL.fullmatch, new))

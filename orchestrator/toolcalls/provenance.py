@@ -33,6 +33,7 @@ KINDS: dict[Origin, str] = {
     "tool": "text from a tool",
     "web": "text from the web",
 }
+MESSAGES = ("send_message", "send_telegram")
 MODEL = ArgumentSource("model", decides=True)
 
 
@@ -52,7 +53,7 @@ class Objection:
 def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> Objection | None:
     """Return why an operator must approve a call, or None if it may run."""
     lasts = isinstance(tool, JournalTool) and tool.lasts(call.arguments)
-    acts = lasts or acts_outside(call.name, tool)
+    acts = lasts or (acts_outside(call.name, tool) and not _is_message_to_chat(call))
     if _is_answer_to_chat(call) or not (acts or can_carry_data_out(call.name, tool)):
         return None
     read = taint.load_taint(db, call.turn_id)
@@ -99,6 +100,11 @@ def acts_outside(name: str, tool: HostTool | RemoteTool) -> bool:
     if isinstance(tool, ExtensionTool):
         return tool.carries and tool.spec.side_effect is not SideEffect.PURE
     return name.startswith("send_")
+
+
+def _is_message_to_chat(call: Call) -> bool:
+    """Return whether a call sends a message to the chat of the turn's reply."""
+    return call.name in MESSAGES and not call.arguments.get("chat_id")
 
 
 def _is_answer_to_chat(call: Call) -> bool:

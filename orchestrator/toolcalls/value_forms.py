@@ -18,6 +18,7 @@ Time = tuple[int, int]
 CENTURY = 2000  # of a year that is written with two digits
 LONG_WORD = 24  # characters that no word of a language has
 MIN_CODE = 5  # characters
+MAX_MONTH, MAX_DAY, MAX_HOUR, MAX_MINUTE = 12, 31, 24, 59
 MAX_WORD = 300  # characters; a longer word is a code
 _GLUE = str.maketrans(dict.fromkeys("\"'`“”„‘’«»()[]{}<>,;|*\\、。，；：！？（）「」『』《》", " "))  # noqa: RUF001 - punctuation of Chinese texts
 _ENDS = ".:=-/!?…"
@@ -27,7 +28,7 @@ _SCHEME = re.compile(r"(?:(?:https?://|mailto:|tel:)(?:www\.)?|www\.)(?=[^/]*\.)
 _NUMBER = re.compile(r"(?<![\w.,])[-+]?(?:[$€£¥]\s?)?(\d[\d.,'_\u00a0\u202f]{0,30})")
 _HOST = re.compile(r"(?:[^\s@/?#.]+\.)+[^\W\d_]{2,24}(?:[:/?#].*)?|(?:\d{1,3}\.){3}\d{1,3}.*")
 _FILE = re.compile(r"[\w.-]+\.(?:docx?|xlsx?|pptx?|pdf|txt|csv|json|ya?ml|png|jpe?g|gif|html?)")
-_DIGITS = re.compile(r"(?<![\w.,])\+?\d(?:[ \-./()]{0,2}\d){5,40}(?!\w)")
+_DIGITS = re.compile(r"(?<![\w.,])\+?\d(?:[ \-./():]{0,2}\d){5,40}(?!\w)")
 _AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d{1,5}[.,]\d+")
 _PLAIN = re.compile(
     r"\d{1,4}(?:[-/]?[^\W\d_]{1,8}){1,3}|[^\W\d_]{1,8}[-/]?\d{1,4}|v?\d+(?:\.\d+){1,3}"
@@ -92,33 +93,38 @@ def split_words(text: str) -> list[str]:
 def _strip_word(raw: str) -> str:
     if ".." in raw:  # of a path, nothing is left out
         return raw
-    return _SCHEME.sub("", raw.rstrip(_ENDS).lstrip("#@:=-!?"), count=1)
+    word = _SCHEME.sub("", raw.rstrip(_ENDS).lstrip("#@:=-!?"), count=1)
+    return word or raw.strip(".:!?…-=#@")
+
+
+def remove_dates(text: str) -> str:
+    """Return a normalized text without its dates and times."""
+    undated = _DATES.sub(lambda found: " " if any(_iter_readings(found)) else found[0], text)
+    return _TIME.sub(lambda found: " " if _is_time(found) else found[0], undated)
+
+
+def _is_time(found: re.Match[str]) -> bool:
+    return int(found[1]) <= MAX_HOUR and int(found[2] or 0) <= MAX_MINUTE
 
 
 def is_date_or_time(value: str) -> bool:
     """Return whether a value is a date, a time or both, and nothing else."""
-    rest = _TIME.sub(" ", _DATES.sub(" ", normalize_text(value)))
+    rest = remove_dates(normalize_text(value))
     return rest.strip(" tz.:-+0") == "" and rest != normalize_text(value)
 
 
 def iter_dates(text: str) -> Iterator[Date]:
     """Yield the dates of a normalized text, both readings of ``1/2/2026``."""
     for found in _DATES.finditer(text):
-        numbers = tuple(_MONTH.get(part) or int(part) for part in found.groups("0"))
-        y, m, d, a, b, c, e, f, e_year, h, i, h_year, k, month, n = numbers
-        c += CENTURY if found["c"] and c < CENTURY else 0
-        yield from (
-            date
-            for date in (
-                (y, m, d),
-                (c, b, a),
-                (c, a, b),
-                (e_year, f, e),
-                (h_year, h, i),
-                (k, month, n),
-            )
-            if date[1] and date[2]
-        )
+        yield from _iter_readings(found)
+
+
+def _iter_readings(found: re.Match[str]) -> Iterator[Date]:
+    numbers = tuple(_MONTH.get(part) or int(part) for part in found.groups("0"))
+    y, m, d, a, b, c, e, f, e_year, h, i, h_year, k, month, n = numbers
+    c += CENTURY if found["c"] and c < CENTURY else 0
+    dates = ((y, m, d), (c, b, a), (c, a, b), (e_year, f, e), (h_year, h, i), (k, month, n))
+    yield from (one for one in dates if 0 < one[1] <= MAX_MONTH and 0 < one[2] <= MAX_DAY)
 
 
 def iter_times(text: str) -> Iterator[Time]:
@@ -129,7 +135,7 @@ def iter_times(text: str) -> Iterator[Time]:
 
 def iter_numbers(text: str) -> Iterator[float]:
     """Yield the numbers of a normalized text, each in the ways it can be read."""
-    for found in _NUMBER.finditer(_DATES.sub(" ", text)):
+    for found in _NUMBER.finditer(remove_dates(text)):
         digits = re.sub(r"['_\u00a0\u202f]", "", found[1].rstrip(".,'"))
         for group, point in ((",", "."), (".", ",")):
             whole, _, part = digits.partition(point)
@@ -141,7 +147,7 @@ def iter_numbers(text: str) -> Iterator[float]:
 def iter_codes(text: str) -> Iterator[str]:
     """Yield what identifies something in a text: addresses, links, numbers, codes."""
     plain = normalize_text(text)
-    undated = _TIME.sub(" ", _DATES.sub(" ", plain))
+    undated = remove_dates(plain)
     yield from (found[0] for found in _DIGITS.finditer(undated) if not _AMOUNT.fullmatch(found[0]))
     yield from filter(is_code, chain(split_words(undated)))
 

@@ -219,6 +219,15 @@ def test_change_that_lasts_waits_in_a_turn_with_text_of_others(db: Database) -> 
     assert told(db, "keep_note", note="x") is None
 
 
+def test_message_to_the_own_chat_waits_only_if_it_could_carry_data_out(db: Database) -> None:
+    """A link in it is opened by its reader."""
+    taint.add_taint(db, "t1", FOREIGN)
+    assert told(db, "send_message", message="see a.com") is None
+    assert told(db, "send_message", message="see a.com", chat_id="8") is not None
+    taint.add_taint(db, "t1", PRIVATE)
+    assert told(db, "send_message", message="see a.com") is not None
+
+
 def test_many_sources_are_counted(db: Database) -> None:
     """The question stays short."""
     names = [f"notes{number}" for number in range(5)]
