@@ -244,7 +244,7 @@ def test_tool_knows_the_lists_from_which_its_values_may_be() -> None:
     }
     tools, _ = build_catalog(listed, servers, ())
     send, add = tools["mail_send"], tools["crm_add_person"]
-    assert (send.directories, send.siblings) == ({"crm_find_people"}, frozenset())
+    assert [send.directories, send.siblings] == [frozenset(["crm_find_people"]), frozenset()]
     assert send.arguments == {"decide": ("where",), "content": ("what",)}
     assert add.siblings == {"crm_find_people", "crm_add_person"}
     assert (add.arguments, add.acts, tools["crm_get_page"].acts) == ({}, True, False)
