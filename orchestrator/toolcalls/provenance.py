@@ -33,6 +33,7 @@ KINDS: dict[Origin, str] = {
     "tool": "text from a tool",
     "web": "text from the web",
 }
+MAX_LISTED = 100_000  # characters of lists, the newest first
 MESSAGES = ("send_message", "send_telegram")
 MODEL = ArgumentSource("model", decides=True)
 
@@ -136,9 +137,10 @@ def _build_judge(
         return ArgumentJudge(call.name, user, operator)
 
     def iter_results(names: Collection[str]) -> Iterator[tuple[str, str]]:
-        if names:
-            found = read_texts.iter_read_texts(db, call.turn_id)
-            yield from ((one.name, one.text) for one in found if one.name in names)
+        room = MAX_LISTED
+        for one in read_texts.iter_read_texts(db, call.turn_id) if names else ():
+            if one.name in names and (room := room - len(one.text)) >= 0:
+                yield one.name, one.text
 
     return ArgumentJudge(
         tool.tool,

@@ -124,7 +124,7 @@ PRIVATE = frozenset(  # named after what is read: ``notes``, ``my_calendar``
         "vault",
     ]
 )
-WHOLE_TEXTS = frozenset(  # named after what somebody wrote as a whole
+WHOLE_TEXTS = frozenset(  # named after what its author wrote as a whole
     [
         "article",
         "attachment",

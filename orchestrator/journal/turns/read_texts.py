@@ -1,7 +1,7 @@
 """The texts that a turn has read, by their authors.
 
 What the chat's own user wrote counts as the user's, also in a subagent's turn, whose task a model
-wrote. What a model wrote counts as nobody's, and what a tool returned as the tool's: it may repeat
+wrote. What a model wrote does not, nor what a tool returned, whichever tool it is: it may repeat
 what it was given.
 
 Where: which texts of a turn are the user's own words?
