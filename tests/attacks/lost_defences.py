@@ -11,8 +11,12 @@ COMMAND_JAIL = "orchestrator/extensions/workspace/command_jail.py"
 GUARD = "orchestrator/extensions/http_api/guard.py"
 TOOLHOST = "orchestrator/extensions/mcp_client/toolhost"
 PROVENANCE = "orchestrator/toolcalls/provenance.py"
-EGRESS = Edit(PROVENANCE, "can_carry_data_out(call.name, tool), _changes_", "False, _changes_")
-DRAFTS = Edit(PROVENANCE, ", _changes_later_turns(call, tool)", ", False")
+EGRESS = Edit(
+    PROVENANCE,
+    "if _is_answer_to_chat(call) or not (acts or can_carry_data_out(call.name, tool)):",
+    "if not lasts:",
+)
+DRAFTS = Edit(PROVENANCE, "isinstance(tool, JournalTool) and tool.lasts(call.arguments)", "False")
 NO_JAIL = (
     Edit("thinker/jail/hardening.py", "    lacking = []\n", "    return ()\n"),
     Edit("thinker/jail/seccomp.py", "    if not filter_program:", "    if True:"),

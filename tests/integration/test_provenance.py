@@ -68,7 +68,7 @@ async def test_two_receipts_need_no_approval(tmp_path: Path) -> None:
         ]
         async with running_daemon(tmp_path, one_agent(model, servers), bot) as daemon:
             await connected(daemon)
-            bot.send_user_message(1, "count twice")
+            bot.send_user_message(1, "count one and two")
             assert await bot.reply_in(1) == "result: 2"
         assert effects(tmp_path, "wild") == ["one", "two"]
 

@@ -29,7 +29,8 @@ def told(db: Database, name: str, /, **arguments: str | None) -> str | None:
     """Why a call of a tool would wait."""
     given: JsonObject = {**arguments}
     (call,) = planned(db, "t1", name, arguments=given)
-    return find_objection(db, call, TOOLS[name])
+    found = find_objection(db, call, TOOLS[name])
+    return None if found is None else found.reason
 
 
 @pytest.mark.parametrize(

@@ -229,3 +229,22 @@ def test_argument_that_no_parameter_is_for_is_refused_unless_the_server_is_trust
         assert said in explain_smuggled_text(found, asked, server)
         assert bool(explain_smuggled_text(found, asked, server)) is bool(said)
         assert explain_smuggled_text(found, {"n": 1}, server) == ""
+
+
+def test_tool_knows_the_lists_from_which_its_values_may_be() -> None:
+    """Those of a directory, for all servers, and those of its own server if that is trusted."""
+    mail = {"command": "x", "arguments": {"send": {"decide": ["where"], "content": ["what"]}}}
+    servers = {
+        "mail": McpServer.model_validate(mail),
+        "crm": McpServer(command="x", trusted=True, directories=("find_*",)),
+    }
+    listed = {
+        "mail": (tool("send"), tool("list_mails")),
+        "crm": (tool("find_people"), tool("add_person"), tool("get_page")),
+    }
+    tools, _ = build_catalog(listed, servers, ())
+    send, add = tools["mail_send"], tools["crm_add_person"]
+    assert [send.directories, send.siblings] == [frozenset(["crm_find_people"]), frozenset()]
+    assert send.arguments == {"decide": ("where",), "content": ("what",)}
+    assert add.siblings == {"crm_find_people", "crm_add_person"}
+    assert (add.arguments, add.acts, tools["crm_get_page"].acts) == ({}, True, False)

@@ -6,6 +6,7 @@ from orchestrator.extensions.mcp_client.tool_nature import (
     can_carry_out_data,
     find_smuggled_text,
     is_reading_tool,
+    returns_whole_text,
 )
 from orchestrator.extensions.mcp_client.toolhost.wire import ServerTool
 from thinker.protocol.messages import JsonObject
@@ -123,3 +124,23 @@ def test_read_that_takes_an_address_carries_data_in_it(
 def test_server_without_network_carries_nothing() -> None:
     """Whatever its tools are named."""
     assert not can_carry_out_data(tool("send_mail", url={"type": "string"}), network=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("get_webpage", True),
+        ("read_file", True),
+        ("fetch", True),
+        ("getDocument", True),
+        ("search_contacts", False),
+        ("list_files", False),
+        ("create_file", False),
+    ],
+)
+def test_tool_named_after_a_text_returns_it_as_its_author_wrote_it(
+    name: str,
+    whole: bool,  # noqa: FBT001 - pytest passes parameters by name
+) -> None:
+    """So what looks like an entry of a list in it may be the author's."""
+    assert returns_whole_text(name) is whole
