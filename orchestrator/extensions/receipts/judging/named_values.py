@@ -1,0 +1,260 @@
+"""Hold the recipients, files, amounts and numbers that a sentence names against its calls."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from orchestrator.extensions.receipts.judging.languages import Language
+from orchestrator.extensions.receipts.judging.reported_calls import JudgedCall
+from orchestrator.extensions.receipts.judging.tagging import Token
+
+MAX_SEARCHED = 20_000  # characters of a call's arguments, and of its result
+EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
+RECIPIENT = re.compile(
+    r'"(?:to|cc|bcc|recipients?|email|address|e_?mails?|attendees?|participants?|user(?:name)?|contact'
+    r"|recipient_?(?:name|email)|payee|beneficiary|name|channel|chat|person|receiver|destinat\w+"
+    r'|empf\w+|para|komu|odbiorca)"\s*:\s*(\[[^\]]{0,2000}\]|"(?:[^"\\]|\\.){0,300}")',
+    re.IGNORECASE,
+)
+FILE = re.compile(r"[\w.-]+\.[A-Za-z0-9]{1,6}(?![\w@])")
+NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+MONEY = re.compile(r"^[$€£¥]|^\d")
+CURRENCY = frozenset(
+    "euro euros eur dollar dollars usd pound pounds gbp złoty złotych zł pln dólares dólar pesos"
+    " libras franken chf francs yuan rmb cny 元 块 人民币 美元 欧元 yen".split()
+)
+RECIPIENT_KINDS = frozenset({"send", "call", "pay"})
+MIN_DIGITS = 7  # of a telephone number
+MIN_CODE = 5  # digits of a number that names something
+NEAR = 200  # characters between a name and an address that belong together
+
+
+class Conflict(NamedTuple):
+    """A value that a sentence names, and what the calls name instead."""
+
+    value: str
+    calls: tuple[int, ...]
+
+
+def fold_text(text: str) -> str:
+    """Return a text in lower case without accents."""
+    text = text.lower().replace("ß", "ss").replace("ł", "l").replace("ø", "o")
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+class Evidence:
+    """What the done calls of a kind, and all calls, have in their arguments and results."""
+
+    def __init__(self, calls: Sequence[JudgedCall], done: Sequence[int]) -> None:
+        self.calls = calls
+        self.done = done
+        self.arguments = [_decode(calls[seq].arguments) for seq in done]
+        self.own = fold_text(
+            "\n".join(
+                f"{calls[seq].tool} {text} {calls[seq].result[:MAX_SEARCHED]}"
+                for seq, text in zip(done, self.arguments, strict=True)
+            )
+        )
+        self.others = [
+            (seq, fold_text(_decode(call.arguments) + "\n" + call.result[:MAX_SEARCHED]))
+            for seq, call in enumerate(calls)
+            if seq not in done
+        ]
+
+    def find_others(self, value: str) -> tuple[int, ...]:
+        """Return the other calls that name a value."""
+        return tuple(seq for seq, text in self.others if value in text)
+
+
+def find_conflict(
+    tokens: Sequence[Token], language: Language, kind: str, evidence: Evidence
+) -> Conflict | None:
+    """Return a value of the sentence that contradicts the done calls, or None."""
+    checks: tuple[Callable[[], Conflict | None], ...] = (
+        lambda: _check_recipients(tokens, language, kind, evidence),
+        lambda: _check_files(tokens, kind, evidence),
+        lambda: _check_amounts(tokens, kind, evidence),
+        lambda: _check_numbers(tokens, evidence),
+        lambda: _check_quotations(tokens, evidence),
+    )
+    return next((found for check in checks if (found := check()) is not None), None)
+
+
+def _decode(arguments: str) -> str:
+    """Return arguments with the escapes of their JSON undone, as far as they matter here."""
+    text = arguments[:MAX_SEARCHED]
+    if "\\u" in text:
+        text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
+    return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+def _check_recipients(
+    tokens: Sequence[Token], language: Language, kind: str, evidence: Evidence
+) -> Conflict | None:
+    emails = [token.text.lower() for token in tokens if token.kind == "email"]
+    named = EMAIL.findall("\n".join(evidence.arguments).lower())
+    if kind in RECIPIENT_KINDS or kind == "schedule":
+        lost = [one for one in emails if one not in evidence.own]
+        if named and len(lost) == len(emails) and lost:
+            return Conflict(lost[0], evidence.find_others(lost[0]))
+        failed = [one for one in lost if _is_in_undone_call(one, evidence)]
+        if failed:
+            return Conflict(failed[0], evidence.find_others(failed[0]))
+    if kind not in RECIPIENT_KINDS:
+        return None
+    phones = [digits for token in tokens if len(digits := _read_phone(token)) >= MIN_DIGITS]
+    digits = re.sub(r"[^\d\n\"]", "", "\n".join(evidence.arguments))
+    for phone in phones:
+        if phone[-MIN_DIGITS:] not in digits and re.search(rf"\d{{{MIN_DIGITS},}}", digits):
+            return Conflict(phone, evidence.find_others(phone))
+    return _check_names(tokens, language, evidence)
+
+
+def _is_in_undone_call(value: str, evidence: Evidence) -> bool:
+    return any(evidence.calls[seq].state not in {"done", "ledger"} for seq in evidence.find_others(value))
+
+
+def _read_phone(token: Token) -> str:
+    return re.sub(r"\D", "", token.text) if token.kind == "number" and ":" not in token.text else ""
+
+
+def _check_names(tokens: Sequence[Token], language: Language, evidence: Evidence) -> Conflict | None:
+    recipients = _list_recipients(evidence.arguments)
+    if not recipients:
+        return None
+    for name in _iter_named_people(tokens, language):
+        if not any(_fits(fold_text(part), recipients, evidence) for part in name.split()):
+            folded = fold_text(name.split()[0])[:4]
+            return Conflict(name, evidence.find_others(folded))
+    return None
+
+
+def _list_recipients(arguments: Sequence[str]) -> list[str]:
+    """Return the addresses and names to which calls go; only those with letters."""
+    found = [one for text in arguments for one in RECIPIENT.findall(text)]
+    found += [one for text in arguments for one in EMAIL.findall(text)]
+    parts = [part for one in found for part in re.findall(r'[^"\[\],;]+', one)]
+    return [fold_text(part.strip()) for part in parts if re.search(r"[^\W\d_]{2}", part)]
+
+
+def _fits(name: str, recipients: Sequence[str], evidence: Evidence) -> bool:
+    """Return whether a name may mean one of the recipients."""
+    stem = name if len(name) <= 3 else name[: max(3, len(name) - 2)]  # inflected in Polish
+    if stem in evidence.own or _translit(stem) in evidence.own:
+        return True
+    for recipient in recipients:
+        local = recipient.partition("@")[0]
+        words = re.findall(r"[^\W\d_]+", local)
+        if "@" in recipient and words and words[0][0] == name[0] and len(words[0]) != 1 != len(words):
+            if len(words) == 1 and words[0][:2] != name[:2] and words[0][1:2] not in "aeiouy":
+                return True
+        if len(words) > 1 and words[0] == name[0]:
+            return True
+        if any(_stand_together(stem, recipient, text) for _, text in evidence.others):
+            return True
+    return False
+
+
+def _translit(text: str) -> str:
+    return text.replace("a", "ae").replace("o", "oe").replace("u", "ue")
+
+
+def _stand_together(name: str, address: str, text: str) -> bool:
+    """Return whether a result that was read gives a name this address."""
+    place = text.find(address)
+    return place >= 0 and name in text[max(0, place - NEAR) : place + len(address) + NEAR]
+
+
+def _iter_named_people(tokens: Sequence[Token], language: Language) -> Iterator[str]:
+    """Yield the names after the word that stands before recipients."""
+    place = 0
+    while place < len(tokens):
+        if tokens[place].tag == "t":
+            place += 1
+            while place < len(tokens):
+                name, after = _read_name(tokens, place, language)
+                if name:
+                    yield name
+                    place = after
+                if place < len(tokens) and tokens[place].tag in "&," and name:
+                    place += 1
+                else:
+                    break
+        else:
+            place += 1
+
+
+def _read_name(tokens: Sequence[Token], place: int, language: Language) -> tuple[str, int]:
+    words = []
+    while place < len(tokens) and tokens[place].tag == "n" and len(words) < 3:
+        words.append(tokens[place].written)
+        place += 1
+    if not language.file.spaced and place < len(tokens) and tokens[place].tag == "w":
+        written = tokens[place].written
+        return (written if 2 <= len(written) <= 4 else ""), place + 1
+    known = language.roles
+    return ("" if any(word in known for word in words) else " ".join(words)), place
+
+
+def _check_files(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Conflict | None:
+    files = [fold_text(t.text).rpartition("/")[2] for t in tokens if t.kind == "file"]
+    if not files or any(one in evidence.own for one in files):
+        return None
+    if not any(FILE.search(text) for text in evidence.arguments):
+        return None
+    return Conflict(files[0], evidence.find_others(files[0]))
+
+
+def _check_amounts(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Conflict | None:
+    if kind != "pay":
+        return None
+    amounts = [
+        _read_number(token.text)
+        for place, token in enumerate(tokens)
+        if token.kind == "number"
+        and (token.text[0] in "$€£¥" or _is_currency(tokens[place + 1 : place + 2]))
+    ]
+    known = [_read_number(one) for one in NUMBER.findall(evidence.own)]
+    in_arguments = [_read_number(one) for text in evidence.arguments for one in NUMBER.findall(text)]
+    if not amounts or not in_arguments:
+        return None
+    possible = {*known, *(one / 100 for one in known), round(sum(in_arguments), 2)}
+    if any(round(amount, 2) in possible for amount in amounts):
+        return None
+    return Conflict(f"{amounts[0]:g}", ())
+
+
+def _is_currency(following: Sequence[Token]) -> bool:
+    return any(token.text.lower() in CURRENCY or token.text in "$€£¥" for token in following)
+
+
+def _read_number(text: str) -> float:
+    """Return the number that a text writes, with either sign for the fraction."""
+    digits = re.sub(r"[^\d.,]", "", text).strip(".,")
+    fraction = re.search(r"[.,](\d{1,2})$", digits)
+    whole = re.sub(r"\D", "", digits[: fraction.start()] if fraction else digits)
+    return round(float(f"{whole or 0}.{fraction[1] if fraction else 0}"), 2)
+
+
+def _check_numbers(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
+    """Return a code or long number that stands in no call at all."""
+    everything = evidence.own + "\n".join(text for _, text in evidence.others)
+    for token in tokens:
+        code = token.kind == "code" and len(token.text) >= MIN_CODE
+        digits = token.kind == "number" and re.fullmatch(rf"\d{{{MIN_CODE},}}", token.text)
+        if (code or digits) and fold_text(token.text).lstrip("#") not in everything:
+            return Conflict(token.text, ())
+    return None
+
+
+def _check_quotations(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
+    """Return a quotation of which not one word is in any call."""
+    everything = evidence.own + "\n".join(text for _, text in evidence.others)
+    for token in tokens:
+        if token.kind == "quotation":
+            words = [word for word in re.findall(r"[^\W\d_]{4,}", fold_text(token.text))]
+            parts = [word[:4] for word in words] or re.findall(r"[\u4e00-\u9fff]{2}", token.text)
+            if len(evidence.own) > 1 and parts and not any(part in everything for part in parts):
+                return Conflict(token.text, ())
+    return None
