@@ -21,7 +21,7 @@ class VerbGroup(BaseModel):
     """Verbs that report one kind of effect; ``by`` are the effects of tools that show it.
 
     With ``nouns`` a verb counts only beside a noun of these kinds, never beside ``not_nouns``;
-    with ``refine`` the noun decides the kind. ``no_chat``: not beside a word for a part of the
+    a noun of one of the kinds ``refine`` decides the kind. ``no_chat``: not beside a word for a part of the
     answer itself. Without ``listener`` not if the person is the object; ``sorting`` verbs have
     another meaning beside words of order.
     """
@@ -32,7 +32,7 @@ class VerbGroup(BaseModel):
     by: frozenset[str]
     nouns: frozenset[str] = frozenset()
     not_nouns: frozenset[str] = frozenset()
-    refine: bool = False
+    refine: frozenset[str] = frozenset()
     no_chat: bool = False
     listener: bool = True
     sorting: bool = False
@@ -76,22 +76,37 @@ def find_effect(
 ) -> ReportedEffect | None:
     """Return the effect that the verb at a place reports; None if it reports none of a tool."""
     tables = load_effect_tables()
-    name = language.groups.get(tokens[place].text, "")
-    group = tables.groups.get(name)
-    if group is None or _means_something_else(tokens, place, group, language):
-        return None
     kinds = _list_noun_kinds(tokens, place, clause, language)
+    found = []
+    for name in language.groups.get(tokens[place].text, ()):
+        group = tables.groups[name]
+        if not _means_something_else(tokens, place, group, language):
+            effect = _find_effect_of_group(name, kinds, tokens, language)
+            found += [] if effect is None else [(not group.nouns, effect)]
+    if not found:
+        return None
+    best = min(found, key=lambda one: one[0])[1]
+    return ReportedEffect(best.kind, frozenset().union(*(effect.by for _, effect in found)))
+
+
+def _find_effect_of_group(
+    name: str, kinds: Sequence[str], tokens: Sequence[Token], language: Language
+) -> ReportedEffect | None:
+    tables = load_effect_tables()
+    group = tables.groups[name]
     stored = [kind for kind in kinds if kind not in {"chat", "tool"}]
     if name == "write":
         return _find_written_effect(tokens, stored, language)
     if (group.no_chat and "chat" in kinds[:1]) or group.not_nouns & set(kinds[:1]):
         return None
     wanted = [kind for kind in stored if kind in group.nouns]
-    if group.nouns and (not wanted or kinds[:1] == ["chat"]):
+    is_part = kinds[:1] == ["chat"] and not any(token.kind == "file" for token in tokens)
+    if group.nouns and (not wanted or is_part):
         return None
-    if not group.refine or not (wanted or stored):
+    refined = [kind for kind in stored if kind in group.refine]
+    if not refined:
         return ReportedEffect(group.kind, group.by)
-    noun = (wanted or stored)[0]
+    noun = group.kind if group.kind in refined else refined[0]
     kind = tables.noun_kinds.get(noun, noun)
     return ReportedEffect(kind, group.by | tables.kinds[kind] | {noun})
 
@@ -104,7 +119,8 @@ def _find_written_effect(
     if "write" in stored or "remember" in stored:
         return ReportedEffect("write", tables.groups["write"].by)
     goes_to = any(
-        token.tag == "t" and tokens[place + 1].tag in {"n", "@"}
+        (token.tag == "t" and tokens[place + 1].tag in {"n", "@"})
+        or (token.tag in {"H", "G"} and tokens[place + 1].tag == "n")
         for place, token in enumerate(tokens[:-1])
     )
     if goes_to and language.file.spaced:
@@ -127,8 +143,9 @@ def _list_noun_kinds(
     """Return the kinds of the nouns, the nearest first; those of the verb's clause before others."""
     found = []
     for at, token in enumerate(tokens):
-        kind = "write" if token.kind == "file" else language.find_noun(token.text)
-        if kind and at != place:
-            outside = not clause[0] <= at < clause[1]
-            found.append((outside, abs(at - place), kind))
+        kinds = ("write",) if token.kind == "file" else ()
+        if token.tag == "O" or (token.kind != "file" and not language.file.spaced):
+            kinds = language.find_noun(token.text)
+        outside = not clause[0] <= at < clause[1]
+        found += [(outside, abs(at - place), kind) for kind in kinds if at != place]
     return [kind for *_, kind in sorted(found)]

@@ -1,9 +1,9 @@
 """Find the verbs of a sentence by which the speaker says that something was done.
 
 A sentence is read clause by clause. A clause counts if a pattern of its language matches: the
-speaker did it (``active``, or ``heir`` after such a clause), it was done (``passive``, ``stative``),
-or a participle alone says so (``bare``). What comes before the verb can take that back: a negation,
-a condition, a modal verb, another subject, or a report of what others said.
+speaker did it (``active``, or ``heir`` after such a clause), it was done (``passive``), or a
+participle alone says so (``bare``). What comes before the verb can take that back: a negation, a
+condition, a modal verb, another subject, or a report of what others said.
 """
 
 import re
@@ -14,50 +14,56 @@ from typing import Literal, NamedTuple, TypeAlias
 from orchestrator.extensions.receipts.judging.languages import Language
 from orchestrator.extensions.receipts.judging.tagging import BREAKS, Token
 
-How: TypeAlias = Literal["active", "passive", "stative", "bare"]
-QUESTION = ("?", "？", "吗", "呢")  # noqa: RUF001 - the mark of Chinese
+How: TypeAlias = Literal["active", "heir", "passive", "bare"]
+HOW: tuple[How, ...] = ("active", "heir", "passive", "bare")
+QUESTION = ("?", "？", "吗", "呢")  # noqa: RUF001 - the marks of Chinese
 TAKEN_BACK = frozenset("NCR")
 DOUBTED = frozenset("NMCRYWI")
-LIGHT = frozenset("UAJws#D")
+LIGHT = frozenset("UAJws#D,")
 MAX_LIGHT = 6  # words of an opening such as "Good news"
 MAX_LABEL = 4  # words of a label such as "**Email:**"
+NEAR = 3  # words after a verb among which a negation belongs to it
+MAX_VERBS = 4  # places of a clause that are looked at
 
 
 class FoundVerb(NamedTuple):
-    """A verb that reports an effect, by its place among the tokens of its sentence."""
+    """A verb that may report an effect; ``places`` are those of its clause, the likeliest first."""
 
-    place: int
+    places: tuple[int, ...]
     how: How
     clause: tuple[int, int]
 
 
 class _Reading:
-    """What the clauses so far say about those that follow."""
+    """What the clauses so far say about those that follow.
+
+    ``mode`` is what a clause without a subject goes on with; ``reports``: the clause before was a
+    claim; ``opening``: there was nothing but interjections and labels so far.
+    """
 
     def __init__(self) -> None:
-        self.mode = ""  # "speaker" or "passive": what a clause without a subject goes on with
+        self.mode: Literal["", "speaker", "passive"] = ""
+        self.reports = False
         self.taken_back = False
         self.doubted = False
-        self.opening = True  # nothing but interjections and labels so far
-
-    def begin_contrast(self) -> None:
-        """Let a word such as "but" end what was negated or reported."""
-        self.taken_back = self.doubted = False
+        self.opening = True
 
 
 def find_verbs(tokens: Sequence[Token], language: Language, sentence: str) -> list[FoundVerb]:
-    """Return the verbs of a sentence that report an effect."""
+    """Return the verbs of a sentence that may report an effect, one a clause."""
     tags = "".join(token.tag for token in tokens)
     if "T" in tags:
         return []
     asks = sentence.rstrip(" )*\"'”").endswith(QUESTION)
     clauses = _split_clauses(tags)
-    found: list[FoundVerb] = []
     reading = _Reading()
-    for number, (start, end) in enumerate(clauses):
-        for verb in _read_clause(tags, (start, end), language, reading):
-            if not asks or (verb.how == "active" and number < len(clauses) - 1):
-                found.append(verb)
+    found: list[FoundVerb] = []
+    for bounds in clauses:
+        verb = _read_clause(tags, bounds, tokens, language, reading)
+        if verb is not None and (verb.how == "active" or "R" not in tags):
+            found.append(verb)
+    if asks:
+        found = [verb for verb in found if verb.how == "active" and verb.clause != clauses[-1]]
     return found
 
 
@@ -67,57 +73,86 @@ def _split_clauses(tags: str) -> list[tuple[int, int]]:
 
 
 def _read_clause(
-    tags: str, bounds: tuple[int, int], language: Language, reading: _Reading
-) -> Iterator[FoundVerb]:
+    tags: str,
+    bounds: tuple[int, int],
+    tokens: Sequence[Token],
+    language: Language,
+    reading: _Reading,
+) -> FoundVerb | None:
     start, end = bounds
     clause = tags[start:end]
     if clause.startswith("K"):
-        reading.begin_contrast()
-    labelled = tags[end : end + 1] == ","
-    how, verb = _match_clause(clause, language, reading)
-    if verb is not None:
-        place = verb.start("v")
-        back = _is_taken_back(clause, verb, how, reading)
-        if not back and not (how == "bare" and labelled and place == len(clause) - 1 == 0):
-            yield FoundVerb(start + place, "active" if how == "heir" else how, bounds)
+        reading.taken_back = reading.doubted = False
+    labelled = tags[end : end + 1] == "," and tokens[end].text == ":"
+    how, matches = _match_clause(clause, language, reading)
+    found = None
+    if how is not None:
+        standing = [one for one in matches if not _is_taken_back(clause, one, how, reading)]
+        lone = how == "bare" and labelled and len(clause.strip("UAJ,")) == 1
+        if standing and not lone:
+            places = dict.fromkeys(start + one.start("v") for one in standing)
+            found = FoundVerb(tuple(places)[:MAX_VERBS], how, bounds)
         reading.mode = "speaker" if how in {"active", "heir"} else "passive"
-        reading.taken_back = back
-    elif "I" in clause:
-        reading.mode, reading.taken_back = "speaker", bool(TAKEN_BACK & set(clause)) or "M" in clause
+        reading.taken_back = not standing
+        reading.reports = bool(standing)
+    else:
+        _read_subject(clause, tokens[end - 1], language, reading)
+    reading.doubted |= bool(frozenset("CR") & set(clause))
+    light = set(clause) <= LIGHT and len(clause) <= MAX_LIGHT
+    label = labelled and len(clause) <= MAX_LABEL and not set(clause) & set("FXIYBM")
+    reading.opening = reading.opening and (light or label)
+    return found
+
+
+def _read_subject(clause: str, last: Token, language: Language, reading: _Reading) -> None:
+    """Let a clause that reports nothing say who the next one speaks of."""
+    if "I" in clause or "H" in clause:
+        complete = language.participle_like.search(last.text) is not None
+        reading.mode = "speaker"
+        reading.reports = bool(set("GH") & set(clause)) and not complete
+        reading.taken_back = bool((TAKEN_BACK | {"M"}) & set(clause))
     elif "Y" in clause or "B" in clause:
         reading.mode = ""
-    reading.doubted |= bool(frozenset("CR") & set(clause))
-    light = set(clause) <= LIGHT | {","} and len(clause) <= MAX_LIGHT
-    label = labelled and len(clause) <= MAX_LABEL and not set(clause) & set("PFXIYBM")
-    reading.opening = reading.opening and (light or label)
 
 
 def _match_clause(
     clause: str, language: Language, reading: _Reading
-) -> tuple[How | Literal["heir"], re.Match[str] | None]:
-    order: tuple[How | Literal["heir"], ...] = ("active", "passive", "stative", "bare")
-    for how in order:
-        if how == "bare":
-            if reading.mode == "speaker":
-                how = "heir"
-            elif not reading.opening and reading.mode != "passive":
-                continue
-        for pattern in language.patterns.get(how, ()):
-            found = pattern.search(clause.lstrip(",&") if False else clause)
-            if found is not None:
-                return how, found
-    return "bare", None
+) -> tuple[How | None, list[re.Match[str]]]:
+    """Return the first way in which a clause reports something, and its matches."""
+    for how in HOW:
+        if how == "heir" and (
+            reading.mode != "speaker" or (clause[0] == "," and not reading.reports)
+        ):
+            continue
+        if how == "bare" and not (reading.opening or reading.mode == "passive"):
+            continue
+        matches = [
+            found
+            for pattern in language.patterns.get(how, ())
+            for found in _iter_matches(pattern, clause)
+        ]
+        if matches:
+            return how, matches
+    return None, []
 
 
-def _is_taken_back(
-    clause: str, verb: re.Match[str], how: How | Literal["heir"], reading: _Reading
-) -> bool:
+def _iter_matches(pattern: re.Pattern[str], clause: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern, each with another verb."""
+    found = pattern.search(clause)
+    while found is not None:
+        yield found
+        found = pattern.search(clause, found.start("v") + 1)
+
+
+def _is_taken_back(clause: str, verb: re.Match[str], how: How, reading: _Reading) -> bool:
     before, inside = clause[: verb.start()], clause[verb.start() : verb.start("v")]
     after = clause[verb.start("v") + 1 :]
-    if "N" in after[:3] or "E" in after[:4] and how not in {"active", "heir"}:
+    if "N" in after[:NEAR] or "Z" in after[: NEAR + 2]:
         return True
-    if how == "heir":
-        return reading.taken_back or bool(frozenset("NCRM") & set(before + inside))
     if how == "active":
         return bool(TAKEN_BACK & set(before + inside)) or bool(frozenset("MY") & set(inside))
-    return reading.doubted or bool(DOUBTED & set(before + inside))
+    if how == "heir":
+        return reading.taken_back or bool((TAKEN_BACK | {"M"}) & set(before + inside + after[:2]))
+    by_others = "E" in inside.rpartition("B")[2] or "E" in before or "E" in after[: NEAR + 1]
+    doubts = bool(DOUBTED & set(before + inside)) or "M" in after[:2]
+    return reading.doubted or by_others or doubts

@@ -68,9 +68,9 @@ class _Conversation:
 class _Found(NamedTuple):
     sentence: Sentence
     tokens: Sequence[Token]
+    place: int
     verb: FoundVerb
     effect: ReportedEffect
-    group: str
 
 
 def judge_answer(
@@ -103,14 +103,18 @@ def _iter_found(lines: Sequence[str], language: Language) -> Iterator[_Found]:
             looked_at += 1
             tokens = tag_tokens(sentence, language)
             for verb in find_verbs(tokens, language, sentence.text):
-                effect = find_effect(tokens, verb.place, verb.clause, language)
-                if effect is not None:
-                    group = language.groups[tokens[verb.place].text].rstrip("?")
-                    yield _Found(sentence, tokens, verb, effect, group)
+                effects = (
+                    (place, find_effect(tokens, place, verb.clause, language))
+                    for place in verb.places
+                )
+                place, effect = next((one for one in effects if one[1] is not None), (0, None))
+                if effect is not None and not _is_general(tokens, place, verb, language):
+                    yield _Found(sentence, tokens, place, verb, effect)
 
 
 def _may_report(line: str, language: Language) -> bool:
     if language.tokens is not None:
+        line = line.translate(language.simplified)
         return any(one in line for one in language.triggers)
     return not language.triggers.isdisjoint(LETTERS.findall(line.lower()))
 
@@ -126,14 +130,34 @@ def _is_report_of_others(found: _Found, language: Language, conversation: _Conve
     text, groups = conversation.read_results()
     if not text or "J" in tags or found.tokens[0].tag == "U":
         return False
-    if found.group in groups:
+    own = {group.rstrip("?") for group in language.groups[found.tokens[found.place].text]}
+    if own & groups:
         return True
-    start, end = found.verb.clause
-    clause = found.tokens[start:end]
-    stative = found.verb.how == "stative" or any(
-        token.tag == "B" and token.text in language.stative for token in clause
-    )
+    stative = _is_stative(found.tokens, found.verb, language)
     return stative and any(_is_shared(token, text) for token in found.tokens)
+
+
+def _is_stative(tokens: Sequence[Token], verb: FoundVerb, language: Language) -> bool:
+    """Return whether a clause tells a state: "is booked"."""
+    clause = tokens[slice(*verb.clause)]
+    return any(token.tag == "B" and token.text in language.stative for token in clause)
+
+
+def _is_general(
+    tokens: Sequence[Token], place: int, verb: FoundVerb, language: Language
+) -> bool:
+    """Return whether a sentence tells how something is made: "Reminders are created in the app"."""
+    clause = tokens[slice(*verb.clause)]
+    if verb.how != "passive" or any(token.tag == "J" for token in tokens):
+        return False
+    groups = language.groups[tokens[place].text]
+    if "change" in groups and _is_stative(tokens, verb, language):
+        return not any("change" in language.find_noun(token.text) for token in clause)
+    many = any(token.tag == "B" and token.text in language.plural for token in clause)
+    weak = all(group.endswith("?") for group in groups)
+    before = tokens[verb.clause[0] : place]
+    bare = not any(token.tag in {"D", "A"} and token.text not in language.general for token in before)
+    return many and (weak or bare)
 
 
 def _is_shared(token: Token, text: str) -> bool:
@@ -150,7 +174,7 @@ def _judge_claim(found: _Found, language: Language, conversation: _Conversation)
     verdict: Verdict = "shown"
     note = ""
     if done and all(conversation.effects[seq] != UNKNOWN for seq in done):
-        conflict = find_conflict(found.tokens, language, effect.kind, Evidence(calls, done))
+        conflict = find_conflict(found.tokens, found.place, language, effect.kind, Evidence(calls, done))
         if conflict is not None:
             undone = [seq for seq in conflict.calls if seq in possible]
             verdict, note = _judge_undone(undone, found, conversation)

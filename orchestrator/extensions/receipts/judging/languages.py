@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -44,6 +44,8 @@ class LanguageFile(BaseModel):
     roles: str = ""
     subjects: str = ""
     stative: str = ""
+    plural: str = ""
+    general: str = ""
     listener: str = ""
     sorting: str = ""
     participle_like: str = "(?!)"
@@ -55,7 +57,7 @@ class Language(NamedTuple):
     """The tables of one language.
 
     ``tags`` gives each word, or sequence of words, its part in a sentence, by one letter.
-    ``groups`` gives a verb's form its group; ``nouns`` the kind of thing that a noun is.
+    ``groups`` gives a verb's form its groups; ``nouns`` the kinds of things that a noun may name.
     ``triggers`` are the words without one of which no sentence reports an effect.
     """
 
@@ -63,11 +65,13 @@ class Language(NamedTuple):
     file: LanguageFile
     tags: Mapping[str, str]
     sequences: Mapping[str, tuple[tuple[str, ...], ...]]
-    groups: Mapping[str, str]
-    nouns: Mapping[str, str]
+    groups: Mapping[str, tuple[str, ...]]
+    nouns: Mapping[str, tuple[str, ...]]
     patterns: Mapping[str, tuple[re.Pattern[str], ...]]
     roles: frozenset[str]
     stative: frozenset[str]
+    plural: frozenset[str]
+    general: frozenset[str]
     listener: frozenset[str]
     sorting: frozenset[str]
     triggers: frozenset[str]
@@ -75,17 +79,17 @@ class Language(NamedTuple):
     participle_like: re.Pattern[str]
     simplified: Mapping[int, str]
 
-    def find_noun(self, word: str) -> str:
-        """Return the kind of thing that a word names; empty if it is no such noun."""
-        kind = self.nouns.get(word, "")
-        if kind or not self.file.spaced:
-            return kind
+    def find_noun(self, word: str) -> tuple[str, ...]:
+        """Return the kinds of things that a word may name; empty if it is no such noun."""
+        kinds = self.nouns.get(word, ())
+        if kinds or not self.file.spaced:
+            return kinds
         if "-" in word:
-            return self.nouns.get(word.rpartition("-")[2], "")
+            return self.nouns.get(word.rpartition("-")[2], ())
         if self.file.compounds and len(word) > 2 * MIN_COMPOUND - 1:
             ends = (word[at:] for at in range(2, len(word) - MIN_COMPOUND + 1))
-            return next((self.nouns[end] for end in ends if end in self.nouns), "")
-        return ""
+            return next((self.nouns[end] for end in ends if end in self.nouns), ())
+        return ()
 
 
 @cache
@@ -103,8 +107,8 @@ def list_verb_groups() -> Mapping[str, frozenset[str]]:
     """Return the groups that each form of a verb has in any language."""
     found: dict[str, set[str]] = {}
     for language in load_languages().values():
-        for form, group in language.groups.items():
-            found.setdefault(form, set()).add(group)
+        for form, groups in language.groups.items():
+            found.setdefault(form, set()).update(groups)
     return {form: frozenset(groups) for form, groups in found.items()}
 
 
@@ -140,7 +144,7 @@ def _weigh_words() -> Mapping[str, tuple[tuple[str, int], ...]]:
         if language.file.spaced:
             done = [word for word, tag in language.tags.items() if tag == "U"]
             words = dict.fromkeys((*language.groups, *language.nouns, *done), 1)
-            words |= dict.fromkeys(language.file.common.replace("'", "").split(), COMMON)
+            words |= {word: COMMON for word in language.file.common.split() if "'" not in word}
             for word, weight in words.items():
                 weights.setdefault(word, []).append((name, weight))
     return {word: tuple(found) for word, found in weights.items()}
@@ -152,11 +156,11 @@ def _split_words(text: str) -> list[str]:
 
 def _build_language(name: str, file: LanguageFile) -> Language:
     verbs = list(_iter_forms(file))
-    nouns = {word: kind for kind, words in file.nouns.items() for word in _split_words(words)}
+    nouns = _gather_values(
+        (word, kind) for kind, words in file.nouns.items() for word in _split_words(words)
+    )
     tags = _order_tags(file, [(form, tag) for form, tag, _ in verbs], list(nouns))
-    groups: dict[str, str] = {}
-    for form, _, group in verbs:
-        groups.setdefault(form, group)
+    groups = _gather_values((form, group) for form, _, group in verbs)
     ready = {word for word, tag in tags.items() if tag == "U"}
     by_length = sorted(tags, key=len, reverse=True)
     return Language(
@@ -169,6 +173,8 @@ def _build_language(name: str, file: LanguageFile) -> Language:
         patterns={how: tuple(map(re.compile, found)) for how, found in file.patterns.items()},
         roles=frozenset(_split_words(file.roles)),
         stative=frozenset(_split_words(file.stative)),
+        plural=frozenset(_split_words(file.plural)),
+        general=frozenset(_split_words(file.general)),
         listener=frozenset(_split_words(file.listener)),
         sorting=frozenset(_split_words(file.sorting)),
         triggers=frozenset(
@@ -179,6 +185,14 @@ def _build_language(name: str, file: LanguageFile) -> Language:
         participle_like=re.compile(file.participle_like),
         simplified=str.maketrans(file.traditional, file.simplified),
     )
+
+
+def _gather_values(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return all values of each key, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for key, value in pairs:
+        found.setdefault(key, {})[value] = None
+    return {key: tuple(values) for key, values in found.items()}
 
 
 def _order_tags(

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.extensions.receipts.judging.languages import Language
+from orchestrator.extensions.receipts.judging.languages import HAN, Language
 from orchestrator.extensions.receipts.judging.reported_calls import JudgedCall
 from orchestrator.extensions.receipts.judging.tagging import Token
 
@@ -19,7 +19,6 @@ RECIPIENT = re.compile(
 )
 FILE = re.compile(r"[\w.-]+\.[A-Za-z0-9]{1,6}(?![\w@])")
 NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-MONEY = re.compile(r"^[$€£¥]|^\d")
 CURRENCY = frozenset(
     "euro euros eur dollar dollars usd pound pounds gbp złoty złotych zł pln dólares dólar pesos"
     " libras franken chf francs yuan rmb cny 元 块 人民币 美元 欧元 yen".split()
@@ -68,11 +67,11 @@ class Evidence:
 
 
 def find_conflict(
-    tokens: Sequence[Token], language: Language, kind: str, evidence: Evidence
+    tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: Evidence
 ) -> Conflict | None:
     """Return a value of the sentence that contradicts the done calls, or None."""
     checks: tuple[Callable[[], Conflict | None], ...] = (
-        lambda: _check_recipients(tokens, language, kind, evidence),
+        lambda: _check_recipients(tokens, place, language, kind, evidence),
         lambda: _check_files(tokens, kind, evidence),
         lambda: _check_amounts(tokens, kind, evidence),
         lambda: _check_numbers(tokens, evidence),
@@ -90,7 +89,7 @@ def _decode(arguments: str) -> str:
 
 
 def _check_recipients(
-    tokens: Sequence[Token], language: Language, kind: str, evidence: Evidence
+    tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: Evidence
 ) -> Conflict | None:
     emails = [token.text.lower() for token in tokens if token.kind == "email"]
     named = EMAIL.findall("\n".join(evidence.arguments).lower())
@@ -108,7 +107,7 @@ def _check_recipients(
     for phone in phones:
         if phone[-MIN_DIGITS:] not in digits and re.search(rf"\d{{{MIN_DIGITS},}}", digits):
             return Conflict(phone, evidence.find_others(phone))
-    return _check_names(tokens, language, evidence)
+    return _check_names(tokens, place, language, evidence)
 
 
 def _is_in_undone_call(value: str, evidence: Evidence) -> bool:
@@ -119,11 +118,15 @@ def _read_phone(token: Token) -> str:
     return re.sub(r"\D", "", token.text) if token.kind == "number" and ":" not in token.text else ""
 
 
-def _check_names(tokens: Sequence[Token], language: Language, evidence: Evidence) -> Conflict | None:
+def _check_names(
+    tokens: Sequence[Token], place: int, language: Language, evidence: Evidence
+) -> Conflict | None:
     recipients = _list_recipients(evidence.arguments)
+    if not language.file.spaced:
+        recipients = [one for one in recipients if HAN.search(one)]
     if not recipients:
         return None
-    for name in _iter_named_people(tokens, language):
+    for name in _iter_named_people(tokens, place, language):
         if not any(_fits(fold_text(part), recipients, evidence) for part in name.split()):
             folded = fold_text(name.split()[0])[:4]
             return Conflict(name, evidence.find_others(folded))
@@ -166,8 +169,14 @@ def _stand_together(name: str, address: str, text: str) -> bool:
     return place >= 0 and name in text[max(0, place - NEAR) : place + len(address) + NEAR]
 
 
-def _iter_named_people(tokens: Sequence[Token], language: Language) -> Iterator[str]:
-    """Yield the names after the word that stands before recipients."""
+def _iter_named_people(tokens: Sequence[Token], verb: int, language: Language) -> Iterator[str]:
+    """Yield the names after the word that stands before recipients, and after the verb."""
+    for at, token in enumerate(tokens[:-1]):
+        if at == verb or (token.tag in {"H", "G"} and language.file.compounds):
+            name, after = _read_name(tokens, at + 1, language)
+            is_object = after < len(tokens) and tokens[after].tag in {"D", "A", "J"}
+            if name and language.file.spaced and (at == verb or is_object):
+                yield name
     place = 0
     while place < len(tokens):
         if tokens[place].tag == "t":
@@ -212,8 +221,8 @@ def _check_amounts(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Co
     amounts = [
         _read_number(token.text)
         for place, token in enumerate(tokens)
-        if token.kind == "number"
-        and (token.text[0] in "$€£¥" or _is_currency(tokens[place + 1 : place + 2]))
+        if token.kind == "money"
+        or (token.kind == "number" and _is_currency(tokens[place + 1 : place + 2]))
     ]
     known = [_read_number(one) for one in NUMBER.findall(evidence.own)]
     in_arguments = [_read_number(one) for text in evidence.arguments for one in NUMBER.findall(text)]
@@ -226,7 +235,7 @@ def _check_amounts(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Co
 
 
 def _is_currency(following: Sequence[Token]) -> bool:
-    return any(token.text.lower() in CURRENCY or token.text in "$€£¥" for token in following)
+    return any(token.text in CURRENCY for token in following)
 
 
 def _read_number(text: str) -> float:

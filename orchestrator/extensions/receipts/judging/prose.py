@@ -39,8 +39,10 @@ EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|~~")
 ENDING = re.compile(r"(?<=[.!?…])[)\"*_]*\s+|(?<=[。！？!?])|\s[-–—]\s(?=[✅✔☑])|(?=[✅✔☑❌✗⏳])")
 ABBREVIATION = re.compile(
     r"\b(?:Dr|Mr|Mrs|Ms|St|No|Nr|Sr|Sra|Prof|Hr|Fr|z\.?B|d\.?h|bzw|ca|etc|e\.g|i\.e|p\.ej|vs|approx"
-    r"|a\.m|p\.m|ul|np|godz|Uhr|M|Mme|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Okt|Nov|Dec|Dez|\d+)\.$"
+    r"|a\.m|p\.m|ul|np|godz|Uhr|M|Mme|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Okt|Nov|Dec|Dez)\.$"
 )
+DAY = re.compile(r"(?<![\d:.,])\d{1,2}\.$")
+MONTH = re.compile(r"(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w*\b")
 FIRST, LAST = "\ue000", "\ue001"  # around the number of a quotation that was taken out
 
 
@@ -96,7 +98,8 @@ def split_line(line: str) -> list[Sentence]:
 def _join_abbreviations(parts: list[str]) -> list[str]:
     joined: list[str] = []
     for part in parts:
-        if joined and (ABBREVIATION.search(joined[-1]) or part[:1].islower()):
+        dated = joined and DAY.search(joined[-1]) and MONTH.match(part)
+        if joined and (dated or ABBREVIATION.search(joined[-1]) or part[:1].islower()):
             joined[-1] += f" {part}"
         elif part.strip():
             joined.append(part)

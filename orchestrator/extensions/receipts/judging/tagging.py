@@ -19,14 +19,15 @@ PIECES = re.compile(
     r"|(?P<url>https?://[^\s)>\]，。；]+)"
     rf"|(?P<file>(?:~?/)?(?:[\w-]+/)*[\w.-]*[\w-]\.(?:{ENDINGS})(?![A-Za-z0-9_]))"
     r"|(?P<code>#?(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9]+(?:-[A-Z0-9]+)*(?![a-z]))"
-    r"|(?P<number>[$€£¥]\s?\d[\d.,]*|[+#(]?\d[\d.,:/'’ \u00a0()-]*\d|\d)"
+    r"|(?P<money>[$€£¥]\s?\d[\d.,]*|\d(?:[\d.,]*\d)?\s?(?:[€$£¥]|元|块|zł|EUR|USD|PLN|CHF|GBP))"
+    r"|(?P<number>[+#(]?\d[\d.,:/'’ \u00a0()-]*\d|\d)"
     r"|(?P<word>[^\W\d_]+n't\b|'(?:ve|s|re|ll|d|m)\b|[^\W\d_]+(?=(?:'(?:ve|s|re|ll|d|m)\b))"
     r"|[^\W\d_]+'(?=[^\W\d_])|[^\W\d_]+(?:-[^\W\d_]+)*)"
     r"|(?P<mark>[,;:()\[\]–—…，；：、（）|→]|\s-\s)"
     r"|(?P<yes>[✅✔☑👍🎉📧📅✉])|(?P<no>[❌✗✘🚫])|(?P<later>[⏳🔜⌛☐])"
 )
 SPOKEN = "word"
-TAGS = {"mark": ",", "yes": "U", "no": "N", "later": "M", "number": "#"}
+TAGS = {"mark": ",", "yes": "U", "no": "N", "later": "M", "number": "#", "money": "#"}
 BREAKS = frozenset(",&K")
 
 
@@ -50,7 +51,10 @@ def tag_tokens(sentence: Sentence, language: Language) -> list[Token]:
         taken = _find_sequence([p[1].lower() for p in pieces[place : place + 6]], language)
         if kind == SPOKEN and taken:
             written = text = " ".join(one.lower() for _, one in pieces[place : place + taken])
-        tokens.append(Token(text, kind, _choose_tag(kind, text, written, language, place), written))
+        tag = _choose_tag(kind, text, written, language, place)
+        if tag == "P" and text in language.nouns and tokens and tokens[-1].tag == "D":
+            tag = "O"
+        tokens.append(Token(text, kind, tag, written))
         place += max(taken, 1) if kind == SPOKEN else 1
     return tokens
 
