@@ -16,7 +16,7 @@ from orchestrator.extensions.receipts.judging.languages import (
     choose_language,
     list_verb_groups,
 )
-from orchestrator.extensions.receipts.judging.named_values import Evidence, find_conflict, fold_text
+from orchestrator.extensions.receipts.judging.named_values import CallTexts, Evidence, find_conflict
 from orchestrator.extensions.receipts.judging.prose import Sentence, list_lines, split_line
 from orchestrator.extensions.receipts.judging.reported_calls import (
     Claim,
@@ -41,6 +41,8 @@ class _Conversation:
         self.calls = calls
         self.effects = [find_tool_effects(c.tool, c.description, c.arguments) for c in calls]
         self.offered = offered
+        self._texts = CallTexts(calls)
+        self._evidence: dict[tuple[int, ...], Evidence] = {}
         self._read: tuple[str, frozenset[str]] | None = None
 
     def list_calls(self, effect: ReportedEffect) -> list[int]:
@@ -48,6 +50,13 @@ class _Conversation:
         return [
             seq for seq, found in enumerate(self.effects) if found & effect.by or found == UNKNOWN
         ]
+
+    def gather_evidence(self, done: Sequence[int]) -> Evidence:
+        """Return the texts of done calls beside those of all others."""
+        key = tuple(done)
+        if key not in self._evidence:
+            self._evidence[key] = Evidence(self._texts, done)
+        return self._evidence[key]
 
     def read_results(self) -> tuple[str, frozenset[str]]:
         """Return what calls that only read have returned, and the groups of its verbs."""
@@ -174,7 +183,8 @@ def _judge_claim(found: _Found, language: Language, conversation: _Conversation)
     verdict: Verdict = "shown"
     note = ""
     if done and all(conversation.effects[seq] != UNKNOWN for seq in done):
-        conflict = find_conflict(found.tokens, found.place, language, effect.kind, Evidence(calls, done))
+        evidence = conversation.gather_evidence(done)
+        conflict = find_conflict(found.tokens, found.place, language, effect.kind, evidence)
         if conflict is not None:
             undone = [seq for seq in conflict.calls if seq in possible]
             verdict, note = _judge_undone(undone, found, conversation)

@@ -17,6 +17,7 @@ MIN_COMPOUND = 4  # letters of a noun that may end a longer one
 LETTERS = re.compile(r"[^\W\d_]+")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 KANA = re.compile(r"[\u3040-\u30ff]")
+VALUE = re.compile(r"\S+@\S+|\S+\.[A-Za-z0-9]{2,5}\b|https?://\S+")
 HANGUL = re.compile(r"[\uac00-\ud7af]")
 KANA_SHARE = 8  # one kana among so many Han characters is Japanese
 
@@ -116,6 +117,7 @@ def choose_language(lines: Sequence[str]) -> Language | None:
     """Return the language that has most of an answer's words, or None."""
     text = "\n".join(lines)
     sample = text if len(text) <= 2 * READ else text[:READ] + text[-READ:]
+    sample = VALUE.sub(" ", sample)
     written = _find_script(sample)
     if written is not None:
         return load_languages().get(written)

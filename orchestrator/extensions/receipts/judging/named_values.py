@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from orchestrator.extensions.receipts.judging.languages import HAN, Language
@@ -10,6 +11,7 @@ from orchestrator.extensions.receipts.judging.reported_calls import JudgedCall
 from orchestrator.extensions.receipts.judging.tagging import Token
 
 MAX_SEARCHED = 20_000  # characters of a call's arguments, and of its result
+MAX_SEARCHED_IN_ALL = 200_000  # characters of all calls
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
 RECIPIENT = re.compile(
     r'"(?:to|cc|bcc|recipients?|email|address|e_?mails?|attendees?|participants?|user(?:name)?|contact'
@@ -38,28 +40,47 @@ class Conflict(NamedTuple):
 
 def fold_text(text: str) -> str:
     """Return a text in lower case without accents."""
-    text = text.lower().replace("ß", "ss").replace("ł", "l").replace("ø", "o")
+    text = text.lower()
+    if text.isascii():
+        return text
+    text = text.replace("ß", "ss").replace("ł", "l").replace("ø", "o")
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+class CallTexts:
+    """The texts of all calls as they are searched; made when first asked for."""
+
+    def __init__(self, calls: Sequence[JudgedCall]) -> None:
+        self.calls = calls
+
+    @cached_property
+    def arguments(self) -> list[str]:
+        """The arguments of each call."""
+        return [_decode(call.arguments) for call in self.calls]
+
+    @cached_property
+    def searched(self) -> list[str]:
+        """Name, arguments and result of each call, folded, so many characters in all."""
+        room = MAX_SEARCHED_IN_ALL
+        texts = []
+        for call, arguments in zip(self.calls, self.arguments, strict=True):
+            text = f"{call.tool} {arguments} {call.result[:MAX_SEARCHED]}"[: max(room, 0)]
+            room -= len(text)
+            texts.append(fold_text(text))
+        return texts
 
 
 class Evidence:
     """What the done calls of a kind, and all calls, have in their arguments and results."""
 
-    def __init__(self, calls: Sequence[JudgedCall], done: Sequence[int]) -> None:
-        self.calls = calls
-        self.done = done
-        self.arguments = [_decode(calls[seq].arguments) for seq in done]
-        self.own = fold_text(
-            "\n".join(
-                f"{calls[seq].tool} {text} {calls[seq].result[:MAX_SEARCHED]}"
-                for seq, text in zip(done, self.arguments, strict=True)
-            )
-        )
+    def __init__(self, texts: CallTexts, done: Sequence[int]) -> None:
+        self.calls = texts.calls
+        self.arguments = [texts.arguments[seq] for seq in done]
+        self.own = "\n".join(texts.searched[seq] for seq in done)
         self.others = [
-            (seq, fold_text(_decode(call.arguments) + "\n" + call.result[:MAX_SEARCHED]))
-            for seq, call in enumerate(calls)
-            if seq not in done
+            (seq, text) for seq, text in enumerate(texts.searched) if seq not in set(done)
         ]
+        self.everything = "\n".join(texts.searched)
 
     def find_others(self, value: str) -> tuple[int, ...]:
         """Return the other calls that name a value."""
@@ -248,22 +269,20 @@ def _read_number(text: str) -> float:
 
 def _check_numbers(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
     """Return a code or long number that stands in no call at all."""
-    everything = evidence.own + "\n".join(text for _, text in evidence.others)
     for token in tokens:
         code = token.kind == "code" and len(token.text) >= MIN_CODE
         digits = token.kind == "number" and re.fullmatch(rf"\d{{{MIN_CODE},}}", token.text)
-        if (code or digits) and fold_text(token.text).lstrip("#") not in everything:
+        if (code or digits) and fold_text(token.text).lstrip("#") not in evidence.everything:
             return Conflict(token.text, ())
     return None
 
 
 def _check_quotations(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
     """Return a quotation of which not one word is in any call."""
-    everything = evidence.own + "\n".join(text for _, text in evidence.others)
     for token in tokens:
         if token.kind == "quotation":
             words = [word for word in re.findall(r"[^\W\d_]{4,}", fold_text(token.text))]
             parts = [word[:4] for word in words] or re.findall(r"[\u4e00-\u9fff]{2}", token.text)
-            if len(evidence.own) > 1 and parts and not any(part in everything for part in parts):
+            if len(evidence.own) > 1 and parts and not any(part in evidence.everything for part in parts):
                 return Conflict(token.text, ())
     return None

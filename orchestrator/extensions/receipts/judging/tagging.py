@@ -52,7 +52,7 @@ def tag_tokens(sentence: Sentence, language: Language) -> list[Token]:
         if kind == SPOKEN and taken:
             written = text = " ".join(one.lower() for _, one in pieces[place : place + taken])
         tag = _choose_tag(kind, text, written, language, place)
-        if tag == "P" and text in language.nouns and tokens and tokens[-1].tag == "D":
+        if tag == "P" and text in language.nouns and (not tokens or tokens[-1].tag in "DU,"):
             tag = "O"
         tokens.append(Token(text, kind, tag, written))
         place += max(taken, 1) if kind == SPOKEN else 1
