@@ -27,7 +27,7 @@ from orchestrator.extensions.receipts.judging.reported_calls import (
 from orchestrator.extensions.receipts.judging.tagging import Token, tag_tokens
 from orchestrator.extensions.receipts.judging.tool_effects import UNKNOWN, find_tool_effects
 
-MAX_SENTENCES = 60  # that may report an effect; of those after them nothing is said
+MAX_SENTENCES = 40  # that may report an effect; of those after them nothing is said
 MAX_SHOWN = 300  # characters of a sentence in a claim
 MAX_DONE = 60  # characters of an answer that says no more than "done"
 MIN_SHARED = 5  # letters of a word that a report shares with what was read
@@ -107,6 +107,8 @@ def _iter_found(lines: Sequence[str], language: Language) -> Iterator[_Found]:
         if not _may_report(line, language):
             continue
         for sentence in split_line(line):
+            if not _may_report(sentence.text, language):
+                continue
             if looked_at >= MAX_SENTENCES:
                 return
             looked_at += 1
@@ -123,8 +125,8 @@ def _iter_found(lines: Sequence[str], language: Language) -> Iterator[_Found]:
 
 def _may_report(line: str, language: Language) -> bool:
     if language.tokens is not None:
-        line = line.translate(language.simplified)
-        return any(one in line for one in language.triggers)
+        simple = line.translate(language.simplified)
+        return any(one in simple for one in language.triggers)
     return not language.triggers.isdisjoint(LETTERS.findall(line.lower()))
 
 

@@ -163,7 +163,8 @@ def _build_language(name: str, file: LanguageFile) -> Language:
     )
     tags = _order_tags(file, [(form, tag) for form, tag, _ in verbs], list(nouns))
     groups = _gather_values((form, group) for form, _, group in verbs)
-    ready = {word for word, tag in tags.items() if tag == "U"}
+    said = [word for word, tag in tags.items() if tag == "L"]
+    said += [form for form, tag, _ in verbs if tag != "V" or not file.spaced]
     by_length = sorted(tags, key=len, reverse=True)
     return Language(
         name=name,
@@ -179,14 +180,18 @@ def _build_language(name: str, file: LanguageFile) -> Language:
         general=frozenset(_split_words(file.general)),
         listener=frozenset(_split_words(file.listener)),
         sorting=frozenset(_split_words(file.sorting)),
-        triggers=frozenset(
-            word.strip("'") for form in (*groups, *ready) for word in re.split(r"[ '-]", form)
-        )
-        - {""},
+        triggers=frozenset(_choose_trigger(form, file) for form in said),
         tokens=None if file.spaced else re.compile("|".join(map(re.escape, by_length))),
         participle_like=re.compile(file.participle_like),
         simplified=str.maketrans(file.traditional, file.simplified),
     )
+
+
+def _choose_trigger(form: str, file: LanguageFile) -> str:
+    """Return the word of a form by which a line that has it is found."""
+    words = LETTERS.findall(form)
+    rare = [word for word in words if word not in file.common.split()]
+    return max(rare or words, key=len, default=form)
 
 
 def _gather_values(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

@@ -60,7 +60,9 @@ def tag_tokens(sentence: Sentence, language: Language) -> list[Token]:
 
 
 def _iter_pieces(sentence: Sentence, language: Language) -> Iterator[tuple[str, str]]:
-    text = sentence.text.replace("’", "'").translate(language.simplified)
+    text = sentence.text.replace("’", "'")
+    if language.simplified:
+        text = text.translate(language.simplified)
     for found in PIECES.finditer(text):
         kind, text = found.lastgroup or "", found[0]
         if kind == "quotation":
