@@ -11,10 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from orchestrator.extensions.receipts.judging.languages import Language
 from orchestrator.extensions.receipts.judging.tagging import Token
 
+MAX_NOUNS = 3  # nearest to a verb, any of which may be what it was done to
 FILE = Path(__file__).with_name("effects.json")
-ANY = frozenset(
-    ("send", "write", "delete", "schedule", "remember", "pay", "change", "call", "book", "read")
-)
 
 
 class VerbGroup(BaseModel):
@@ -107,8 +105,8 @@ def _find_effect_of_group(
     if not refined:
         return ReportedEffect(group.kind, group.by)
     noun = group.kind if group.kind in refined else refined[0]
-    kind = tables.noun_kinds.get(noun, noun)
-    return ReportedEffect(kind, group.by | tables.kinds[kind] | {noun})
+    by = (tables.kinds[tables.noun_kinds.get(one, one)] | {one} for one in refined[:MAX_NOUNS])
+    return ReportedEffect(tables.noun_kinds.get(noun, noun), group.by.union(*by))
 
 
 def _find_written_effect(
@@ -131,7 +129,7 @@ def _find_written_effect(
 def _means_something_else(
     tokens: Sequence[Token], place: int, group: VerbGroup, language: Language
 ) -> bool:
-    near = tokens[max(0, place - 3) : place + 3]
+    near = tokens[max(0, place - 3) : place + 2]
     if not group.listener and any(token.text in language.listener for token in near):
         return True
     return group.sorting and any(token.text in language.sorting for token in tokens)
@@ -147,5 +145,7 @@ def _list_noun_kinds(
         if token.tag == "O" or (token.kind != "file" and not language.file.spaced):
             kinds = language.find_noun(token.text)
         outside = not clause[0] <= at < clause[1]
-        found += [(outside, abs(at - place), kind) for kind in kinds if at != place]
+        found += [
+            (outside, abs(at - place), kind == "chat", kind) for kind in kinds if at != place
+        ]
     return [kind for *_, kind in sorted(found)]

@@ -60,10 +60,10 @@ def find_verbs(tokens: Sequence[Token], language: Language, sentence: str) -> li
     found: list[FoundVerb] = []
     for bounds in clauses:
         verb = _read_clause(tags, bounds, tokens, language, reading)
-        if verb is not None and (verb.how == "active" or "R" not in tags):
+        if verb is not None and (verb.how in {"active", "heir"} or "R" not in tags):
             found.append(verb)
     if asks:
-        found = [verb for verb in found if verb.how == "active" and verb.clause != clauses[-1]]
+        found = [verb for verb in found if verb.how in {"active", "heir"} and verb.clause != clauses[-1]]
     return found
 
 
@@ -110,7 +110,7 @@ def _read_subject(clause: str, last: Token, language: Language, reading: _Readin
         complete = language.participle_like.search(last.text) is not None
         reading.mode = "speaker"
         reading.reports = bool(set("GH") & set(clause)) and not complete
-        reading.taken_back = bool((TAKEN_BACK | {"M"}) & set(clause))
+        reading.taken_back = bool(frozenset("NCM") & set(clause))
     elif "Y" in clause or "B" in clause:
         reading.mode = ""
 

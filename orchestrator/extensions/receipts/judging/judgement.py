@@ -16,7 +16,7 @@ from orchestrator.extensions.receipts.judging.languages import (
     choose_language,
     list_verb_groups,
 )
-from orchestrator.extensions.receipts.judging.named_values import CallTexts, Evidence, find_conflict
+from orchestrator.extensions.receipts.judging.named_values import CallTexts, Evidence, find_conflict, fold_text
 from orchestrator.extensions.receipts.judging.prose import Sentence, list_lines, split_line
 from orchestrator.extensions.receipts.judging.reported_calls import (
     Claim,
@@ -30,6 +30,7 @@ from orchestrator.extensions.receipts.judging.tool_effects import UNKNOWN, find_
 MAX_SENTENCES = 40  # that may report an effect; of those after them nothing is said
 MAX_SHOWN = 300  # characters of a sentence in a claim
 MAX_DONE = 60  # characters of an answer that says no more than "done"
+ALIKE = frozenset(("write", "remember", "change", "schedule"))  # kinds that tools mix up
 MIN_SHARED = 5  # letters of a word that a report shares with what was read
 MAX_READ = 50_000  # characters of results that were read
 
@@ -49,6 +50,21 @@ class _Conversation:
         """Return the calls that could have had an effect."""
         return [
             seq for seq, found in enumerate(self.effects) if found & effect.by or found == UNKNOWN
+        ]
+
+    def list_alike(self, tokens: Sequence[Token]) -> list[int]:
+        """Return the done calls that kept or changed something that a sentence names."""
+        words = {
+            fold_text(token.text)[:MIN_SHARED]
+            for token in tokens
+            if token.tag in {"O", "w", "n", "P"} and len(token.text) >= MIN_SHARED
+        }
+        return [
+            seq
+            for seq, (call, effects) in enumerate(zip(self.calls, self.effects, strict=True))
+            if call.state in {"done", "ledger"}
+            and effects & ALIKE
+            and any(word in self._texts.searched[seq] for word in words)
         ]
 
     def gather_evidence(self, done: Sequence[int]) -> Evidence:
@@ -119,7 +135,7 @@ def _iter_found(lines: Sequence[str], language: Language) -> Iterator[_Found]:
                     for place in verb.places
                 )
                 place, effect = next((one for one in effects if one[1] is not None), (0, None))
-                if effect is not None and not _is_general(tokens, place, verb, language):
+                if effect is not None and not _is_general(tokens, place, verb, effect, language):
                     yield _Found(sentence, tokens, place, verb, effect)
 
 
@@ -135,12 +151,14 @@ def _is_report_of_others(found: _Found, language: Language, conversation: _Conve
 
     Not if such an effect was tried here, nor if the sentence says that it is new.
     """
-    if found.verb.how == "active" or conversation.list_calls(found.effect):
+    if found.verb.how in {"active", "heir"} or conversation.list_calls(found.effect):
         return False
     tags = {token.tag for token in found.tokens}
     text, groups = conversation.read_results()
     if not text or "J" in tags or found.tokens[0].tag == "U":
         return False
+    if not language.file.spaced and found.tokens[found.place].text in text:
+        return True
     own = {group.rstrip("?") for group in language.groups[found.tokens[found.place].text]}
     if own & groups:
         return True
@@ -155,13 +173,20 @@ def _is_stative(tokens: Sequence[Token], verb: FoundVerb, language: Language) ->
 
 
 def _is_general(
-    tokens: Sequence[Token], place: int, verb: FoundVerb, language: Language
+    tokens: Sequence[Token],
+    place: int,
+    verb: FoundVerb,
+    effect: ReportedEffect,
+    language: Language,
 ) -> bool:
     """Return whether a sentence tells how something is made: "Reminders are created in the app"."""
     clause = tokens[slice(*verb.clause)]
     if verb.how != "passive" or any(token.tag == "J" for token in tokens):
         return False
     groups = language.groups[tokens[place].text]
+    habit = any(token.tag == "h" for token in tokens)
+    if habit and effect.kind != "schedule":
+        return True
     if "change" in groups and _is_stative(tokens, verb, language):
         return not any("change" in language.find_noun(token.text) for token in clause)
     many = any(token.tag == "B" and token.text in language.plural for token in clause)
@@ -182,6 +207,8 @@ def _judge_claim(found: _Found, language: Language, conversation: _Conversation)
     calls, effect = conversation.calls, found.effect
     possible = conversation.list_calls(effect)
     done = [seq for seq in possible if calls[seq].state in {"done", "ledger"}]
+    if not possible and effect.kind in ALIKE:
+        done = conversation.list_alike(found.tokens)
     verdict: Verdict = "shown"
     note = ""
     if done and all(conversation.effects[seq] != UNKNOWN for seq in done):

@@ -47,6 +47,7 @@ class LanguageFile(BaseModel):
     stative: str = ""
     plural: str = ""
     general: str = ""
+    every: str = ""
     listener: str = ""
     sorting: str = ""
     participle_like: str = "(?!)"
@@ -73,6 +74,7 @@ class Language(NamedTuple):
     stative: frozenset[str]
     plural: frozenset[str]
     general: frozenset[str]
+    every: frozenset[str]
     listener: frozenset[str]
     sorting: frozenset[str]
     triggers: frozenset[str]
@@ -178,6 +180,7 @@ def _build_language(name: str, file: LanguageFile) -> Language:
         stative=frozenset(_split_words(file.stative)),
         plural=frozenset(_split_words(file.plural)),
         general=frozenset(_split_words(file.general)),
+        every=frozenset(_split_words(file.every)),
         listener=frozenset(_split_words(file.listener)),
         sorting=frozenset(_split_words(file.sorting)),
         triggers=frozenset(_choose_trigger(form, file) for form in said),

@@ -91,6 +91,10 @@ def find_conflict(
     tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: Evidence
 ) -> Conflict | None:
     """Return a value of the sentence that contradicts the done calls, or None."""
+    if kind in RECIPIENT_KINDS and any(token.text in language.every for token in tokens):
+        left_out = _find_left_out(evidence)
+        if left_out is not None:
+            return left_out
     checks: tuple[Callable[[], Conflict | None], ...] = (
         lambda: _check_recipients(tokens, place, language, kind, evidence),
         lambda: _check_files(tokens, kind, evidence),
@@ -99,6 +103,16 @@ def find_conflict(
         lambda: _check_quotations(tokens, evidence),
     )
     return next((found for check in checks if (found := check()) is not None), None)
+
+
+def _find_left_out(evidence: Evidence) -> Conflict | None:
+    """Return the address of a call that was not done, if no done call has it."""
+    for seq, text in evidence.others:
+        if evidence.calls[seq].state in {"failed", "denied", "unknown", "waiting"}:
+            lost = [one for one in EMAIL.findall(text) if one not in evidence.own]
+            if lost:
+                return Conflict(lost[0], (seq,))
+    return None
 
 
 def _decode(arguments: str) -> str:

@@ -10,6 +10,7 @@ from orchestrator.extensions.receipts.judging.languages import list_verb_groups
 UNKNOWN = frozenset({"any"})
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 ENDS = ("", "s", "es", "d", "ed", "ing")
+PROGRAM = frozenset(("service", "tool", "function", "api", "method", "endpoint", "action"))
 MAX_READ = 2_000  # characters of a description or of arguments
 SENTENCE = re.compile(r"[.\n]")
 COMMAND = re.compile(r'"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.){0,400})"')
@@ -84,7 +85,8 @@ def _weigh_words_of_tool(words: list[str]) -> frozenset[str] | None:
     effects = {effect for verb in verbs for effect in acting[verb]}
     if not verbs:
         effects |= {effect for group in foreign if group in groups for effect in groups[group].by}
-    return _narrow_effects(frozenset(effects), verbs, words)
+    narrowed = _narrow_effects(frozenset(effects), verbs, words)
+    return UNKNOWN if narrowed == {"call"} and PROGRAM & set(words) else narrowed
 
 
 def _narrow_effects(effects: frozenset[str], verbs: list[str], words: list[str]) -> frozenset[str]:
