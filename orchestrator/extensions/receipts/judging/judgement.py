@@ -213,7 +213,7 @@ def _judge_claim(found: _Found, language: Language, conversation: _Conversation)
     note = ""
     if done and all(conversation.effects[seq] != UNKNOWN for seq in done):
         evidence = conversation.gather_evidence(done)
-        conflict = find_conflict(found.tokens, found.place, language, effect.kind, evidence)
+        conflict = find_conflict(*_cut_report(found), language, effect.kind, evidence)
         if conflict is not None:
             undone = [seq for seq in conflict.calls if seq in possible]
             verdict, note = _judge_undone(undone, found, conversation)
@@ -223,6 +223,21 @@ def _judge_claim(found: _Found, language: Language, conversation: _Conversation)
     elif not done:
         verdict, note = _judge_undone(possible, found, conversation)
     return Claim(found.sentence.shown[:MAX_SHOWN], effect.kind, verdict, tuple(done), note)
+
+
+def _cut_report(found: _Found) -> tuple[Sequence[Token], int]:
+    """Return the part of a sentence that a verb reports, and the verb's place in it."""
+    start = found.verb.clause[0]
+    if not any(_ends_report(token) for token in found.tokens[:start]):
+        start = 0
+    end = found.place + 1
+    while end < len(found.tokens) and not _ends_report(found.tokens[end]):
+        end += 1
+    return found.tokens[start:end], found.place - start
+
+
+def _ends_report(token: Token) -> bool:
+    return token.tag in {"K", "N"} or token.text in {";", "；", "–", "—"}  # noqa: RUF001 - as written
 
 
 def _judge_undone(

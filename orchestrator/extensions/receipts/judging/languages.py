@@ -10,10 +10,11 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 FOLDER = Path(__file__).with_name("words")
-COMMON = 2  # weight of a word that sentences of this language need; other words count once
+COMMON = 2  # weight of a word that sentences of this language need; nouns count once
 MAX_TIMES = 3  # that one word counts
 READ = 3_000  # characters from each end of an answer by which its language is chosen
 MIN_COMPOUND = 4  # letters of a noun that may end a longer one
+WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 LETTERS = re.compile(r"[^\W\d_]+")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 KANA = re.compile(r"[\u3040-\u30ff]")
@@ -124,7 +125,7 @@ def choose_language(lines: Sequence[str]) -> Language | None:
     if written is not None:
         return load_languages().get(written)
     scores = Counter[str]()
-    for word, times in Counter(LETTERS.findall(sample.lower())).items():
+    for word, times in Counter(WORDS.findall(sample.lower())).items():
         for name, weight in _weigh_words().get(word, ()):
             scores[name] += weight * min(times, MAX_TIMES)
     best = scores.most_common(1)
@@ -147,7 +148,8 @@ def _weigh_words() -> Mapping[str, tuple[tuple[str, int], ...]]:
     for name, language in load_languages().items():
         if language.file.spaced:
             done = [word for word, tag in language.tags.items() if tag == "U"]
-            words = dict.fromkeys((*language.groups, *language.nouns, *done), 1)
+            words = dict.fromkeys((*language.nouns, *done), 1)
+            words |= {form: 1 + (language.tags[form] != "V") for form in language.groups}
             words |= {word: COMMON for word in language.file.common.split() if "'" not in word}
             for word, weight in words.items():
                 weights.setdefault(word, []).append((name, weight))
@@ -165,7 +167,7 @@ def _build_language(name: str, file: LanguageFile) -> Language:
     )
     tags = _order_tags(file, [(form, tag) for form, tag, _ in verbs], list(nouns))
     groups = _gather_values((form, group) for form, _, group in verbs)
-    said = [word for word, tag in tags.items() if tag == "L"]
+    said = [word for word, tag in tags.items() if tag in "Ll"]
     said += [form for form, tag, _ in verbs if tag != "V" or not file.spaced]
     by_length = sorted(tags, key=len, reverse=True)
     return Language(

@@ -101,7 +101,7 @@ def _choose_tag(kind: str, text: str, written: str, language: Language, place: i
         return TAGS[kind]
     if kind != SPOKEN:
         return "@"
-    known = language.tags.get(text) or language.tags.get(text.partition("-")[0])
+    known = language.tags.get(text)
     if known is not None:
         return known
     if language.find_noun(text):
