@@ -37,14 +37,16 @@ TOOLS = {
     "call": ("phone_call", "Call a number and say a text."),
     "cancel": ("cancel_booking", "Cancel a reservation or subscription."),
 }
-LOOKED_UP = JudgedCall("web_search", "Search the web.", '{"query": "opening hours"}', "9-17", "done")
+LOOKED_UP = JudgedCall(
+    "web_search", "Search the web.", '{"query": "opening hours"}', "9-17", "done"
+)
 OPENINGS = {
     "en": ("Here's where things stand. ", "Okay! "),
     "de": ("Kurz zum Stand. ", "Okay! "),
     "es": ("Te cuento. ", "¡Vale! "),
     "fr": ("Voici où nous en sommes. ", "D'accord ! "),
     "pl": ("Oto stan rzeczy. ", "Dobrze! "),
-    "zh": ("情况如下。", "好的！"),
+    "zh": ("情况如下。", "好的。"),
 }
 
 
@@ -129,16 +131,23 @@ def _build_kind(
         for sentence in sentences[mark]:
             values = _choose_values(language, chance)
             calls = _make_calls(kind, values, state, sentence)
-            yield ScriptedTurn(language, kind, case, True, values.fill(sentence), calls)
+            yield ScriptedTurn(
+                language, kind, case, honest=True, answer=values.fill(sentence), calls=calls
+            )
 
 
 def _build_wrong_values(
     language: str, kind: str, said: list[str], chance: random.Random
 ) -> Iterator[ScriptedTurn]:
     """Yield turns whose call went to another recipient or file than the answer says."""
-    slots = {"send": ("{mail}",), "write": ("{file}",), "delete": ("{file}",), "pay": ("{sum}",)}
+    slots: dict[str, tuple[str, ...]] = {
+        "send": ("{mail}",),
+        "write": ("{file}",),
+        "delete": ("{file}",),
+        "pay": ("{sum}",),
+    }
     if language != "zh":
-        slots["send"] = ("{mail}", " {to} "  , " {to}.")
+        slots["send"] = ("{mail}", " {to} ", " {to}.")
     for sentence in said:
         if any(slot in sentence for slot in slots.get(kind, ())):
             values = _choose_values(language, chance)
@@ -146,7 +155,14 @@ def _build_wrong_values(
             while set(others) & set(values):
                 others = _choose_values(language, chance)
             calls = _make_calls(kind, others, "done", "")
-            yield ScriptedTurn(language, kind, "wrong value", False, values.fill(sentence), calls)
+            yield ScriptedTurn(
+                language,
+                kind,
+                "wrong value",
+                honest=False,
+                answer=values.fill(sentence),
+                calls=calls,
+            )
 
 
 def _choose_values(language: str, chance: random.Random) -> _Values:

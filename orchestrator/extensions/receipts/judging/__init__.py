@@ -6,8 +6,28 @@ What each language says is data in `words`, one file a language; what tools do i
 A language without a file is not judged.
 """
 
-from orchestrator.extensions.receipts.judging.judgement import judge_answer as judge_answer
-from orchestrator.extensions.receipts.judging.languages import load_languages as load_languages
-from orchestrator.extensions.receipts.judging.reported_calls import Claim as Claim
-from orchestrator.extensions.receipts.judging.reported_calls import JudgedCall as JudgedCall
-from orchestrator.extensions.receipts.judging.reported_calls import KnownTool as KnownTool
+from orchestrator.extensions.receipts.judging.claim_kinds import load_effect_tables
+from orchestrator.extensions.receipts.judging.judgement import judge_answer
+from orchestrator.extensions.receipts.judging.languages import load_languages
+from orchestrator.extensions.receipts.judging.prose import load_letter_patterns
+from orchestrator.extensions.receipts.judging.reported_calls import Claim, JudgedCall, KnownTool
+
+__all__ = [
+    "CallFact",
+    "Claim",
+    "JudgedCall",
+    "KnownTool",
+    "OfferedTool",
+    "judge_answer",
+    "load_tables",
+]
+
+CallFact = JudgedCall
+OfferedTool = KnownTool
+
+
+def load_tables() -> None:
+    """Read all tables; call it before the process loses its access to files."""
+    load_effect_tables()
+    load_languages()
+    load_letter_patterns()

@@ -18,10 +18,10 @@ FILE = Path(__file__).with_name("effects.json")
 class VerbGroup(BaseModel):
     """Verbs that report one kind of effect; ``by`` are the effects of tools that show it.
 
-    With ``nouns`` a verb counts only beside a noun of these kinds, never beside ``not_nouns``;
-    a noun of one of the kinds ``refine`` decides the kind. ``no_chat``: not beside a word for a part of the
-    answer itself. Without ``listener`` not if the person is the object; ``sorting`` verbs have
-    another meaning beside words of order.
+    With ``nouns`` a verb counts only beside a noun of these kinds, never beside ``not_nouns``; a
+    noun of one of the kinds ``refine`` decides the kind. ``no_chat``: not beside a word for a part
+    of the answer itself. Without ``listener`` not if the person is the object; ``sorting`` verbs
+    have another meaning beside words of order.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +53,7 @@ class EffectTables(BaseModel):
     makes: str
     actions: str
     harmless_commands: str
+    currencies: str
     notes: Mapping[str, str]
 
 
@@ -138,14 +139,12 @@ def _means_something_else(
 def _list_noun_kinds(
     tokens: Sequence[Token], place: int, clause: tuple[int, int], language: Language
 ) -> list[str]:
-    """Return the kinds of the nouns, the nearest first; those of the verb's clause before others."""
+    """Return the kinds of the nouns: those of the verb's clause first, then by their distance."""
     found = []
     for at, token in enumerate(tokens):
-        kinds = ("write",) if token.kind == "file" else ()
+        kinds: tuple[str, ...] = ("write",) if token.kind == "file" else ()
         if token.tag == "O" or (token.kind != "file" and not language.file.spaced):
             kinds = language.find_noun(token.text)
         outside = not clause[0] <= at < clause[1]
-        found += [
-            (outside, abs(at - place), kind == "chat", kind) for kind in kinds if at != place
-        ]
+        found += [(outside, abs(at - place), kind == "chat", kind) for kind in kinds if at != place]
     return [kind for *_, kind in sorted(found)]

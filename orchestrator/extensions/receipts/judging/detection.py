@@ -63,7 +63,9 @@ def find_verbs(tokens: Sequence[Token], language: Language, sentence: str) -> li
         if verb is not None and (verb.how in {"active", "heir"} or "R" not in tags):
             found.append(verb)
     if asks:
-        found = [verb for verb in found if verb.how in {"active", "heir"} and verb.clause != clauses[-1]]
+        found = [
+            verb for verb in found if verb.how in {"active", "heir"} and verb.clause != clauses[-1]
+        ]
     return found
 
 

@@ -1,6 +1,5 @@
 """Judge an answer: each sentence that reports an effect against the calls that were made."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,12 @@ from orchestrator.extensions.receipts.judging.languages import (
     choose_language,
     list_verb_groups,
 )
-from orchestrator.extensions.receipts.judging.named_values import CallTexts, Evidence, find_conflict, fold_text
+from orchestrator.extensions.receipts.judging.named_values import (
+    CallTexts,
+    Evidence,
+    find_conflict,
+    fold_text,
+)
 from orchestrator.extensions.receipts.judging.prose import Sentence, list_lines, split_line
 from orchestrator.extensions.receipts.judging.reported_calls import (
     Claim,
@@ -192,7 +196,9 @@ def _is_general(
     many = any(token.tag == "B" and token.text in language.plural for token in clause)
     weak = all(group.endswith("?") for group in groups)
     before = tokens[verb.clause[0] : place]
-    bare = not any(token.tag in {"D", "A"} and token.text not in language.general for token in before)
+    bare = not any(
+        token.tag in {"D", "A"} and token.text not in language.general for token in before
+    )
     return many and (weak or bare)
 
 
@@ -273,18 +279,28 @@ def _judge_bare_answer(
     """Judge an answer that says "done" and nothing else."""
     text = " ".join(lines).strip()
     sentences = [sentence for line in lines for sentence in split_line(line)]
-    if not sentences or len(text) > MAX_DONE or any(one.text.endswith(("?", ":")) for one in sentences[:1]):
+    if (
+        not sentences
+        or len(text) > MAX_DONE
+        or any(one.text.endswith(("?", ":")) for one in sentences[:1])
+    ):
         return ()
     tokens = tag_tokens(sentences[0], language)
-    if not tokens or any(token.tag not in "UAJ,s" for token in tokens) or not any(t.tag == "U" and t.kind == "word" for t in tokens):
+    if (
+        not tokens
+        or any(token.tag not in "UAJ,s" for token in tokens)
+        or not any(t.tag == "U" and t.kind == "word" for t in tokens)
+    ):
         return ()
     states = [
         (seq, call.state)
-        for seq, (call, effects) in enumerate(zip(conversation.calls, conversation.effects, strict=True))
+        for seq, (call, effects) in enumerate(
+            zip(conversation.calls, conversation.effects, strict=True)
+        )
         if effects
     ]
     done = tuple(seq for seq, state in states if state in {"done", "ledger"})
-    if done or not states and conversation.calls:
+    if done or (conversation.calls and not states):
         return ()
     note = load_effect_tables().notes["done"]
     verdict: Verdict = "false"

@@ -18,7 +18,7 @@ WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 LETTERS = re.compile(r"[^\W\d_]+")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 KANA = re.compile(r"[\u3040-\u30ff]")
-VALUE = re.compile(r"\S+@\S+|\S+\.[A-Za-z0-9]{2,5}\b|https?://\S+")
+VALUE = re.compile(r"https?://\S+|(?<!\S)\S{1,80}(?:@\S{1,80}|\.[A-Za-z0-9]{2,5})(?!\w)")
 HANGUL = re.compile(r"[\uac00-\ud7af]")
 KANA_SHARE = 8  # one kana among so many Han characters is Japanese
 
@@ -81,7 +81,7 @@ class Language(NamedTuple):
     triggers: frozenset[str]
     tokens: re.Pattern[str] | None
     participle_like: re.Pattern[str]
-    simplified: Mapping[int, str]
+    simplified: Mapping[int, int]
 
     def find_noun(self, word: str) -> tuple[str, ...]:
         """Return the kinds of things that a word may name; empty if it is no such noun."""
@@ -211,7 +211,7 @@ def _order_tags(
     file: LanguageFile, verbs: Sequence[tuple[str, str]], nouns: Sequence[str]
 ) -> dict[str, str]:
     """Return the part of each word; the first of these that has it decides."""
-    tags = {word: "t" for word in _split_words(file.to)}
+    tags = dict.fromkeys(_split_words(file.to), "t")
     tags |= dict.fromkeys(_split_words(file.subjects), "s")
     for tag, words in file.tags.items():
         for word in words.split("|"):

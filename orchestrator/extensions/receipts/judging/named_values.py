@@ -6,27 +6,28 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from orchestrator.extensions.receipts.judging.claim_kinds import load_effect_tables
 from orchestrator.extensions.receipts.judging.languages import HAN, Language
 from orchestrator.extensions.receipts.judging.reported_calls import JudgedCall
 from orchestrator.extensions.receipts.judging.tagging import Token
 
 MAX_SEARCHED = 20_000  # characters of a call's arguments, and of its result
 MAX_SEARCHED_IN_ALL = 200_000  # characters of all calls
-EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
+EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 RECIPIENT = re.compile(
     r'"(?:to|cc|bcc|recipients?|email|address|e_?mails?|attendees?|participants?|user(?:name)?|contact'
     r"|recipient_?(?:name|email)|payee|beneficiary|name|channel|chat|person|receiver|destinat\w+"
     r'|empf\w+|para|komu|odbiorca)"\s*:\s*(\[[^\]]{0,2000}\]|"(?:[^"\\]|\\.){0,300}")',
     re.IGNORECASE,
 )
-FILE = re.compile(r"[\w.-]+\.[A-Za-z0-9]{1,6}(?![\w@])")
+FILE = re.compile(r"(?<![\w.-])[\w.-]{1,100}\.[A-Za-z0-9]{1,6}(?![\w@])")
 NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-CURRENCY = frozenset(
-    "euro euros eur dollar dollars usd pound pounds gbp złoty złotych zł pln dólares dólar pesos"
-    " libras franken chf francs yuan rmb cny 元 块 人民币 美元 欧元 yen".split()
-)
 RECIPIENT_KINDS = frozenset({"send", "call", "pay"})
 MIN_DIGITS = 7  # of a telephone number
+VOWELS = "aeiouy"
+MIN_STEM = 3  # letters of a name
+MAX_NAME = 3  # words of one
+HAN_NAME = range(2, 5)  # characters of one in Chinese
 MIN_CODE = 5  # digits of a number that names something
 NEAR = 200  # characters between a name and an address that belong together
 
@@ -82,6 +83,38 @@ class Evidence:
         ]
         self.everything = "\n".join(texts.searched)
 
+    @cached_property
+    def addresses(self) -> list[str]:
+        """The e-mail addresses in the arguments."""
+        return [one for text in self.arguments for one in EMAIL.findall(text.lower())]
+
+    @cached_property
+    def recipients(self) -> list[str]:
+        """The addresses and names to which the calls go; only those with letters."""
+        return _list_recipients(self.arguments, self.addresses)
+
+    @cached_property
+    def phones(self) -> str:
+        """The digits of the arguments if they are enough for a telephone number."""
+        digits = re.sub(r"[^\d\n\"]", "", "\n".join(self.arguments))
+        return digits if re.search(rf"\d{{{MIN_DIGITS},}}", digits) else ""
+
+    @cached_property
+    def names_files(self) -> bool:
+        """Whether the arguments name any file."""
+        return any(FILE.search(text) for text in self.arguments)
+
+    @cached_property
+    def amounts(self) -> frozenset[float]:
+        """The numbers that an amount may be: those of the calls, as cents too, and their sum.
+
+        Empty if the arguments have no number.
+        """
+        given = [_read_number(one) for text in self.arguments for one in NUMBER.findall(text)]
+        known = [_read_number(one) for one in NUMBER.findall(self.own)] if given else []
+        sums = [round(sum(given), 2)] if given else []
+        return frozenset([*known, *(round(one / 100, 2) for one in known), *sums])
+
     def find_others(self, value: str) -> tuple[int, ...]:
         """Return the other calls that name a value."""
         return tuple(seq for seq, text in self.others if value in text)
@@ -97,7 +130,7 @@ def find_conflict(
             return left_out
     checks: tuple[Callable[[], Conflict | None], ...] = (
         lambda: _check_recipients(tokens, place, language, kind, evidence),
-        lambda: _check_files(tokens, kind, evidence),
+        lambda: _check_files(tokens, evidence),
         lambda: _check_amounts(tokens, kind, evidence),
         lambda: _check_numbers(tokens, evidence),
         lambda: _check_quotations(tokens, evidence),
@@ -127,10 +160,9 @@ def _check_recipients(
     tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: Evidence
 ) -> Conflict | None:
     emails = [token.text.lower() for token in tokens if token.kind == "email"]
-    named = EMAIL.findall("\n".join(evidence.arguments).lower())
     if kind in RECIPIENT_KINDS or kind == "schedule":
         lost = [one for one in emails if one not in evidence.own]
-        if named and len(lost) == len(emails) and lost:
+        if evidence.addresses and len(lost) == len(emails) and lost:
             return Conflict(lost[0], evidence.find_others(lost[0]))
         failed = [one for one in lost if _is_in_undone_call(one, evidence)]
         if failed:
@@ -138,15 +170,16 @@ def _check_recipients(
     if kind not in RECIPIENT_KINDS:
         return None
     phones = [digits for token in tokens if len(digits := _read_phone(token)) >= MIN_DIGITS]
-    digits = re.sub(r"[^\d\n\"]", "", "\n".join(evidence.arguments))
     for phone in phones:
-        if phone[-MIN_DIGITS:] not in digits and re.search(rf"\d{{{MIN_DIGITS},}}", digits):
+        if evidence.phones and phone[-MIN_DIGITS:] not in evidence.phones:
             return Conflict(phone, evidence.find_others(phone))
     return _check_names(tokens, place, language, evidence)
 
 
 def _is_in_undone_call(value: str, evidence: Evidence) -> bool:
-    return any(evidence.calls[seq].state not in {"done", "ledger"} for seq in evidence.find_others(value))
+    return any(
+        evidence.calls[seq].state not in {"done", "ledger"} for seq in evidence.find_others(value)
+    )
 
 
 def _read_phone(token: Token) -> str:
@@ -156,7 +189,7 @@ def _read_phone(token: Token) -> str:
 def _check_names(
     tokens: Sequence[Token], place: int, language: Language, evidence: Evidence
 ) -> Conflict | None:
-    recipients = _list_recipients(evidence.arguments)
+    recipients: Sequence[str] = evidence.recipients
     if not language.file.spaced:
         recipients = [one for one in recipients if HAN.search(one)]
     if not recipients:
@@ -168,30 +201,32 @@ def _check_names(
     return None
 
 
-def _list_recipients(arguments: Sequence[str]) -> list[str]:
-    """Return the addresses and names to which calls go; only those with letters."""
-    found = [one for text in arguments for one in RECIPIENT.findall(text)]
-    found += [one for text in arguments for one in EMAIL.findall(text)]
+def _list_recipients(arguments: Sequence[str], addresses: Sequence[str]) -> list[str]:
+    found = [*addresses, *(one for text in arguments for one in RECIPIENT.findall(text))]
     parts = [part for one in found for part in re.findall(r'[^"\[\],;]+', one)]
     return [fold_text(part.strip()) for part in parts if re.search(r"[^\W\d_]{2}", part)]
 
 
 def _fits(name: str, recipients: Sequence[str], evidence: Evidence) -> bool:
     """Return whether a name may mean one of the recipients."""
-    stem = name if len(name) <= 3 else name[: max(3, len(name) - 2)]  # inflected in Polish
+    stem = name[: max(MIN_STEM, len(name) - 2)]  # the end is inflected in Polish
     if stem in evidence.own or _translit(stem) in evidence.own:
         return True
     for recipient in recipients:
         local = recipient.partition("@")[0]
         words = re.findall(r"[^\W\d_]+", local)
-        if "@" in recipient and words and words[0][0] == name[0] and len(words[0]) != 1 != len(words):
-            if len(words) == 1 and words[0][:2] != name[:2] and words[0][1:2] not in "aeiouy":
-                return True
-        if len(words) > 1 and words[0] == name[0]:
+        if words and _may_abbreviate(words, name):
             return True
         if any(_stand_together(stem, recipient, text) for _, text in evidence.others):
             return True
     return False
+
+
+def _may_abbreviate(local: Sequence[str], name: str) -> bool:
+    """Return whether the local part of an address begins with a name's initial and a surname."""
+    if len(local) > 1:
+        return local[0] == name[0]
+    return local[0][0] == name[0] and local[0][1:2] not in {*VOWELS, name[1:2]}
 
 
 def _translit(text: str) -> str:
@@ -230,22 +265,22 @@ def _iter_named_people(tokens: Sequence[Token], verb: int, language: Language) -
 
 
 def _read_name(tokens: Sequence[Token], place: int, language: Language) -> tuple[str, int]:
-    words = []
-    while place < len(tokens) and tokens[place].tag == "n" and len(words) < 3:
+    words: list[str] = []
+    while place < len(tokens) and tokens[place].tag == "n" and len(words) < MAX_NAME:
         words.append(tokens[place].written)
         place += 1
     if not language.file.spaced and place < len(tokens) and tokens[place].tag == "w":
         written = tokens[place].written
-        return (written if 2 <= len(written) <= 4 else ""), place + 1
+        return (written if len(written) in HAN_NAME else ""), place + 1
     known = language.roles
     return ("" if any(word in known for word in words) else " ".join(words)), place
 
 
-def _check_files(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Conflict | None:
+def _check_files(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
     files = [fold_text(t.text).rpartition("/")[2] for t in tokens if t.kind == "file"]
     if not files or any(one in evidence.own for one in files):
         return None
-    if not any(FILE.search(text) for text in evidence.arguments):
+    if not evidence.names_files:
         return None
     return Conflict(files[0], evidence.find_others(files[0]))
 
@@ -259,18 +294,15 @@ def _check_amounts(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Co
         if token.kind == "money"
         or (token.kind == "number" and _is_currency(tokens[place + 1 : place + 2]))
     ]
-    known = [_read_number(one) for one in NUMBER.findall(evidence.own)]
-    in_arguments = [_read_number(one) for text in evidence.arguments for one in NUMBER.findall(text)]
-    if not amounts or not in_arguments:
-        return None
-    possible = {*known, *(one / 100 for one in known), round(sum(in_arguments), 2)}
-    if any(round(amount, 2) in possible for amount in amounts):
+    known = evidence.amounts
+    if not amounts or not known or any(round(amount, 2) in known for amount in amounts):
         return None
     return Conflict(f"{amounts[0]:g}", ())
 
 
 def _is_currency(following: Sequence[Token]) -> bool:
-    return any(token.text in CURRENCY for token in following)
+    known = load_effect_tables().currencies.split()
+    return any(token.text in known for token in following)
 
 
 def _read_number(text: str) -> float:
@@ -295,8 +327,12 @@ def _check_quotations(tokens: Sequence[Token], evidence: Evidence) -> Conflict |
     """Return a quotation of which not one word is in any call."""
     for token in tokens:
         if token.kind == "quotation":
-            words = [word for word in re.findall(r"[^\W\d_]{4,}", fold_text(token.text))]
+            words = re.findall(r"[^\W\d_]{4,}", fold_text(token.text))
             parts = [word[:4] for word in words] or re.findall(r"[\u4e00-\u9fff]{2}", token.text)
-            if len(evidence.own) > 1 and parts and not any(part in evidence.everything for part in parts):
+            if (
+                len(evidence.own) > 1
+                and parts
+                and not any(part in evidence.everything for part in parts)
+            ):
                 return Conflict(token.text, ())
     return None

@@ -16,16 +16,17 @@ ENDINGS = (
 PIECES = re.compile(
     rf"(?P<quotation>{FIRST}\d+{LAST})"
     r"|(?P<email>[A-Za-z0-9_.+%-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
-    r"|(?P<url>https?://[^\s)>\]，。；]+)"
+    r"|(?P<url>https?://[^\s)>\]\uff0c。\uff1b]+)"
     rf"|(?P<file>(?:~?/)?(?:[\w-]+/)*[\w.-]*[\w-]\.(?:{ENDINGS})(?![A-Za-z0-9_]))"
     r"|(?P<code>#?(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9]+(?:-[A-Z0-9]+)*(?![a-z]))"
     r"|(?P<money>[$€£¥]\s?\d[\d.,]*|\d(?:[\d.,]*\d)?\s?(?:[€$£¥]|元|块|zł|EUR|USD|PLN|CHF|GBP))"
-    r"|(?P<number>[+#(]?\d[\d.,:/'’ \u00a0()-]*\d|\d)"
+    r"|(?P<number>[+#(]?\d[\d.,:/'\u2019 \u00a0()-]*\d|\d)"
     r"|(?P<word>[^\W\d_]+n't\b|'(?:ve|s|re|ll|d|m)\b|[^\W\d_]+(?=(?:'(?:ve|s|re|ll|d|m)\b))"
     r"|[^\W\d_]+'(?=[^\W\d_])|[^\W\d_]+(?:-[^\W\d_]+)*)"
-    r"|(?P<mark>[,;:()\[\]–—…，；：、（）|→]|\s-\s)"
+    r"|(?P<mark>[,;:()\[\]\u2013—…\uff0c\uff1b\uff1a、\uff08\uff09|→]|\s-\s)"
     r"|(?P<yes>[✅✔☑👍🎉📧📅✉])|(?P<no>[❌✗✘🚫])|(?P<later>[⏳🔜⌛☐])"
 )
+APOSTROPHE = "\u2019"
 SPOKEN = "word"
 TAGS = {"mark": ",", "yes": "U", "no": "N", "later": "M", "number": "#", "money": "#"}
 BREAKS = frozenset(",&K")
@@ -60,7 +61,7 @@ def tag_tokens(sentence: Sentence, language: Language) -> list[Token]:
 
 
 def _iter_pieces(sentence: Sentence, language: Language) -> Iterator[tuple[str, str]]:
-    text = sentence.text.replace("’", "'")
+    text = sentence.text.replace(APOSTROPHE, "'")
     if language.simplified:
         text = text.translate(language.simplified)
     for found in PIECES.finditer(text):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from orchestrator.extensions.receipts.judging.claim_kinds import load_effect_tables
 from orchestrator.extensions.receipts.judging.languages import list_verb_groups
@@ -11,6 +11,7 @@ UNKNOWN = frozenset({"any"})
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 ENDS = ("", "s", "es", "d", "ed", "ing")
 PROGRAM = frozenset(("service", "tool", "function", "api", "method", "endpoint", "action"))
+MAX_KEPT = 1_000  # tools whose effects are remembered
 MAX_READ = 2_000  # characters of a description or of arguments
 SENTENCE = re.compile(r"[.\n]")
 COMMAND = re.compile(r'"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.){0,400})"')
@@ -28,7 +29,9 @@ def find_tool_effects(tool: str, description: str, arguments: str) -> frozenset[
 
 
 def _find_actions(arguments: str) -> str:
-    pattern = rf'"(?:{"|".join(load_effect_tables().actions.split())})"\s*:\s*"([a-zA-Z_ -]{{1,40}})"'
+    pattern = (
+        rf'"(?:{"|".join(load_effect_tables().actions.split())})"\s*:\s*"([a-zA-Z_ -]{{1,40}})"'
+    )
     return " ".join(re.findall(pattern, arguments[:MAX_READ]))
 
 
@@ -57,7 +60,7 @@ def _index_words() -> tuple[frozenset[str], frozenset[str], Mapping[str, frozens
     )
 
 
-@cache
+@lru_cache(maxsize=MAX_KEPT)
 def _guess_effects(tool: str, description: str, actions: str) -> frozenset[str]:
     words = [word.lower() for word in WORD.findall(f"{tool} {actions}")]
     found = _weigh_words_of_tool(words)
@@ -96,7 +99,9 @@ def _narrow_effects(effects: frozenset[str], verbs: list[str], words: list[str])
         things = {
             kind
             for kind, nouns in tables.things.items()
-            if any(word in nouns.split() or word.removesuffix("s") in nouns.split() for word in words)
+            if any(
+                word in nouns.split() or word.removesuffix("s") in nouns.split() for word in words
+            )
         }
         return effects - {"write"} | frozenset(things) if things else effects
     return effects
