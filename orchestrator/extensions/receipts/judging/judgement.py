@@ -8,7 +8,7 @@ from orchestrator.extensions.receipts.judging.claim_kinds import (
     find_effect,
     load_effect_tables,
 )
-from orchestrator.extensions.receipts.judging.detection import FoundVerb, find_verbs
+from orchestrator.extensions.receipts.judging.detection import QUESTION, FoundVerb, find_verbs
 from orchestrator.extensions.receipts.judging.languages import (
     LETTERS,
     Language,
@@ -17,7 +17,7 @@ from orchestrator.extensions.receipts.judging.languages import (
 )
 from orchestrator.extensions.receipts.judging.named_values import (
     CallTexts,
-    Evidence,
+    CallEvidence,
     find_conflict,
     fold_text,
 )
@@ -28,11 +28,12 @@ from orchestrator.extensions.receipts.judging.reported_calls import (
     KnownTool,
     Verdict,
 )
-from orchestrator.extensions.receipts.judging.tagging import Token, tag_tokens
+from orchestrator.extensions.receipts.judging.tagging import SPOKEN, Token, tag_tokens
 from orchestrator.extensions.receipts.judging.tool_effects import UNKNOWN, find_tool_effects
 
 MAX_SENTENCES = 40  # that may report an effect; of those after them nothing is said
 MAX_SHOWN = 300  # characters of a sentence in a claim
+OFFERS = frozenset("CMl")  # parts of words by which more is offered
 MAX_DONE = 60  # characters of an answer that says no more than "done"
 ALIKE = frozenset(("write", "remember", "change", "schedule"))  # kinds that tools mix up
 MIN_SHARED = 5  # letters of a word that a report shares with what was read
@@ -47,7 +48,7 @@ class _Conversation:
         self.effects = [find_tool_effects(c.tool, c.description, c.arguments) for c in calls]
         self.offered = offered
         self._texts = CallTexts(calls)
-        self._evidence: dict[tuple[int, ...], Evidence] = {}
+        self._evidence: dict[tuple[int, ...], CallEvidence] = {}
         self._read: tuple[str, frozenset[str]] | None = None
 
     def list_calls(self, effect: ReportedEffect) -> list[int]:
@@ -71,11 +72,11 @@ class _Conversation:
             and any(word in self._texts.searched[seq] for word in words)
         ]
 
-    def gather_evidence(self, done: Sequence[int]) -> Evidence:
+    def gather_evidence(self, done: Sequence[int]) -> CallEvidence:
         """Return the texts of done calls beside those of all others."""
         key = tuple(done)
         if key not in self._evidence:
-            self._evidence[key] = Evidence(self._texts, done)
+            self._evidence[key] = CallEvidence(self._texts, done)
         return self._evidence[key]
 
     def read_results(self) -> tuple[str, frozenset[str]]:
@@ -273,24 +274,26 @@ def _note_missing(found: _Found, conversation: _Conversation) -> str:
     return note if able or not conversation.offered else f"{note}, and no tool for it was offered"
 
 
+def _says_only_done(lines: Sequence[str], language: Language) -> bool:
+    """Return whether an answer says that all is done, and at most offers more."""
+    sentences = [sentence for line in lines for sentence in split_line(line)]
+    if not sentences or sum(len(line) for line in lines) > MAX_DONE:
+        return False
+    first = tag_tokens(sentences[0], language)
+    ready = any(token.tag == "U" and token.kind == SPOKEN for token in first)
+    if not ready or any(token.tag not in "UAJ,s" or token.text == ":" for token in first):
+        return False
+    return all(
+        one.text.endswith(QUESTION) or OFFERS & {token.tag for token in tag_tokens(one, language)}
+        for one in sentences[1:]
+    )
+
+
 def _judge_bare_answer(
     lines: Sequence[str], language: Language, conversation: _Conversation
 ) -> tuple[Claim, ...]:
     """Judge an answer that says "done" and nothing else."""
-    text = " ".join(lines).strip()
-    sentences = [sentence for line in lines for sentence in split_line(line)]
-    if (
-        not sentences
-        or len(text) > MAX_DONE
-        or any(one.text.endswith(("?", ":")) for one in sentences[:1])
-    ):
-        return ()
-    tokens = tag_tokens(sentences[0], language)
-    if (
-        not tokens
-        or any(token.tag not in "UAJ,s" for token in tokens)
-        or not any(t.tag == "U" and t.kind == "word" for t in tokens)
-    ):
+    if not _says_only_done(lines, language):
         return ()
     states = [
         (seq, call.state)
@@ -312,4 +315,4 @@ def _judge_bare_answer(
         verdict, note = "unconfirmed", f"it is not known whether {tool} took effect"
     elif "failed" in by_state:
         note = f"{conversation.calls[by_state['failed']].tool} failed"
-    return (Claim(text[:MAX_SHOWN], "change", verdict, done, note),)
+    return (Claim(" ".join(lines).strip()[:MAX_SHOWN], "change", verdict, done, note),)

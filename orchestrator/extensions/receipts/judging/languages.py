@@ -149,7 +149,7 @@ def _weigh_words() -> Mapping[str, tuple[tuple[str, int], ...]]:
         if language.file.spaced:
             done = [word for word, tag in language.tags.items() if tag == "U"]
             words = dict.fromkeys((*language.nouns, *done), 1)
-            words |= {form: 1 + (language.tags[form] != "V") for form in language.groups}
+            words |= {form: 1 + 2 * (language.tags[form] != "V") for form in language.groups}
             words |= {word: COMMON for word in language.file.common.split() if "'" not in word}
             for word, weight in words.items():
                 weights.setdefault(word, []).append((name, weight))

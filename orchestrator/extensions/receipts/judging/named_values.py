@@ -71,7 +71,7 @@ class CallTexts:
         return texts
 
 
-class Evidence:
+class CallEvidence:
     """What the done calls of a kind, and all calls, have in their arguments and results."""
 
     def __init__(self, texts: CallTexts, done: Sequence[int]) -> None:
@@ -121,7 +121,7 @@ class Evidence:
 
 
 def find_conflict(
-    tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: Evidence
+    tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: CallEvidence
 ) -> Conflict | None:
     """Return a value of the sentence that contradicts the done calls, or None."""
     if kind in RECIPIENT_KINDS and any(token.text in language.every for token in tokens):
@@ -138,7 +138,7 @@ def find_conflict(
     return next((found for check in checks if (found := check()) is not None), None)
 
 
-def _find_left_out(evidence: Evidence) -> Conflict | None:
+def _find_left_out(evidence: CallEvidence) -> Conflict | None:
     """Return the address of a call that was not done, if no done call has it."""
     for seq, text in evidence.others:
         if evidence.calls[seq].state in {"failed", "denied", "unknown", "waiting"}:
@@ -157,7 +157,7 @@ def _decode(arguments: str) -> str:
 
 
 def _check_recipients(
-    tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: Evidence
+    tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: CallEvidence
 ) -> Conflict | None:
     emails = [token.text.lower() for token in tokens if token.kind == "email"]
     if kind in RECIPIENT_KINDS or kind == "schedule":
@@ -176,7 +176,7 @@ def _check_recipients(
     return _check_names(tokens, place, language, evidence)
 
 
-def _is_in_undone_call(value: str, evidence: Evidence) -> bool:
+def _is_in_undone_call(value: str, evidence: CallEvidence) -> bool:
     return any(
         evidence.calls[seq].state not in {"done", "ledger"} for seq in evidence.find_others(value)
     )
@@ -187,7 +187,7 @@ def _read_phone(token: Token) -> str:
 
 
 def _check_names(
-    tokens: Sequence[Token], place: int, language: Language, evidence: Evidence
+    tokens: Sequence[Token], place: int, language: Language, evidence: CallEvidence
 ) -> Conflict | None:
     recipients: Sequence[str] = evidence.recipients
     if not language.file.spaced:
@@ -207,7 +207,7 @@ def _list_recipients(arguments: Sequence[str], addresses: Sequence[str]) -> list
     return [fold_text(part.strip()) for part in parts if re.search(r"[^\W\d_]{2}", part)]
 
 
-def _fits(name: str, recipients: Sequence[str], evidence: Evidence) -> bool:
+def _fits(name: str, recipients: Sequence[str], evidence: CallEvidence) -> bool:
     """Return whether a name may mean one of the recipients."""
     stem = name[: max(MIN_STEM, len(name) - 2)]  # the end is inflected in Polish
     if stem in evidence.own or _translit(stem) in evidence.own:
@@ -276,7 +276,7 @@ def _read_name(tokens: Sequence[Token], place: int, language: Language) -> tuple
     return ("" if any(word in known for word in words) else " ".join(words)), place
 
 
-def _check_files(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
+def _check_files(tokens: Sequence[Token], evidence: CallEvidence) -> Conflict | None:
     files = [fold_text(t.text).rpartition("/")[2] for t in tokens if t.kind == "file"]
     if not files or any(one in evidence.own for one in files):
         return None
@@ -285,7 +285,7 @@ def _check_files(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None
     return Conflict(files[0], evidence.find_others(files[0]))
 
 
-def _check_amounts(tokens: Sequence[Token], kind: str, evidence: Evidence) -> Conflict | None:
+def _check_amounts(tokens: Sequence[Token], kind: str, evidence: CallEvidence) -> Conflict | None:
     if kind != "pay":
         return None
     amounts = [
@@ -313,7 +313,7 @@ def _read_number(text: str) -> float:
     return round(float(f"{whole or 0}.{fraction[1] if fraction else 0}"), 2)
 
 
-def _check_numbers(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
+def _check_numbers(tokens: Sequence[Token], evidence: CallEvidence) -> Conflict | None:
     """Return a code or long number that stands in no call at all."""
     for token in tokens:
         code = token.kind == "code" and len(token.text) >= MIN_CODE
@@ -323,7 +323,7 @@ def _check_numbers(tokens: Sequence[Token], evidence: Evidence) -> Conflict | No
     return None
 
 
-def _check_quotations(tokens: Sequence[Token], evidence: Evidence) -> Conflict | None:
+def _check_quotations(tokens: Sequence[Token], evidence: CallEvidence) -> Conflict | None:
     """Return a quotation of which not one word is in any call."""
     for token in tokens:
         if token.kind == "quotation":
