@@ -94,12 +94,14 @@ def _find_effect_of_group(
     tables = load_effect_tables()
     group = tables.groups[name]
     stored = [kind for kind in kinds if kind not in {"chat", "tool"}]
+    is_part = kinds[:1] == ["chat"] and not any(token.kind == "file" for token in tokens)
+    if name == "write" and is_part:
+        return None
     if name == "write":
         return _find_written_effect(tokens, stored, language)
     if (group.no_chat and "chat" in kinds[:1]) or group.not_nouns & set(kinds[:1]):
         return None
     wanted = [kind for kind in stored if kind in group.nouns]
-    is_part = kinds[:1] == ["chat"] and not any(token.kind == "file" for token in tokens)
     if group.nouns and (not wanted or is_part):
         return None
     refined = [kind for kind in stored if kind in group.refine]

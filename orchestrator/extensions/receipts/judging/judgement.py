@@ -16,8 +16,8 @@ from orchestrator.extensions.receipts.judging.languages import (
     list_verb_groups,
 )
 from orchestrator.extensions.receipts.judging.named_values import (
-    CallTexts,
     CallEvidence,
+    CallTexts,
     find_conflict,
     fold_text,
 )
@@ -33,6 +33,7 @@ from orchestrator.extensions.receipts.judging.tool_effects import UNKNOWN, find_
 
 MAX_SENTENCES = 40  # that may report an effect; of those after them nothing is said
 MAX_SHOWN = 300  # characters of a sentence in a claim
+MADE = frozenset(("make?", "write", "change?", "schedule?"))  # groups of verbs that also make text
 OFFERS = frozenset("CMl")  # parts of words by which more is offered
 MAX_DONE = 60  # characters of an answer that says no more than "done"
 ALIKE = frozenset(("write", "remember", "change", "schedule"))  # kinds that tools mix up
@@ -140,8 +141,20 @@ def _iter_found(lines: Sequence[str], language: Language) -> Iterator[_Found]:
                     for place in verb.places
                 )
                 place, effect = next((one for one in effects if one[1] is not None), (0, None))
-                if effect is not None and not _is_general(tokens, place, verb, effect, language):
+                if effect is None or _introduces_text(sentence, tokens, place, language):
+                    continue
+                if not _is_general(tokens, place, verb, effect, language):
                     yield _Found(sentence, tokens, place, verb, effect)
+
+
+def _introduces_text(
+    sentence: Sentence, tokens: Sequence[Token], place: int, language: Language
+) -> bool:
+    """Return whether what was made follows in the answer: "I've created a table:"."""
+    groups = language.groups[tokens[place].text]
+    made = all(group in MADE for group in groups)
+    named = any(token.kind == "file" for token in tokens)
+    return made and not named and sentence.text.endswith((":", "\uff1a"))
 
 
 def _may_report(line: str, language: Language) -> bool:
