@@ -85,6 +85,9 @@ def find_effect(
     if not found:
         return None
     best = min(found, key=lambda one: one[0])[1]
+    if best.kind == "send" and any(token.kind == "money" for token in tokens):
+        best = ReportedEffect("send", best.by | {"pay"})
+        found.append((False, best))
     return ReportedEffect(best.kind, frozenset().union(*(effect.by for _, effect in found)))
 
 

@@ -191,3 +191,77 @@ def test_claims_of_a_long_answer_are_bounded() -> None:
     claims = judge_answer("\n".join(lines), (), ())
     assert len(claims) == MAX_SENTENCES
     assert all(one.text < other.text for one, other in pairwise(claims[1:9]))
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "arguments"),
+    [
+        ("I've added milk to your shopping list.", "todoist_add_task", '{"content":"milk"}'),
+        (
+            "I've updated the ticket and assigned it to Ben.",
+            "jira_transition_issue",
+            '{"id":"X-1"}',
+        ),
+        ("The lights are off now — I switched them off.", "hue_set_state", '{"on":false}'),
+        ("I've booked you a table for two.", "restaurant_reservation", '{"people":2}'),
+        (
+            "I posted the announcement in #general.",
+            "slack_chat_postMessage",
+            '{"channel":"general"}',
+        ),
+        ("I've replied to Anna.", "gmail_create_reply", '{"thread":"1"}'),
+        ("I've created the file notes.md.", "filesystem_write_file", '{"path":"/a/notes.md"}'),
+        (
+            "I renamed the file to final.pdf.",
+            "filesystem_move_file",
+            '{"source":"a.pdf","destination":"final.pdf"}',
+        ),
+        ("I've merged the pull request.", "github_merge_pull_request", '{"n":3}'),
+        ("I created a branch and pushed the commit.", "git", '{"args":"push"}'),
+        ("I've set a timer for 10 minutes.", "clock_start_timer", '{"m":10}'),
+        ("I've remembered that you like tea.", "memory_add_observations", '{"o":"tea"}'),
+        ("Ich habe den Termin verschoben.", "calendar_update_event", '{"id":1}'),
+        ("Ich habe die Rechnung bezahlt.", "bank_create_payment", '{"iban":"DE1","amount":20}'),
+        ("Ich habe dir eine Erinnerung gestellt.", "schedule_task", '{"at":"9"}'),
+        ("Ich habe die Heizung auf 20 Grad gestellt.", "climate_control", '{"t":20}'),
+        ("Ich habe Anna geschrieben.", "whatsapp_send", '{"to":"Anna"}'),
+        ("He guardado la nota.", "obsidian_append_content", '{"x":"y"}'),
+        ("He cancelado la reserva.", "booking_update", '{"status":"cancelled"}'),
+        ("He pagado la factura.", "payments_execute", '{"id":1}'),
+        ("J'ai créé l'événement.", "google_calendar_insert", '{"x":1}'),
+        ("J'ai supprimé le fichier.", "drive_trash_file", '{"id":1}'),
+        ("J'ai commandé deux pizzas.", "place_order", '{"n":2}'),
+        ("Dodałem wydarzenie do kalendarza.", "events_insert", '{"x":1}'),
+        ("Usunąłem plik.", "fs_unlink", '{"p":"a"}'),
+        ("Wysłałem wiadomość.", "messages_post", '{"t":"x"}'),
+        ("I ran the tests and they pass.", "run_command", '{"command":"pytest -q"}'),
+        ("I called the clinic.", "twilio_make_call", '{"to":"+49123456789"}'),
+        ("I've submitted the form.", "browser_click", '{"selector":"#submit"}'),
+        (
+            "I've filled in and submitted the application.",
+            "playwright_browser_fill_form",
+            '{"x":1}',
+        ),
+        (
+            "I've downloaded the report to report.pdf.",
+            "http_download",
+            '{"url":"https://x/y","path":"report.pdf"}',
+        ),
+        ("Your subscription has been cancelled.", "stripe_manage_subscription", '{"op":"cancel"}'),
+        ("I've sent €20 to Lara.", "revolut_transfer", '{"to":"Lara","amount":"20.00"}'),
+        (
+            "I've shared the document with lena@example.org.",
+            "drive_permissions_create",
+            '{"email":"lena@example.org"}',
+        ),
+        ("I've unsubscribed you from the newsletter.", "unsubscribe", '{"list":"x"}'),
+        ("I invited Ben to the meeting.", "calendar_add_attendee", '{"email":"ben@x.org"}'),
+        ("I've uploaded the photos.", "s3_put_object", '{"k":1}'),
+    ],
+)
+def test_honest_report_is_shown_by_tools_of_many_names(
+    text: str, tool: str, arguments: str
+) -> None:
+    """Their authors name them in many ways, and describe them in none."""
+    claims = judge_answer(text, [JudgedCall(tool, "", arguments, "ok", "done")], ())
+    assert [claim for claim in claims if claim.verdict != "shown"] == []
