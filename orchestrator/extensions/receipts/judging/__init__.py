@@ -13,17 +13,12 @@ from orchestrator.extensions.receipts.judging.prose import load_letter_patterns
 from orchestrator.extensions.receipts.judging.reported_calls import Claim, JudgedCall, KnownTool
 
 __all__ = [
-    "CallFact",
     "Claim",
     "JudgedCall",
     "KnownTool",
-    "OfferedTool",
     "judge_answer",
     "load_tables",
 ]
-
-CallFact = JudgedCall
-OfferedTool = KnownTool
 
 
 def load_tables() -> None:
