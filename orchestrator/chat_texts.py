@@ -26,6 +26,7 @@ POISON = (
 TIMED_OUT = "It did not finish within {minutes} minutes and was stopped."
 SUBAGENT_DIED = "Its process died {deaths} times, so I gave it up. Reference: {turn}"
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
+NOT_CONFIRMED = "⚠️ Not confirmed: {note}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (  # Markdown
     "I need my operator's approval for this call:\n```\n{facts}\n```\n"

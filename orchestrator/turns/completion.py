@@ -29,7 +29,7 @@ from orchestrator.journal.turns.sessions import TurnTranscript
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply, ReplyFormats
 from orchestrator.outbound.spoken_words import extract_spoken_words
-from orchestrator.turns import link_guard
+from orchestrator.turns import answer_receipts, link_guard
 from orchestrator.turns.degraded_turns import report_degradations
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.methods import StopReason, TurnResult
@@ -170,6 +170,7 @@ def end_turn(
     turn = ending.turn
     if release and result.stop_reason is not StopReason.DEADLINE:  # whose call may be billed
         usage.release_reservation(db, turn.id)
+    result = answer_receipts.add_receipt(db, turn, ending.definition, result)
     reply = ending.commit_reply(db, result, ending.clock() if now is None else now, known)
     cost, has_more = usage.sum_turn_cost(db, turn.id), inbox.has_work(db, turn.chat_key)
     if reply is not None and reply.mode != outbox.STORED:

@@ -1,0 +1,50 @@
+"""The judge of answers, asked for as little as an answer needs."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import orjson
+
+from orchestrator.extensions.receipts.judging import CallFact, Claim, OfferedTool, judge_answer
+
+__all__ = ["CallFact", "CallState", "Claim", "OfferedTool", "TurnEvidence", "find_claims"]
+CallState: TypeAlias = Literal["done", "failed", "denied", "unknown", "waiting", "ledger"]
+MAX_TEXT = 20_000  # characters of an answer that are judged
+MAX_DETAIL = 20_000  # characters of the arguments or of the result of a call that are looked at
+MAX_CALLS = 300  # the newest ones
+JSON_OPENS = ("{", "[")
+
+
+class TurnEvidence(NamedTuple):
+    """The calls that a conversation has made, oldest first, and the tools of its last turn."""
+
+    calls: Sequence[CallFact]
+    offered: Sequence[OfferedTool]
+
+
+def find_claims(
+    text: str, load_evidence: Callable[[], TurnEvidence | None]
+) -> tuple[tuple[Claim, ...], TurnEvidence] | None:
+    """Return the claims of an answer with the evidence; None if it claims nothing.
+
+    The evidence is loaded only for an answer that claims something. Without it, nothing can be
+    judged. JSON is for programs and not judged.
+    """
+    shown = text[:MAX_TEXT]
+    if not judge_answer(shown, (), ()) or _is_json(text):
+        return None
+    evidence = load_evidence()
+    if evidence is None:
+        return None
+    claims = judge_answer(shown, evidence.calls, evidence.offered)
+    return (claims, evidence) if claims else None
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(JSON_OPENS):
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
