@@ -4,7 +4,10 @@ A receipt is stored in the transaction that ends the turn, and says nothing new 
 person may confirm a claim.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
+
+import orjson
 
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db import audit
@@ -85,8 +88,17 @@ def store_receipt(db: Database, turn_id: str, receipt: AnswerReceipt) -> None:
 
 def load_receipt(db: Database, turn_id: str) -> AnswerReceipt | None:
     """Return the receipt of a turn; None if its answer claims nothing."""
-    body = db.execute("SELECT receipt FROM turn WHERE id = ?", (turn_id,)).get
-    return None if body is None else AnswerReceipt.model_validate_json(str(body))
+    return load_receipts(db, [turn_id]).get(turn_id)
+
+
+def load_receipts(db: Database, turn_ids: Sequence[str]) -> dict[str, AnswerReceipt]:
+    """Return the receipts of turns by their ids, without those whose answers claim nothing."""
+    rows = db.execute(
+        "SELECT id, receipt FROM turn WHERE id IN(SELECT value FROM json_each(?))"
+        " AND receipt IS NOT NULL",
+        (orjson.dumps(turn_ids).decode(),),
+    )
+    return {str(turn): AnswerReceipt.model_validate_json(str(body)) for turn, body in rows}
 
 
 def confirm_claim(db: Database, turn_id: str, number: int, by: str, now: int) -> None:
