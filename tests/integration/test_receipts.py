@@ -14,7 +14,7 @@ from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal.turns.receipts import load_receipt
 
 pytestmark = [pytest.mark.process, pytest.mark.thorough(part="chats")]
-LIE = "I've sent the email to bob@example.org."
+LIE = "I've sent the email to Bob."
 TRUTH = "The email was not sent: no tool for it is at hand."
 
 

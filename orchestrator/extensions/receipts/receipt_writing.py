@@ -8,7 +8,6 @@ from orchestrator.extensions.receipts.judge import Claim, TurnEvidence, find_cla
 from orchestrator.extensions.receipts.receipt_settings import ReceiptFields
 from orchestrator.extensions.receipts.recorded_calls import RecordedEvidence, load_evidence
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import inbox
 from orchestrator.journal.turns.receipts import (
     AnswerReceipt,
     EvidentCall,
@@ -17,6 +16,7 @@ from orchestrator.journal.turns.receipts import (
 )
 from orchestrator.journal.turns.turns import Turn
 
+OF_TASKS, OF_PROGRAMS = "proactive", "request"  # kinds of turns
 MAX_CLAIMS = 20  # of a receipt
 MAX_SENTENCE = 300  # characters of a claim that are kept
 MAX_MARKS = 3  # lines below an answer
@@ -43,9 +43,9 @@ def judge_answer(
         return None
     claims = [_record_claim(claim, loaded[0]) for claim in found[0][:MAX_CLAIMS]]
     doubted = _list_notes(claims, turn.id)
-    quiet = turn.recipe == "request" and mode != "on"  # a program may parse the text
+    quiet = turn.recipe == OF_PROGRAMS and mode != "on"  # a program may parse the text
     error = None
-    if turn.recipe == inbox.TASK and any(claim.verdict == "false" for claim in claims):
+    if turn.recipe == OF_TASKS and any(claim.verdict == "false" for claim in claims):
         error = FAILED.format(notes="; ".join(doubted))
     marks = () if quiet else _format_marks(doubted)
     return JudgedAnswer(AnswerReceipt(claims=tuple(claims)), marks, error)

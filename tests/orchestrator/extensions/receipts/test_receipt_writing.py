@@ -101,7 +101,7 @@ def test_answer_to_a_program_is_marked_only_on_demand(
 
 def test_task_that_claims_what_was_not_done_has_failed(world: BranchedWorld) -> None:
     """Its run says why; a message of a person never fails for that."""
-    turn = _of_kind(world, "task")
+    turn = _of_kind(world, "proactive")
     found = judged(world, turn)
     assert found is not None
     assert found.error == (

@@ -86,7 +86,7 @@ def test_turn_without_history_has_only_its_own_calls(world: BranchedWorld) -> No
     world.have("mail", ("send_mail", {"to": "bob"}))
     turn = world.begin()
     with job(world.db):
-        world.db.execute("UPDATE turn SET recipe = 'task' WHERE id = ?", (turn.id,))
+        world.db.execute("UPDATE turn SET recipe = 'proactive' WHERE id = ?", (turn.id,))
     task = load_turn(world.db, turn.id)
     world.call(task, "pay_bill", amount=5)
     assert states(world, task) == [("pay_bill", "done")]

@@ -184,7 +184,7 @@ async def test_a_task_that_claims_what_was_not_done_is_recorded_as_failed(tmp_pa
         bench.scripted(claim)
         bench.hears("hello")
         await bench.channel.until(1)
-        task = await fire(bench, notify={"channel": "telegram", "chatId": "7"})
+        task = await fire(bench, notify={"channel": "telegram", "chat_id": "7"})
         mark = "⚠️ Not confirmed: no mail was sent in this conversation."
         assert (await bench.channel.until(2))[1] == f"I've sent the mail to bob.\n\n{mark}"
         await bench.store.transact(task_firing.settle_ended_runs, START + 1)
