@@ -131,7 +131,7 @@ class ScriptedWorker:
         said: list[Message] = [*turn.history, *turn.messages]
         scripts = [self._find_script(turn.messages[-1])]
         if any(BOAST in message.content for message in turn.history):
-            self._ledger.append("broken", "the model is told of an answer that no person has read")
+            self._ledger.append("broken", "the history has an answer that no person has read")
         step, boasts = 0, scripts[0].boasts
         for recorded in turn.steps:
             if recorded.finish == methods.RETURNED:
