@@ -1,6 +1,7 @@
 """An answer that claims what was not done goes back to the model once."""
 
 from collections.abc import Collection, Sequence
+from math import inf
 
 import pytest
 from fakes.scripted import MemoryHost, ScriptedModel, call, calls, says, spec
@@ -20,6 +21,7 @@ from thinker.protocol.methods import (
     TurnResult,
 )
 from thinker.protocol.prompt_record import PromptRecord
+from thinker.request_rehearsal import RehearsedModel, capture_next_request
 from thinker.worker_errors import FatalModelError
 
 TOLD = "no mail was sent"
@@ -48,6 +50,18 @@ def review(until: float = 800.0) -> AnswerReview:
     return AnswerReview(MailJudge(), until)
 
 
+def turn(limits: TurnLimits = LIMITS, reviewed: AnswerReview | None = None) -> LoopRequest:
+    """A turn that is asked to send a mail."""
+    return LoopRequest(
+        "t1",
+        PromptRecord(layers=()),
+        (UserMessage(content="send it"),),
+        (spec("mail"),),
+        limits,
+        review=reviewed,
+    )
+
+
 async def run(
     model: ScriptedModel,
     host: MemoryHost,
@@ -58,16 +72,8 @@ async def run(
     now: float = 0.0,
 ) -> TurnResult:
     """A turn whose answer is reviewed."""
-    request = LoopRequest(
-        "t1",
-        PromptRecord(layers=()),
-        (UserMessage(content="send it"),),
-        (spec("mail"),),
-        limits,
-        review=reviewed,
-    )
     with time_limit():
-        return await Loop(request, model, host, lambda: now).run(recorded)
+        return await Loop(turn(limits, reviewed), model, host, lambda: now).run(recorded)
 
 
 async def test_a_false_claim_goes_back_with_the_facts_and_the_tools() -> None:
@@ -126,6 +132,16 @@ async def test_a_resumed_turn_sends_back_the_same_answer_and_no_other() -> None:
     result = await run(model, MemoryHost(), host.recorded(), reviewed=review(until=0.0))
     assert (result.text, result.steps) == ("Sent.", 2)
     assert model.requests[0].messages[-1].content == TOLD
+
+
+async def test_the_request_after_an_answer_that_went_back_can_be_made_again() -> None:
+    """The same as was sent, from the journal alone."""
+    model, host = ScriptedModel(LIE, TRUTH), MemoryHost()
+    await run(model, host, reviewed=review())
+    again, recorded = ScriptedModel(), host.recorded()[:1]
+    endless = turn(LIMITS._replace(deadline=inf), review())
+    await capture_next_request(endless, RehearsedModel(again), recorded)
+    assert again.rehearsed[0].messages == model.requests[1].messages
 
 
 async def test_an_answer_that_another_version_sent_back_is_asked_for_again() -> None:
