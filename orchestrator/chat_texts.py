@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.names import format_turn_name
 from thinker.protocol.visible_text import format_one_line
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
@@ -84,6 +85,11 @@ def format_arguments(arguments: JsonObject) -> list[str]:
         f"  {format_on_one_line(name)}: {format_on_one_line(value)}"
         for name, value in arguments.items()
     ]
+
+
+def format_poison(deaths: int, turn_id: str) -> str:
+    """Return what a chat is told about a message that was given up."""
+    return POISON.format(deaths=deaths, turn=format_turn_name(turn_id))
 
 
 def compose_reply(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:

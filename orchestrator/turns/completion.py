@@ -33,7 +33,6 @@ from orchestrator.turns import answer_receipts, link_guard
 from orchestrator.turns.degraded_turns import report_degradations
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.methods import StopReason, TurnResult
-from thinker.protocol.names import format_turn_name
 
 ANSWER = "answer"  # the file of a spoken one, which gets an ending when it is made
 log = structlog.get_logger()
@@ -153,7 +152,7 @@ class Ending:
         """Give up on the turn's message, and say so where it came from."""
         now = self.clock()
         cancellations.cancel_awaited_subagents(db, self.turn.id, now)
-        notice = chat_texts.POISON.format(deaths=deaths, turn=format_turn_name(self.turn.id))
+        notice = chat_texts.format_poison(deaths, self.turn.id)
         turns.end_as_dead_letter(db, self.turn, reason, notice, now)
 
 
