@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from orchestrator.extensions.receipts.judging import CallFact, Claim, OfferedTool, judge_answer
+from orchestrator.extensions.receipts.judging import Claim, JudgedCall, KnownTool, judge_answer
 
-__all__ = ["CallFact", "CallState", "Claim", "OfferedTool", "TurnEvidence", "find_claims"]
+__all__ = ["CallState", "Claim", "JudgedCall", "KnownTool", "TurnEvidence", "find_claims"]
 CallState: TypeAlias = Literal["done", "failed", "denied", "unknown", "waiting", "ledger"]
 MAX_TEXT = 20_000  # characters of an answer that are judged
 MAX_DETAIL = 20_000  # characters of the arguments or of the result of a call that are looked at
@@ -18,8 +18,8 @@ JSON_OPENS = ("{", "[")
 class TurnEvidence(NamedTuple):
     """The calls that a conversation has made, oldest first, and the tools of its last turn."""
 
-    calls: Sequence[CallFact]
-    offered: Sequence[OfferedTool]
+    calls: Sequence[JudgedCall]
+    offered: Sequence[KnownTool]
 
 
 def find_claims(

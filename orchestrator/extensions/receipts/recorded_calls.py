@@ -13,9 +13,9 @@ import orjson
 from orchestrator.extensions.receipts.judge import (
     MAX_CALLS,
     MAX_DETAIL,
-    CallFact,
     CallState,
-    OfferedTool,
+    JudgedCall,
+    KnownTool,
     TurnEvidence,
 )
 from orchestrator.journal.db.database import Database
@@ -86,14 +86,14 @@ class RecordedEvidence(NamedTuple):
     """
 
     effects: Sequence[RecordedEffect]
-    tools: Sequence[OfferedTool]
+    tools: Sequence[KnownTool]
     handed_back: bool
 
     def build_facts(self) -> TurnEvidence:
         """Return the evidence as the judge reads it."""
         about = {tool.name: tool.description for tool in self.tools}
         facts = [
-            CallFact(
+            JudgedCall(
                 tool=effect.tool,
                 description=about.get(effect.tool, ""),
                 arguments=effect.arguments or "",
@@ -114,6 +114,6 @@ def load_evidence(db: Database, turn: Turn) -> RecordedEvidence:
     tools = orjson.loads(str(db.execute(TOOLS, (turn.id,)).get or "[]"))
     return RecordedEvidence(
         effects=effects[::-1],
-        tools=[OfferedTool(tool["name"], tool["description"]) for tool in tools],
+        tools=[KnownTool(tool["name"], tool["description"]) for tool in tools],
         handed_back=any(tool.get("handed_back") for tool in tools),
     )

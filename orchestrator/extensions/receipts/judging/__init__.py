@@ -32,7 +32,7 @@ STATES: dict[Verdict, tuple[str, ...]] = {
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 
 
-class CallFact(NamedTuple):
+class JudgedCall(NamedTuple):
     """A call that the conversation has made."""
 
     tool: str
@@ -52,7 +52,7 @@ class Claim(NamedTuple):
     note: str
 
 
-class OfferedTool(NamedTuple):
+class KnownTool(NamedTuple):
     """A tool that the model could have called."""
 
     name: str
@@ -60,7 +60,7 @@ class OfferedTool(NamedTuple):
 
 
 def judge_answer(
-    text: str, calls: Sequence[CallFact], offered: Sequence[OfferedTool]
+    text: str, calls: Sequence[JudgedCall], offered: Sequence[KnownTool]
 ) -> tuple[Claim, ...]:
     """Return the claims of an answer, each held against the calls."""
     del offered
@@ -69,7 +69,7 @@ def judge_answer(
     return tuple(_judge(one, found["verb"], calls) for one, found in made if found is not None)
 
 
-def _judge(sentence: str, verb: str, calls: Sequence[CallFact]) -> Claim:
+def _judge(sentence: str, verb: str, calls: Sequence[JudgedCall]) -> Claim:
     kind = next(kind for kind, stems in STEMS.items() if re.fullmatch(stems, verb))
     alike = [n for n, call in enumerate(calls) if re.search(TOOLS[kind], call.tool)]
     for verdict, states in STATES.items():

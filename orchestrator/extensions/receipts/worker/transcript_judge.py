@@ -8,10 +8,10 @@ import orjson
 from orchestrator.extensions.receipts.judge import (
     MAX_CALLS,
     MAX_DETAIL,
-    CallFact,
     CallState,
     Claim,
-    OfferedTool,
+    JudgedCall,
+    KnownTool,
     TurnEvidence,
     find_claims,
 )
@@ -47,10 +47,10 @@ def _describe_claim(claim: Claim) -> str:
 
 
 def _read_evidence(messages: Sequence[Message], tools: Collection[ToolSpec]) -> TurnEvidence:
-    offered = [OfferedTool(tool.name, tool.description) for tool in tools]
+    offered = [KnownTool(tool.name, tool.description) for tool in tools]
     about = dict(offered)
     facts = [
-        CallFact(
+        JudgedCall(
             tool=call.name,
             description=about.get(call.name, ""),
             arguments=orjson.dumps(call.arguments).decode()[:MAX_DETAIL],
