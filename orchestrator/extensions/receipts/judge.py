@@ -5,9 +5,23 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from orchestrator.extensions.receipts.judging import Claim, JudgedCall, KnownTool, judge_answer
+from orchestrator.extensions.receipts.judging import (
+    Claim,
+    JudgedCall,
+    KnownTool,
+    judge_answer,
+    load_tables,
+)
 
-__all__ = ["CallState", "Claim", "JudgedCall", "KnownTool", "TurnEvidence", "find_claims"]
+__all__ = [
+    "CallState",
+    "Claim",
+    "JudgedCall",
+    "KnownTool",
+    "TurnEvidence",
+    "find_claims",
+    "load_tables",
+]
 CallState: TypeAlias = Literal["done", "failed", "denied", "unknown", "waiting", "ledger"]
 MAX_TEXT = 20_000  # characters of an answer that are judged
 MAX_DETAIL = 20_000  # characters of the arguments or of the result of a call that are looked at
