@@ -8,6 +8,7 @@ from orchestrator.extensions.receipts.judge import Claim, TurnEvidence, find_cla
 from orchestrator.extensions.receipts.receipt_settings import ReceiptFields
 from orchestrator.extensions.receipts.recorded_calls import RecordedEvidence, load_evidence
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import subagents
 from orchestrator.journal.turns.receipts import (
     AnswerReceipt,
     EvidentCall,
@@ -42,7 +43,7 @@ def judge_answer(
     if found is None:
         return None
     claims = [_record_claim(claim, loaded[0]) for claim in found[0][:MAX_CLAIMS]]
-    doubted = _list_notes(claims, turn.id)
+    doubted = _list_notes(db, claims, turn.id)
     quiet = turn.recipe == OF_PROGRAMS and mode != "on"  # a program may parse the text
     error = None
     if turn.recipe == OF_TASKS and any(claim.verdict == "false" for claim in claims):
@@ -64,18 +65,17 @@ def _record_claim(claim: Claim, evidence: RecordedEvidence) -> ReceiptClaim:
     )
 
 
-def _list_notes(claims: Sequence[ReceiptClaim], turn_id: str) -> list[str]:
+def _list_notes(db: Database, claims: Sequence[ReceiptClaim], turn_id: str) -> list[str]:
     """Return why claims are not shown, each reason once.
 
-    A call of this turn with an unknown outcome has a line of its own below every answer.
+    A call whose outcome is unknown has a line of its own below the answer of its turn.
     """
-    own = [
-        claim
-        for claim in claims
-        if claim.verdict in ("false", "not_yet")
-        or (claim.verdict == "unconfirmed" and all(call.turn_id != turn_id for call in claim.calls))
-    ]
-    return list(dict.fromkeys(claim.note for claim in own))
+    doubted = [claim for claim in claims if claim.verdict != "shown"]
+    if any(claim.verdict == "unconfirmed" for claim in doubted) and (
+        subagents.list_unconfirmed_tools_of_runs(db, turn_id)
+    ):
+        doubted = [claim for claim in doubted if claim.verdict != "unconfirmed"]
+    return list(dict.fromkeys(claim.note for claim in doubted))
 
 
 def _format_marks(notes: Sequence[str]) -> tuple[str, ...]:
