@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
+from thinker.protocol.names import format_turn_name
 from thinker.protocol.visible_text import format_one_line
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
@@ -26,6 +27,7 @@ POISON = (
 TIMED_OUT = "It did not finish within {minutes} minutes and was stopped."
 SUBAGENT_DIED = "Its process died {deaths} times, so I gave it up. Reference: {turn}"
 UNSURE = "⚠️ I couldn't confirm whether this happened: {tool}."
+NOT_CONFIRMED = "⚠️ Not confirmed: {note}."
 LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (  # Markdown
     "I need my operator's approval for this call:\n```\n{facts}\n```\n"
@@ -83,6 +85,11 @@ def format_arguments(arguments: JsonObject) -> list[str]:
         f"  {format_on_one_line(name)}: {format_on_one_line(value)}"
         for name, value in arguments.items()
     ]
+
+
+def format_poison(deaths: int, turn_id: str) -> str:
+    """Return what a chat is told about a message that was given up."""
+    return POISON.format(deaths=deaths, turn=format_turn_name(turn_id))
 
 
 def compose_reply(answer: str, unconfirmed: Sequence[str], unsure_tools: Sequence[str]) -> str:

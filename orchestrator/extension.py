@@ -16,23 +16,21 @@ run, and only they may use some hooks.
 An extension may import this module and the core's packages, and no other extension.
 """
 
-import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrator.added_pages import Route, Screen
 from orchestrator.findings import Finding
 
 if TYPE_CHECKING:
     from anyio import Event
     from anyio.abc import TaskGroup
-    from starlette.requests import Request
-    from starlette.responses import Response
 
-    from orchestrator.agentsfile import AgentsFile, ConfigModel, Problem
+    from orchestrator.agentsfile import AgentDefinition, AgentsFile, ConfigModel, Problem
     from orchestrator.agentsfile.draft import Draft
     from orchestrator.channel_api import Adapter
     from orchestrator.configuration import Configuration
@@ -49,7 +47,9 @@ if TYPE_CHECKING:
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.db.store import Store
     from orchestrator.journal.engine import Engine
+    from orchestrator.journal.turns.receipts import JudgedAnswer
     from orchestrator.journal.turns.steps import Call
+    from orchestrator.journal.turns.turns import Turn
     from orchestrator.journal_address import JournalAddress
     from orchestrator.machine import Machine
     from orchestrator.media_service import MediaService
@@ -65,10 +65,9 @@ if TYPE_CHECKING:
     from orchestrator.tools.tool_server import ToolServer
     from orchestrator.turns.recipe import Recipe
     from orchestrator.turns.turn_services import TurnServices
-    from orchestrator.web.error_response import ApiProblem
     from thinker.formats.prompts.definition import PromptDefinition
     from thinker.formats.prompts.registry import Registry
-    from thinker.protocol.messages import JsonObject, ToolResult
+    from thinker.protocol.messages import ToolResult
     from thinker.protocol.peer import Peer, RequestHandler
     from thinker.protocol.rendering import PromptRender, PromptRendered
 
@@ -85,59 +84,6 @@ class Command(NamedTuple):
     summary: str
     module: str
     beside: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Route:
-    """An HTTP endpoint, on the port of the HTTP API.
-
-    ``handle`` runs on the daemon's event loop. Requests need the token of the API, unless
-    ``own_check`` says that ``handle`` checks them itself: such a path takes at most ``slots``
-    requests at a time, and ``opens_port`` makes it a reason to listen without a token. ``document``
-    makes the JSON of a refusal, if clients expect another one than OpenAI's. Scripts of other sites
-    may read ``exposed_headers`` of the responses.
-    """
-
-    path: str
-    handle: "Callable[[Request], Awaitable[Response]]"
-    methods: tuple[str, ...] = ("GET",)
-    own_check: bool = False
-    opens_port: bool = False
-    slots: int = 20
-    document: "Callable[[ApiProblem], JsonObject] | None" = None
-    exposed_headers: tuple[str, ...] = ()
-    extension: str = ""  # filled in for those of other distributions
-
-    @property
-    def prefix(self) -> str:
-        """The common beginning of the route's paths."""
-        return self.path.partition("{")[0]
-
-    def matches_path(self, path: str) -> bool:
-        """Return whether the route serves a path."""
-        return path.startswith(self.prefix) if "{" in self.path else path == self.path
-
-
-@dataclass(frozen=True)
-class Screen:
-    """A screen of the web page, at ``/x/<path>`` and in the page's navigation.
-
-    ``render`` gets the parameters of the address and returns Markdown; HTML in it is shown as text.
-    It runs on the daemon's event loop at each look of a person whose role may read texts, and has 5
-    seconds. What it raises is logged, and shown on the screen and by `orchestrator status`.
-
-    Raises:
-        ValueError: ``path`` is not one word of lower-case letters, digits and hyphens.
-    """
-
-    path: str
-    title: str
-    render: "Callable[[Mapping[str, str]], Awaitable[str]]"
-    extension: str = ""  # filled in for those of other distributions
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.path):
-            raise ValueError(f"a screen's path is one word such as 'moon', not {self.path!r}")
 
 
 @dataclass(kw_only=True)
@@ -378,6 +324,16 @@ class Extension:
         Only bundled extensions are asked, inside T4, about calls that policy allows.
         """
         del db, call
+        return None
+
+    def judge_answer(
+        self, db: "Database", turn: "Turn", definition: "AgentDefinition", text: str
+    ) -> "JudgedAnswer | None":
+        """Return what an answer claims to have done and what is to be said below it, or None.
+
+        Only bundled extensions are asked, inside T6, about what the model of a turn answers.
+        """
+        del db, turn, definition, text
         return None
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from thinker.answers.review import AnswerReview
+from thinker.answers.verdict import AnswerValidator
 from thinker.budget import TurnLimits
 from thinker.extension import (
     BackgroundRequest,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 NO_HOOKS = describe_missing_extension("hooks", "and the agent must not run without its hooks")
 CACHE_KEY_LENGTH = 32  # characters; OpenAI accepts up to 64
+REVIEWED = 0.8  # of a turn's time in which an answer may go back to the model
 log = structlog.get_logger()
 
 
@@ -104,6 +107,7 @@ class Agent:
         messages = prepared.messages
         if hooks is not None:
             messages = await hooks.filter_messages(messages)
+        contract = build_request_contract(turn.asked) or prepared.applied.contract
         return LoopRequest(
             turn_id=turn.turn_id,
             prompt=prompt,
@@ -124,8 +128,18 @@ class Agent:
             and list_known_providers(self._settings)[
                 self._settings.llm_provider
             ].requests.checks_arguments,
-            contract=build_request_contract(turn.asked) or prepared.applied.contract,
+            contract=contract,
+            review=self._build_review(turn, contract),
         )
+
+    def _build_review(self, turn: TurnRun, contract: AnswerValidator | None) -> AnswerReview | None:
+        """Return the review of a turn's answer; None if a contract or a program decides on it."""
+        if contract is not None or any(tool.handed_back for tool in turn.tools):
+            return None
+        found = (one.build_answer_judge(self._settings, turn) for one in list_extensions())
+        judge = next((one for one in found if one is not None), None)
+        left = turn.deadline - time.time()
+        return None if judge is None else AnswerReview(judge, time.monotonic() + REVIEWED * left)
 
     def _load_hooks(self, turn: TurnRun, applied: TurnPrompt) -> TurnHooks | None:
         """Load the hooks of a turn; return None if it has none or hooks are not allowed."""

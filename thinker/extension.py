@@ -7,7 +7,7 @@ which can read no code later: it is imported before the jail closes, with all th
 Where: does an extension add something to the workers?
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinker.models.served_endpoint import ServedModelEndpoint
     from thinker.protocol.background import MeteredResult
     from thinker.protocol.env import ThinkerSettings
-    from thinker.protocol.messages import Frozen, Message
+    from thinker.protocol.messages import Frozen, Message, ToolSpec
     from thinker.protocol.methods import RecordedStep, TurnRun
     from thinker.protocol.model_endpoints import ServedUse
     from thinker.protocol.prompt_record import PromptRecord
@@ -85,6 +85,19 @@ class TurnHooks(Protocol):
         """Return the host to use instead."""
 
 
+class AnswerJudge(Protocol):
+    """What compares the last answer of a turn with what was done."""
+
+    def find_false_claims(
+        self, text: str, messages: "Sequence[Message]", tools: "Collection[ToolSpec]"
+    ) -> str:
+        """Return what to tell the model about claims of its answer; empty if the answer may stand.
+
+        ``messages`` are those that the model read before it, ``tools`` what it could have called.
+        The same of all three must give the same.
+        """
+
+
 class WorkerExtension:
     """What an extension adds to every worker. All of it is optional."""
 
@@ -101,6 +114,13 @@ class WorkerExtension:
     ) -> TurnHooks | None:
         """Return the hooks of a turn by their names, or None."""
         del settings, turn, names
+        return None
+
+    def build_answer_judge(
+        self, settings: "ThinkerSettings", turn: "TurnRun"
+    ) -> AnswerJudge | None:
+        """Return what judges the answer of a turn before it stands, or None."""
+        del settings, turn
         return None
 
     def offer_tools_as_text(self, model: "Model", *, full: bool) -> "Model | None":

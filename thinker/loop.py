@@ -18,6 +18,7 @@ import structlog
 from anyio import to_thread
 
 from thinker import budget, history
+from thinker.answers.review import AnswerReview, describe_false_claims
 from thinker.answers.verdict import AnswerAccepted, AnswerValidator
 from thinker.budget import TurnLimits, TurnUsage
 from thinker.models.base import Model, ModelRequest, ModelResponse
@@ -59,6 +60,7 @@ class LoopRequest:
     one_call: bool = False  # only the first call of each response counts
     cache_key: str = ""  # equal for turns whose prompts begin alike
     rest: tuple[ToolSpec, ...] = ()  # tools that the model may find
+    review: AnswerReview | None = None  # of the final text
 
 
 class LoopHost(Protocol):
@@ -101,6 +103,7 @@ class Loop:
         self._used: list[str] = []
         self._empty = 0
         self._rejections = 0
+        self._returned: TurnResult | None = None  # an answer that went back to the model
         self._settings = request.prompt.settings or NO_SETTINGS
         self._tool_choice = ToolChoiceState(self._settings.tool_choice)
         self._handed_back = {tool.name for tool in request.tools if tool.handed_back}
@@ -168,12 +171,13 @@ class Loop:
             message = message.model_copy(update={"reasoning": None, "extras": None})
         self._record_usage(usage, calls)
         last = self._find_final_result(message, response.finish)
+        finish = self._choose_finish(response.finish, last)
         committed = await self._host.commit_step(
             methods.StepCommit(
                 turn_id=self._request.turn_id,
                 response=message,
                 calls=calls,
-                finish=response.finish,
+                finish=finish,
                 usage=usage,
                 model=response.model or self._model.name,
                 request_id=response.request_id,
@@ -181,20 +185,18 @@ class Loop:
                 timing=request.meter.build_timing(),
                 degraded=response.degraded,
                 prompt=self._prompt and self._prompt.prepend_layer(TOOL_BLOCK, response.tool_block),
-                ends=last,
+                ends=None if finish == methods.RETURNED else last,
             )
         )
         self._prompt = None
-        if last is not None:
+        if last is not None and (finish != methods.RETURNED or committed.stands):
             return last
         known = committed.results | {
             seq: ToolResult(call_id=call.id, name=call.name, content=call.rejected, is_error=True)
             for seq, call in zip(committed.call_seqs, calls, strict=True)
             if call.rejected is not None
         }
-        return await self._apply_response(
-            message, calls, committed.call_seqs, known, response.finish
-        )
+        return await self._apply_response(message, calls, committed.call_seqs, known, finish)
 
     def _build_model_request(self) -> ModelRequest:
         last = budget.is_last_step(self._request.limits, self._spent) and not self._handed_back
@@ -238,8 +240,11 @@ class Loop:
         if message.tool_calls:
             return await self._run_calls(message, calls, seqs, known)
         last = self._find_final_result(message, finish)
-        if last is not None:
+        if last is not None and finish != methods.RETURNED:
             return last
+        if last is not None:
+            self._return_answer(message, last)
+            return None
         if self._tool_choice.choice.requires_call:
             self._transcript += [message, UserMessage(content=self._tool_choice.reminder)]
             return self._end_unmet_choice() if self._tool_choice.has_failed else None
@@ -297,6 +302,26 @@ class Loop:
         reason = StopReason.LENGTH if note else self._find_stop_reason()
         return self._build_result(reason, text + note)
 
+    def _choose_finish(self, finish: methods.Finish, last: TurnResult | None) -> methods.Finish:
+        """Return `RETURNED` for an answer that goes back to the model, once in a turn."""
+        review, now = self._request.review, self._clock()
+        if review is None or last is None or finish != "done" or self._returned is not None:
+            return finish
+        if now >= review.until or budget.find_exceeded_limit(
+            self._request.limits, self._spent, now
+        ):
+            return finish
+        false = describe_false_claims(review, last.text, self._transcript, self._tools.values())
+        return methods.RETURNED if false else finish
+
+    def _return_answer(self, message: AssistantMessage, last: TurnResult) -> None:
+        """Let the model act or answer again, with its tools; the answer stands if that fails."""
+        review, self._returned = self._request.review, last
+        told = describe_false_claims(
+            review, last.text, self._transcript, self._tools.values(), returned=True
+        )
+        self._transcript += [message, UserMessage(content=told)]
+
     async def _check_answer(
         self, message: AssistantMessage, contract: AnswerValidator, finish: str
     ) -> TurnResult | None:
@@ -323,6 +348,8 @@ class Loop:
     def _end_unanswered(
         self, reason: StopReason, error: str | None = None, notice: str = ""
     ) -> TurnResult:
+        if self._returned is not None:  # an answer that may be wrong in part, but not a failure
+            return self._build_result(self._find_stop_reason(), self._returned.text)
         return self._build_result(reason, notice or STOP_TEXTS[reason], error, notice=True)
 
     def _find_stop_reason(self) -> StopReason:

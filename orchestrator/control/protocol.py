@@ -35,6 +35,7 @@ RELOAD = "reload"  # → ReloadReport
 STOP = "stop"  # → Ack
 AGENT_PAUSE = "agents/pause"  # AgentName → Ack
 AGENT_RESUME = "agents/resume"  # AgentName → Ack
+CLAIM_CONFIRM = "receipts/confirm"  # TurnClaim → Ack, of the extension for receipts
 DLQ_RETRY = "dlq/retry"  # RowId → Ack
 DLQ_DROP = "dlq/drop"  # RowId → Ack
 TASK_RUN = "tasks/run"  # RowId → Ack
@@ -403,6 +404,13 @@ class RowId(CamelModel):
     """The id of a dead message in the inbox, a scheduled task, or a row of an extension."""
 
     id: int = Field(ge=1, lt=2**63)
+
+
+class TurnClaim(CamelModel):
+    """A claim of the answer of a turn, by its number in the turn's receipt."""
+
+    turn_id: str
+    claim: int = Field(ge=1)
 
 
 class DoctorFindings(CamelModel):

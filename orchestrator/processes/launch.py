@@ -40,7 +40,7 @@ WORKER = (sys.executable, "-P", "-m", "thinker")
 DEFAULT_TEMPERATURE = 0.4  # of agents that set none
 # Fields that a definition and the worker's settings share.
 SHARED = {"agent_id", "effort", "fallback_models", "hooks", "max_steps", "prompt_layout", "skills"}
-SHARED |= {"structured_output", "tool_calls"}
+SHARED |= {"receipts", "structured_output", "tool_calls"}
 
 
 @dataclass(frozen=True)

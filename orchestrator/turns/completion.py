@@ -29,11 +29,10 @@ from orchestrator.journal.turns.sessions import TurnTranscript
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.delivery import Delivery, Reply, ReplyFormats
 from orchestrator.outbound.spoken_words import extract_spoken_words
-from orchestrator.turns import link_guard
+from orchestrator.turns import answer_receipts, link_guard
 from orchestrator.turns.degraded_turns import report_degradations
 from thinker.protocol.degradations import Degradation
 from thinker.protocol.methods import StopReason, TurnResult
-from thinker.protocol.names import format_turn_name
 
 ANSWER = "answer"  # the file of a spoken one, which gets an ending when it is made
 log = structlog.get_logger()
@@ -153,7 +152,7 @@ class Ending:
         """Give up on the turn's message, and say so where it came from."""
         now = self.clock()
         cancellations.cancel_awaited_subagents(db, self.turn.id, now)
-        notice = chat_texts.POISON.format(deaths=deaths, turn=format_turn_name(self.turn.id))
+        notice = chat_texts.format_poison(deaths, self.turn.id)
         turns.end_as_dead_letter(db, self.turn, reason, notice, now)
 
 
@@ -170,6 +169,7 @@ def end_turn(
     turn = ending.turn
     if release and result.stop_reason is not StopReason.DEADLINE:  # whose call may be billed
         usage.release_reservation(db, turn.id)
+    result = answer_receipts.add_receipt(db, turn, ending.definition, result)
     reply = ending.commit_reply(db, result, ending.clock() if now is None else now, known)
     cost, has_more = usage.sum_turn_cost(db, turn.id), inbox.has_work(db, turn.chat_key)
     if reply is not None and reply.mode != outbox.STORED:

@@ -18,7 +18,7 @@ from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.toolcalls.authorization import CallAuthorizer
 from orchestrator.turns.completion import EndedTurn, Ending, end_turn
 from thinker.protocol.messages import SideEffect
-from thinker.protocol.methods import RecordedStep, StepCommit, StepCommitted, StopReason
+from thinker.protocol.methods import RETURNED, RecordedStep, StepCommit, StepCommitted, StopReason
 from thinker.toolcalls.markup import remove_markup
 
 
@@ -72,8 +72,7 @@ def _build_transcript(db: Database, step: Step) -> TurnTranscript | None:
     commit, opening = step.commit, step.opening
     if inbox.count_turn_messages(db, commit.turn_id) != len(opening):
         return None
-    usage, finish = commit.usage, commit.finish
-    answer = RecordedStep(seq=1, response=commit.response, finish=finish, usage=usage)
+    answer = RecordedStep(seq=1, response=commit.response, finish=commit.finish, usage=commit.usage)
     return TurnTranscript(opening, (answer,))
 
 
@@ -82,6 +81,8 @@ def _plan(db: Database, step: Step) -> PlannedStep:
     turn, commit, now = step.ending.turn, step.commit, step.rules.clock()
     committed = steps.plan(db, commit, step.classes, turn.epoch, now, step.sources)
     pause, notified = step.rules.settle_step(db, turn, commit, committed.seq, now)
+    if pause is not None and commit.finish == RETURNED:  # an answer must not wait for its end
+        pause, committed = None, committed.model_copy(update={"stands": True})
     notified |= step.ending.report_degradations(db, commit.degraded, committed.seq, now)
     if pause is None and step.authorizer is not None:
         results = step.authorizer.run_local_calls(db, committed.call_seqs)

@@ -147,6 +147,9 @@ class ThinkerSettings(BaseModel):
     fact_extraction_prompt_path: Path | None = None
     """File with the prompt for facts."""
 
+    receipts: Literal["on", "mark", "off"] = "off"
+    """`on`: an answer that claims what no call did goes back to the model once."""
+
     cost_control_enabled: bool = False
     """Whether unusual token use pauses the agent."""
     cost_short_window_minutes: int = 2

@@ -39,7 +39,9 @@ from thinker.protocol.prompt_record import PromptRecord
 from thinker.protocol.sandbox import SandboxReport
 from thinker.protocol.vectors import Vector
 
-Finish: TypeAlias = Literal["done", "length", "refused", "repeated"]  # why a response ended
+# Why a response ended, or that it went back to the model as it claims what was not done.
+Finish: TypeAlias = Literal["done", "length", "refused", "repeated", "returned"]
+RETURNED: Finish = "returned"
 
 # The kind of turn, which decides the layers of its prompt.
 Recipe: TypeAlias = Literal["interactive", "proactive", "subagent", "request", "hook"]
@@ -238,13 +240,15 @@ class StepCommitted(Frozen):
 
     ``results`` holds the results of calls that the journal could answer, keyed by number.
     ``changed`` names the stable layers that differ from the session's previous turn, and ``tools``
-    if they differ.
+    if they differ. An answer that was to go back to the model ``stands`` if no further call may be
+    made.
     """
 
     seq: int
     call_seqs: tuple[int, ...] = ()
     results: dict[int, ToolResult] = Field(default_factory=dict)
     changed: tuple[str, ...] = ()
+    stands: bool = False
 
 
 class ToolCallParams(Frozen):

@@ -28,7 +28,6 @@ from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import WINDOW, Gathered, TurnInputs, reserve_and_gather
 from thinker.protocol.messages import ToolSpec, UserMessage
 from thinker.protocol.methods import StopReason, TurnResult, TurnRun
-from thinker.protocol.names import format_turn_name
 
 ENDED_WELL = (
     StopReason.DONE,
@@ -130,7 +129,7 @@ class RequestRecipe(Recipe):
     def dead_letter_message(self, db: Database, deaths: int, reason: str) -> None:
         """Give up on the request; its outcome is an error."""
         super().dead_letter_message(db, deaths, reason)
-        text = chat_texts.POISON.format(deaths=deaths, turn=format_turn_name(self.turn.id))
+        text = chat_texts.format_poison(deaths, self.turn.id)
         outcome = stored_requests.build_outcome(build_failure(text).result, text)
         stored_requests.store_outcome(db, self.turn, outcome, self.clock())
 

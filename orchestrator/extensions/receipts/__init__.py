@@ -1,5 +1,5 @@
-"""Receipts: what an answer says was done, held against the calls that were made.
+"""Receipts: an answer that claims an effect is compared with what was called and came of it.
 
-`judging` finds the sentences that report an effect and compares them with the calls. It is pure and
-knows nothing of the daemon.
+In the worker a false claim goes back to the model once; in the supervisor, what is still not shown
+when the turn ends is marked below the answer and kept as the turn's receipt.
 """

@@ -9,10 +9,18 @@ from pydantic.alias_generators import to_camel
 
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import degradations, inbox, prompt_records, subagents, taint
+from orchestrator.journal.turns import (
+    degradations,
+    inbox,
+    prompt_records,
+    receipts,
+    subagents,
+    taint,
+)
 from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
+from thinker.protocol.methods import RETURNED
 from thinker.protocol.names import ChatName, format_chat_name, format_turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
@@ -244,11 +252,12 @@ def _describe_turn(db: Database, turn_id: str | None, state: str) -> Iterable[st
         yield "read from others: " + _format_sources(read.untrusted) if read.untrusted else ""
         yield f"read in private: {', '.join(read.private)}" if read.private else ""
         yield "the answer was repaired: it was cut or not valid JSON" if repaired else ""
+        yield from _describe_receipt(db, turn_id or "")
 
 
 def _describe_step(db: Database, number: int, turn_id: str | None, state: str) -> Iterable[str]:
-    ((kind, name, side_effect, args, result, usage, request_id),) = db.execute(
-        "SELECT kind, name, class, args, result, usage, request_id FROM step"
+    ((kind, name, side_effect, args, result, usage, request_id, finish),) = db.execute(
+        "SELECT kind, name, class, args, result, usage, request_id, finish FROM step"
         " WHERE turn_id = ? AND seq = ?",
         (turn_id, number),
     )
@@ -258,6 +267,7 @@ def _describe_step(db: Database, number: int, turn_id: str | None, state: str) -
         timing = _find_call_timing(db, number, turn_id)
         yield from () if timing is None else _describe_timing(timing)
         yield f"request {request_id}" if request_id else ""
+        yield "sent back, as it claims what was not done" if finish == RETURNED else ""
         yield from _describe_degradations(db, turn_id, number)
         yield _shorten_text(response(result).content)
         return
@@ -284,6 +294,12 @@ def _describe_degradations(db: Database, turn_id: str | None, seq: int | None) -
     for number, one in degradations.list_degradations_of_turn(db, turn_id or ""):
         if number == seq:
             yield f"with less: {one}"
+
+
+def _describe_receipt(db: Database, turn_id: str) -> Iterable[str]:
+    receipt = receipts.load_receipt(db, turn_id)
+    for number, claim in enumerate([] if receipt is None else receipt.claims, 1):
+        yield f"claim {number} {_shorten_text(claim.text)!r} {claim.describe_verdict()}"
 
 
 def _format_sources(origins: Mapping[str, Origin]) -> str:

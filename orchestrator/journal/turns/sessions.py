@@ -21,7 +21,7 @@ from thinker.protocol.messages import (
     UserMessage,
     find_least_trusted,
 )
-from thinker.protocol.methods import RecordedCall, RecordedStep
+from thinker.protocol.methods import RETURNED, RecordedCall, RecordedStep
 
 SHORT = 2000  # characters of the longest message whose parsed form is cached for the next turn
 UNREAD_CHARACTERS = 500  # kept of a message that was too long for the model
@@ -277,8 +277,9 @@ def build_session_messages(
     """Return the messages of a turn for its session.
 
     These are the user's messages, every step, and the reply ``sent`` if no model response has it,
-    but no notice: a model would take it for words of its own. The agent's words count as what the
-    turn has read, as it may repeat that.
+    but no notice: a model would take it for words of its own. Nor is an answer among them that went
+    back to the model, since no person has read it. The agent's words count as what the turn has
+    read, as it may repeat that.
     """
     read, context = taint.load_taint(db, turn_id), prompt_records.find_context_layers(db, turn_id)
     spoken: dict[str, object] = {"origin": "user", "private": False, "mixed": False}
@@ -291,11 +292,12 @@ def build_session_messages(
     messages: list[Message] = [*received]
     last = ""
     for step in known.steps:
-        if step.response.content or step.response.tool_calls:
+        kept = step.finish != RETURNED
+        if kept and (step.response.content or step.response.tool_calls):
             messages.append(step.response.model_copy(update=spoken))
         messages += [call.result for call in step.calls if call.result is not None]
         messages += step.entered
-        last = "" if step.calls else step.response.content.strip()
+        last = step.response.content.strip() if kept and not step.calls else ""
     if sent and not last:
         messages.append(AssistantMessage.model_validate({"content": sent, **spoken}))
     return messages
@@ -332,4 +334,4 @@ def has_answer(db: Database, turn_id: str) -> bool:
 
 def is_answer(text: str, finish: str | None) -> bool:
     """Return whether a response without calls is the answer of its turn."""
-    return bool(text.strip()) or finish == "refused"
+    return finish != RETURNED and (bool(text.strip()) or finish == "refused")

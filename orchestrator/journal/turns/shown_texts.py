@@ -31,6 +31,12 @@ PLACES = (
     ("turn_prompt", "body", ("turn_id", "at"), OF_TURNS),
     ("session", "summary", ("id",), f"{OF_AGENT} AND ifnull(ended_at, :since) >= :since"),
     ("outbox", "body", ("id",), "notice = 1 AND id >= :outbox"),  # such as lists of facts
+    (
+        "turn",
+        "receipt",
+        ("id",),
+        f"receipt IS NOT NULL AND {OF_AGENT} AND ifnull(ended_at, :since) >= :since",
+    ),
 )
 MESSAGES = (
     "SELECT id, body FROM message WHERE id >= :message AND session_id IN(SELECT id FROM session"

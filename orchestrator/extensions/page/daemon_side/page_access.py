@@ -30,6 +30,7 @@ REQUIRED_RIGHTS = {
     protocol.TOOL_LIST: Right.DECIDE,
     protocol.TOOL_APPROVE: Right.DECIDE,
     page_protocol.CALL_SETTLE: Right.DECIDE,
+    protocol.CLAIM_CONFIRM: Right.DECIDE,
     protocol.DLQ_RETRY: Right.DECIDE,
     protocol.DLQ_DROP: Right.DECIDE,
     protocol.AGENT_PAUSE: Right.CHANGE,

@@ -8,6 +8,7 @@ import orjson
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.chat_files import NAMED
 from orchestrator.journal.inspect.chat_history import OpenQuestion
+from orchestrator.journal.turns.receipts import AnswerReceipt, load_receipts
 from thinker.protocol.messages import ToolSpec
 
 # Definitions of tools by turn and name.
@@ -15,11 +16,15 @@ OfferedTools: TypeAlias = Mapping[tuple[str, str], ToolSpec]
 
 
 class AnswerCost(NamedTuple):
-    """The model calls of a turn; ``usd`` is None if one of them has no known price."""
+    """The model calls of a turn; ``usd`` is None if one of them has no known price.
+
+    ``receipt`` is that of the answer, if it claims to have done something.
+    """
 
     model: str
     tokens: int
     usd: float | None
+    receipt: AnswerReceipt | None = None
 
 
 def load_answer_costs(db: Database, turn_ids: Sequence[str]) -> dict[str, AnswerCost]:
@@ -33,6 +38,8 @@ def load_answer_costs(db: Database, turn_ids: Sequence[str]) -> dict[str, Answer
         before = found.get(turn_id, AnswerCost("", 0, 0.0))
         known = None if usd is None or before.usd is None else before.usd + usd
         found[turn_id] = AnswerCost(str(model), before.tokens + int(tokens), known)
+    for turn_id, receipt in load_receipts(db, list(found)).items():
+        found[turn_id] = found[turn_id]._replace(receipt=receipt)
     return found
 
 

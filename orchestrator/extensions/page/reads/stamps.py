@@ -17,7 +17,8 @@ _TURN = (
     "SELECT (SELECT max(id) FROM transition WHERE turn_id = ?1),"
     " (SELECT max(id) FROM model_call WHERE turn_id = ?1),"
     " (SELECT max(id) FROM approval WHERE turn_id = ?1 AND decided_at IS NULL),"
-    " (SELECT count(*) FROM call_verdict WHERE turn_id = ?1)"
+    " (SELECT count(*) FROM call_verdict WHERE turn_id = ?1),"
+    " (SELECT length(receipt) FROM turn WHERE id = ?1)"
 )
 _OPEN_TURNS = f"SELECT id, state FROM turn INDEXED BY one_open_turn WHERE {turns.OPEN} LIMIT 100"
 _CHAT = (

@@ -8,8 +8,9 @@ from orchestrator.extensions.page.reads import call_verdicts
 from orchestrator.extensions.page.reads.call_verdicts import CallVerdict
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.inspect.turn_search import FoundTurn, list_turns_by_id
-from orchestrator.journal.turns import approvals, degradations, turns
+from orchestrator.journal.turns import approvals, degradations, receipts, turns
 from orchestrator.journal.turns.approvals import Approval
+from orchestrator.journal.turns.receipts import AnswerReceipt
 from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.degradations import Degradation
 
@@ -95,6 +96,7 @@ class TurnTimeline(NamedTuple):
     newer: str | None
     degraded: list[Degradation]
     asked: str = ""  # the whole question
+    receipt: AnswerReceipt | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ def find_turn_timeline(db: Database, turn_id: str, now: int) -> TurnTimeline | N
         newer=_find_neighbour_turn(db, stored.session_id, turn.began, ">", "ASC"),
         degraded=[one for _, one in degradations.list_degradations_of_turn(db, turn_id)],
         asked=_load_question(db, turn_id),
+        receipt=receipts.load_receipt(db, turn_id),
     )
 
 

@@ -31,6 +31,7 @@ from orchestrator.extensions.page.screens.branch_question import BRANCHES, can_b
 from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.chat_names import format_day, render_clock
 from orchestrator.extensions.page.screens.media_files import render_files
+from orchestrator.extensions.page.screens.receipt_panel import render_receipt_link
 from orchestrator.journal.inspect.chat_history import CallLine, InboundLine, SentLine, TurnTalk
 from orchestrator.journal.turns.inbox import COMMAND, TASK
 from orchestrator.journal.turns.turns import STOPPED
@@ -355,6 +356,7 @@ def _render_footer(
         else None,
         _render_repeat_button(request, chat, talk) if last or talk.state in ENDED else None,
         _render_turn_link(request, talk, "why this answer"),
+        render_receipt_link(request, talk.turn_id, cost and cost.receipt),
         _render_more(request, chat, talk),
         h.small[_format_cost(talk, cost, chat.waits.get(talk.turn_id or "", 0))]
         if request.has_right(Right.LOOK)

@@ -27,6 +27,7 @@ ACTS: Mapping[str, str] = {
     "pair/refuse": "refuse a chat[ with the code {code}]",
     "pair/restore": "let[ {channel}:{chatId}] in again",
     protocol.TOOL_APPROVE: "approve the tool[ {name}]",
+    protocol.CLAIM_CONFIRM: "say that what an answer claims is true",
     protocol.DLQ_RETRY: "try message[ {id}] again",
     protocol.DLQ_DROP: "drop message[ {id}]",
     protocol.AGENT_PAUSE: "pause[ {agentId}]",

@@ -38,6 +38,7 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens import turn_picture
+from orchestrator.extensions.page.screens.receipt_panel import render_receipt
 from orchestrator.extensions.page.screens.remedies import render_lacks, render_trouble
 from orchestrator.extensions.page.screens.tool_overview import EFFECTS
 from orchestrator.extensions.page.screens.turn_picture import KINDS
@@ -93,6 +94,7 @@ def render_turn(
     content = [
         _render_troubles(request, found),
         _render_exchange(found) if reads else None,
+        render_receipt(request, turn.id, found.receipt) if reads else None,
         render_panel(
             "In time",
             h.p[describe_turn(found, people.waits.get(turn.id, 0))],

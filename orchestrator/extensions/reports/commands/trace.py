@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 from pydantic import TypeAdapter
 
+from orchestrator.cli.client import ask_daemon
 from orchestrator.cli.commands import make_command_group
 from orchestrator.cli.options import AsJson, Home, load_settings
 from orchestrator.cli.output import escape_hidden, format_count, format_moment, print_text
 from orchestrator.cli.tables import print_json, print_table
+from orchestrator.control.protocol import CLAIM_CONFIRM, Ack, TurnClaim
 from orchestrator.journal.inspect import trace as journal
 from orchestrator.journal.inspect.trace import RecordedPrompt, Trace, TraceEvent
 from orchestrator.journal.opening import open_for_reading
@@ -37,6 +39,12 @@ def trace(
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the prompts that the model received instead.")
     ] = False,
+    true: Annotated[
+        int | None,
+        typer.Option(
+            "--true", metavar="N", help="Record that claim N of the turn's answer was true.", min=1
+        ),
+    ] = None,
     as_json: AsJson = False,
     home: Home = None,
 ) -> None:
@@ -45,7 +53,12 @@ def trace(
     Lists every state of the message and its turns, with times, and for each model call its
     duration, time to the first token, retries, and kilobytes sent and received. Needs no daemon.
     """
-    with open_for_reading(load_settings(home).journal) as db:
+    settings = load_settings(home)
+    if true is not None:
+        ask_daemon(settings, CLAIM_CONFIRM, TurnClaim(turn_id=name, claim=true), Ack)
+        typer.echo(f"recorded: claim {true} was true")
+        return
+    with open_for_reading(settings.journal) as db:
         found = journal.load_trace(db, name)
         prompts = journal.list_prompts(db, found) if prompt else []
     if as_json and prompt:

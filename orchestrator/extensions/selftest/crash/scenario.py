@@ -37,7 +37,8 @@ class Script:
     names the script that a subagent or a scheduled task of this one follows. ``decision`` is what
     operators do with its calls, ``approve`` or ``deny``, if they need approval. ``faults`` befall
     the next messages that are sent to its chat once the model is asked. ``corrects`` names the
-    message that its sender edits, so that it reads as this one.
+    message that its sender edits, so that it reads as this one. One that ``boasts`` claims at first
+    what was not done, and answers when the claim goes back.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Script:
     decision: str = ""
     faults: tuple[Fault, ...] = ()
     corrects: str = ""
+    boasts: bool = False
 
     @property
     def is_direct(self) -> bool:

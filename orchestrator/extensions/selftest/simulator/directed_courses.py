@@ -140,6 +140,11 @@ COURSES: Mapping[str, HistoryPlan] = {
         Script("one", STRANGERS[0], (FACT,)), Script("two", STRANGERS[0]), Script("three", 101)
     ),
     "platform": _make_outages("flood", "late_error", "cut", "error", "refused", "silence"),
+    "receipts": _make_course(
+        Script("one", 101, (FACT, EFFECT), style="streamed", boasts=True),
+        Script("two", 101, boasts=True),
+        Script("three", GROUP, (FACT,)),
+    ),
     "steering": _set_while_busy(_make_course(*_LONG_TALK), "steer"),
     "storage": _make_course(
         *_TALK,

@@ -37,6 +37,7 @@ from thinker.protocol.peer import CANCELLED, Peer, RpcError
 CALL_SECONDS = 3600.0  # for the supervisor's answer
 USAGE = Usage(prompt=11, completion=7)
 MODEL = "openai/scripted"
+BOAST, NOT_DONE = "I've sent it.", "That was not done."
 
 
 class ScriptedWorker:
@@ -129,8 +130,14 @@ class ScriptedWorker:
         """Finish the recorded steps, then make the next ones from the messages' scripts."""
         said: list[Message] = [*turn.history, *turn.messages]
         scripts = [self._find_script(turn.messages[-1])]
-        step = 0
+        if any(BOAST in message.content for message in turn.history):
+            self._ledger.append("broken", "the history has an answer that no person has read")
+        step, boasts = 0, scripts[0].boasts
         for recorded in turn.steps:
+            if recorded.finish == methods.RETURNED:
+                said += [recorded.response, UserMessage(content=NOT_DONE), *recorded.entered]
+                step, boasts = step + 1, False
+                continue
             if not recorded.response.tool_calls:
                 return TurnEnded(result=_build_result(recorded.response.content))
             known = {c.seq: c.result for c in recorded.calls if c.result is not None}
@@ -149,6 +156,10 @@ class ScriptedWorker:
             self._check_request(said)
             self._ledger.append("asked", scripts[0].name, step)
             await self._simulate_thinking()
+            if boasts:  # before anything else: it claims what its calls are yet to do
+                step, boasts = step + 1, False
+                said += await self._commit_boast(turn, scripts[0])
+                continue
             response = self._build_response(scripts, step)
             if not response.tool_calls:
                 return await self._answer_turn(turn, scripts, response)
@@ -161,6 +172,15 @@ class ScriptedWorker:
             results = await self._call_tools(turn, committed.call_seqs, committed.results)
             said += [response, *results]
             step += 1
+
+    async def _commit_boast(self, turn: TurnRun, script: Script) -> tuple[Message, Message]:
+        """Commit an answer that goes back to the model; return it with what the model is told."""
+        response = AssistantMessage(content=f"{script.marks[0]} {BOAST}")
+        back = _build_step(turn, response).model_copy(update={"finish": methods.RETURNED})
+        await self._peer.call(
+            methods.STEP_COMMIT, back, methods.StepCommitted, timeout=CALL_SECONDS
+        )
+        return response, UserMessage(content=NOT_DONE)
 
     async def _ask_for_messages(self, turn: TurnRun) -> tuple[UserMessage, ...]:
         """Return the messages that join the turn before its next step."""
@@ -203,6 +223,7 @@ class ScriptedWorker:
 
     def _build_response(self, scripts: Sequence[Script], step: int) -> AssistantMessage:
         """Return step number ``step`` of the scripts, one after the other, or their answer."""
+        step -= scripts[0].boasts
         steps = [(script, number) for script in scripts for number in range(len(script.steps))]
         if step >= len(steps):
             return AssistantMessage(content="".join(_split_answer(scripts)))

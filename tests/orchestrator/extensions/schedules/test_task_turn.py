@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fakes.memory import WORK
 from fakes.note_tools import count_notes
-from fakes.turn_bench import START, TurnBench, echo, turn_bench
+from fakes.turn_bench import START, TurnBench, done, echo, response, turn_bench
 
 from orchestrator.extensions.schedules import task_firing
 from orchestrator.journal.schedule import task_runs, tasks
@@ -170,3 +170,26 @@ async def test_a_direct_task_with_nothing_to_say_is_not_sent(tmp_path: Path) -> 
         await fire(bench, direct=LOOK)
         await bench.until_state("closed")
         assert bench.db.execute("SELECT count(*) FROM outbox").get == 0
+
+
+async def test_a_task_that_claims_what_was_not_done_is_recorded_as_failed(tmp_path: Path) -> None:
+    """The run says why, and the chat reads the mark below the outcome."""
+
+    async def claim(run: TurnRun, host: WorkerHost) -> TurnResult:
+        result = done("I've sent the mail to bob." if run.recipe == "proactive" else "hello")
+        await host.commit_step(response(run, result.text, ends=result))
+        return result
+
+    async with turn_bench(tmp_path) as bench:
+        bench.scripted(claim)
+        bench.hears("hello")
+        await bench.channel.until(1)
+        task = await fire(bench, notify={"channel": "telegram", "chat_id": "7"})
+        mark = "⚠️ Not confirmed: no mail was sent in this conversation."
+        assert (await bench.channel.until(2))[1] == f"I've sent the mail to bob.\n\n{mark}"
+        await bench.store.transact(task_firing.settle_ended_runs, START + 1)
+        (run,) = task_runs.list_task_runs(bench.db, task, 9)
+        assert (run.state, run.note) == (
+            "failed",
+            "its answer claims what was not done: no mail was sent in this conversation",
+        )

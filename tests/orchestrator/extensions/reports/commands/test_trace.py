@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from fakes.control_server import command
+from fakes.control_server import ask, command, serving
 from fakes.golden import restore_in
 from fakes.journal import connection_in, job, opened
 from fakes.postgresql import sqlite_only
 
+from orchestrator.control.protocol import CLAIM_CONFIRM, Ack
 from orchestrator.errors import ExitCode
 from orchestrator.journal.turns import turns
 from thinker.protocol.call_timing import CallAttempt, CallTiming
@@ -211,3 +212,11 @@ def test_layers_beside_the_system_prompt_and_what_changed_are_shown(home: Path) 
     assert "── total · 7 chars · ~3 tokens ──" in shown
     line = f"── stable {'a' * 12} (changed: base, tools) · volatile {'b' * 12} ──"
     assert line in shown
+
+
+async def test_claim_is_confirmed_by_its_number(tmp_path: Path) -> None:
+    """The daemon finds the turn by the end of its id."""
+    async with serving(tmp_path, {CLAIM_CONFIRM: Ack()}) as server:
+        shown = await ask(tmp_path, "trace", "c0ffee", "--true", "2")
+    assert shown.stdout == "recorded: claim 2 was true\n"
+    assert server.params(CLAIM_CONFIRM) == [{"turnId": "c0ffee", "claim": 2}]

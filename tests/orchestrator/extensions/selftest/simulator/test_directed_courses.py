@@ -16,7 +16,7 @@ from orchestrator.extensions.selftest.simulator.directed_courses import COURSES,
 
 pytestmark = pytest.mark.process
 ALWAYS = [(name, "kill") for name in COURSES]
-ALWAYS += [(name, "worker") for name in ("handoffs", "steering")]
+ALWAYS += [(name, "worker") for name in ("handoffs", "receipts", "steering")]
 # What a course is there for, left out: the crash that it takes, and the check that finds it.
 MUTANTS = (
     Mutant(
@@ -74,6 +74,14 @@ MUTANTS = (
         "        if (seq := row.after_step) is not None:\n",
         "        if (seq := row.after_step) is not None and seq < 0:\n",
         ("steering", "worker"),
+    ),
+    Mutant(
+        "an answer that went back to the model is in the history",
+        "transcript (9)",
+        "journal/turns/sessions.py",
+        "        kept = step.finish != RETURNED\n",
+        "        kept = True\n",
+        ("receipts", "kill"),
     ),
     Mutant(
         "a model reads a notice as words of its own",
