@@ -16,8 +16,7 @@ run, and only they may use some hooks.
 An extension may import this module and the core's packages, and no other extension.
 """
 
-import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,12 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrator.findings import Finding
+from orchestrator.web.offered_pages import Route, Screen
 
 if TYPE_CHECKING:
     from anyio import Event
     from anyio.abc import TaskGroup
-    from starlette.requests import Request
-    from starlette.responses import Response
 
     from orchestrator.agentsfile import AgentsFile, ConfigModel, Problem
     from orchestrator.agentsfile.draft import Draft
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.db.store import Store
     from orchestrator.journal.engine import Engine
+    from orchestrator.journal.turns.approvals import Approval
     from orchestrator.journal.turns.steps import Call
     from orchestrator.journal_address import JournalAddress
     from orchestrator.machine import Machine
@@ -60,15 +59,15 @@ if TYPE_CHECKING:
     from orchestrator.settings import Settings
     from orchestrator.spending.metered_calls import MeteredCalls
     from orchestrator.toolcalls.approvals import ApprovalQueue
+    from orchestrator.toolcalls.argument_sources import ArgumentSource
     from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
     from orchestrator.tools.remote_tools import RemoteTool, RemoteTools
     from orchestrator.tools.tool_server import ToolServer
     from orchestrator.turns.recipe import Recipe
     from orchestrator.turns.turn_services import TurnServices
-    from orchestrator.web.error_response import ApiProblem
     from thinker.formats.prompts.definition import PromptDefinition
     from thinker.formats.prompts.registry import Registry
-    from thinker.protocol.messages import JsonObject, ToolResult
+    from thinker.protocol.messages import ToolResult
     from thinker.protocol.peer import Peer, RequestHandler
     from thinker.protocol.rendering import PromptRender, PromptRendered
 
@@ -85,59 +84,6 @@ class Command(NamedTuple):
     summary: str
     module: str
     beside: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Route:
-    """An HTTP endpoint, on the port of the HTTP API.
-
-    ``handle`` runs on the daemon's event loop. Requests need the token of the API, unless
-    ``own_check`` says that ``handle`` checks them itself: such a path takes at most ``slots``
-    requests at a time, and ``opens_port`` makes it a reason to listen without a token. ``document``
-    makes the JSON of a refusal, if clients expect another one than OpenAI's. Scripts of other sites
-    may read ``exposed_headers`` of the responses.
-    """
-
-    path: str
-    handle: "Callable[[Request], Awaitable[Response]]"
-    methods: tuple[str, ...] = ("GET",)
-    own_check: bool = False
-    opens_port: bool = False
-    slots: int = 20
-    document: "Callable[[ApiProblem], JsonObject] | None" = None
-    exposed_headers: tuple[str, ...] = ()
-    extension: str = ""  # filled in for those of other distributions
-
-    @property
-    def prefix(self) -> str:
-        """The common beginning of the route's paths."""
-        return self.path.partition("{")[0]
-
-    def matches_path(self, path: str) -> bool:
-        """Return whether the route serves a path."""
-        return path.startswith(self.prefix) if "{" in self.path else path == self.path
-
-
-@dataclass(frozen=True)
-class Screen:
-    """A screen of the web page, at ``/x/<path>`` and in the page's navigation.
-
-    ``render`` gets the parameters of the address and returns Markdown; HTML in it is shown as text.
-    It runs on the daemon's event loop at each look of a person whose role may read texts, and has 5
-    seconds. What it raises is logged, and shown on the screen and by `orchestrator status`.
-
-    Raises:
-        ValueError: ``path`` is not one word of lower-case letters, digits and hyphens.
-    """
-
-    path: str
-    title: str
-    render: "Callable[[Mapping[str, str]], Awaitable[str]]"
-    extension: str = ""  # filled in for those of other distributions
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.path):
-            raise ValueError(f"a screen's path is one word such as 'moon', not {self.path!r}")
 
 
 @dataclass(kw_only=True)
@@ -379,6 +325,25 @@ class Extension:
         """
         del db, call
         return None
+
+    def allow_call(
+        self, db: "Database", call: "Call", sources: "Mapping[str, ArgumentSource]", now: int
+    ) -> bool:
+        """Return whether an operator has allowed all calls like one that needs an approval.
+
+        Only bundled extensions are asked, inside T4, and not about calls for which no such
+        decision counts. ``sources`` tell where arguments are from.
+        """
+        del db, call, sources, now
+        return False
+
+    def list_answers(self, db: "Database", asked: "Sequence[Approval]") -> "Mapping[str, str]":
+        """Return further answers to a question about calls: chat commands by what they do.
+
+        They become buttons beside those of the decision. Only bundled extensions are asked.
+        """
+        del db, asked
+        return {}
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":
         """Return jails for `orchestrator doctor` to try from inside; of bundled extensions only."""

@@ -20,7 +20,7 @@ from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
-from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns import approvals, questions
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
@@ -199,7 +199,10 @@ def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable
 def list_awaited_decisions(db: Database, now: int) -> list[str]:
     """Return a hint for each chat that waits for a person's decision."""
     return [
-        WAITS.format(chat=format_chat_name(approval.chat_key), tool=approval.tool)
+        WAITS.format(
+            chat=format_chat_name(approval.chat_key),
+            tool=questions.name_calls(approvals.load_question(db, approval)),
+        )
         for approval in approvals.list_pending_approvals(db, now)
     ]
 

@@ -112,7 +112,8 @@ class TrialSession:
                 return ""
             known = turn.turn_id, 0, call.id, call.name, tool.spec.side_effect, call.arguments
             asked = Call(*known, "", "planned", None, 0)
-            return await self.daemon.store.read(provenance.find_objection, asked, tool) or ""
+            found = await self.daemon.store.read(provenance.find_objection, asked, tool)
+            return "" if found is None else found.reason
 
         return find_objection
 

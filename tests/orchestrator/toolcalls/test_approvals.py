@@ -24,11 +24,13 @@ from orchestrator.journal.turns.steps import Call
 from orchestrator.toolcalls.approvals import (
     REPEATS,
     ApprovalQueue,
+    ApprovalRules,
     AskedChats,
     check_approval,
 )
 
 CHAT = Address("telegram", "1", "7")
+NOTE = TOOLS["keep_note"]
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Bench:
     store: Store
     now: int = 5
     codes: Iterator[str] = field(default_factory=lambda: (f"code{n}" for n in count(1)))
+    refused: tuple[str, ...] = ()  # tools that the policy refuses
 
     def __post_init__(self) -> None:
         """Open the queue."""
@@ -48,16 +51,14 @@ class Bench:
         """T4 of a call, as far as approvals matter."""
         with job(self.db):
             code = self.queue.new_code()
-            return check_approval(
-                self.db,
-                call,
-                TOOLS["keep_note"],
+            rules = ApprovalRules(
                 agent(approvals),
                 AskedChats(CHAT),
                 code,
                 self.now,
-                {},
+                find_tool=lambda other: None if other.name in self.refused else NOTE,
             )
+            return check_approval(self.db, call, NOTE, rules)
 
     def asked(self, call: Call) -> Approval:
         """The question about a call."""
@@ -139,8 +140,9 @@ async def test_grant_lets_the_call_run(bench: Bench) -> None:
 
 
 async def test_grant_of_one_call_is_no_grant_of_the_next(bench: Bench) -> None:
-    """The same tool with the same arguments needs a new approval."""
-    first, second = planned(bench.db, "t1", "pay", "pay", arguments={"amount": 3})
+    """The same tool with the same arguments needs a new approval in a later step."""
+    (first,) = planned(bench.db, "t1", "pay", arguments={"amount": 3})
+    (second,) = planned(bench.db, "t1", "pay", arguments={"amount": 3})
     code = bench.asked(first).code
     await bench.queue.decide_question(code, "operator", granted=True)
     assert bench.check(first) is None
@@ -204,7 +206,7 @@ def test_repeating_a_call_of_unknown_outcome_needs_approval(bench: Bench) -> Non
 
 async def test_wait_ends_with_the_answer(bench: Bench) -> None:
     """The answer to another question does not end it."""
-    first, second = planned(bench.db, "t1", "pay", "pay")
+    (first,), (second,) = planned(bench.db, "t1", "pay"), planned(bench.db, "t1", "pay")
     one, two = bench.asked(first), bench.asked(second)
     with time_limit():
         async with anyio.create_task_group() as tasks:
@@ -237,12 +239,12 @@ async def test_wait_ends_when_the_daemon_stops(bench: Bench) -> None:
 async def test_a_question_that_its_chat_may_not_answer_goes_elsewhere(bench: Bench) -> None:
     """The chat is told so, also if there is no other."""
     boss = Address("telegram", "1", "99")
-    (first, second) = planned(bench.db, "t1", "pay", "pay")
+    (first,), (second,) = planned(bench.db, "t1", "pay"), planned(bench.db, "t1", "pay")
     with job(bench.db):
         for call, found in ((first, boss), (second, None)):
             chats = AskedChats(CHAT, lambda *_, found=found: found)
-            code, tool = bench.queue.new_code(), TOOLS["keep_note"]
-            check_approval(bench.db, call, tool, agent(("pay",)), chats, code, 5, {})
+            rules = ApprovalRules(agent(("pay",)), chats, bench.queue.new_code(), 5)
+            check_approval(bench.db, call, NOTE, rules)
     rows = bench.db.execute("SELECT chat_id, body FROM outbox ORDER BY id")
     told = [(chat, body.split(".")[0].split(":")[0]) for chat, body in rows]
     assert told == [

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from orchestrator.channels import formatting
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.toolcalls.question_text import REASON, format_question
+from orchestrator.toolcalls.question_text import (
+    REASON,
+    AskedCall,
+    QuestionScene,
+    format_question,
+)
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import ExtensionTool
 from orchestrator.tools.extension_tool import define_tool
@@ -61,7 +66,8 @@ def asked(
     if server is not None:
         tool = object.__new__(RemoteTool)
         object.__setattr__(tool, "server", server)
-    return format_question(row, Address("telegram", "1", "7"), added or tool, made, fixed or {})
+    call = AskedCall(row, added or tool, made, fixed or {})
+    return format_question([call], QuestionScene(Address("telegram", "1", "7")))
 
 
 def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:

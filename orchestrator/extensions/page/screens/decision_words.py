@@ -42,6 +42,8 @@ ACTS: Mapping[str, str] = {
     "keys/set": "set the key[ {name}]",
     "keys/remove": "remove the key[ {name}]",
     "budget/extend": "allow[ ${usd}] more today[ for {agentId}]",
+    "rules/add": "allow calls for good[ like that of the code {code}]",
+    "rules/revoke": "end rule[ {id}]",
     "backup/make": "make a backup",
     "daemon/restart": "restart the daemon",
     "memory/edit": "edit fact[ {id}]",

@@ -72,9 +72,9 @@ def test_an_open_question_has_two_buttons_that_telegram_takes(asked: Asked) -> N
     assert approve.data[1:] == deny.data[1:]
     assert len(approve.data.encode()) <= 64
     other = outbox.Address("telegram", "1", "8").chat_key
-    digest = questions.hash_question(asked.approval, CHAT.chat_key)
+    digest = questions.hash_question([asked.approval], CHAT.chat_key)
     assert digest in approve.data
-    assert digest != questions.hash_question(asked.approval, other)
+    assert digest != questions.hash_question([asked.approval], other)
 
 
 def test_a_decision_replaces_the_message_and_its_buttons_once(asked: Asked) -> None:
