@@ -29,4 +29,4 @@ def _iter_lines(asked: Sequence[Approval]) -> Iterator[str]:
     for number, one in enumerate(asked, 1):
         if len(asked) > 1:
             yield f"{number}. {chat_texts.format_on_one_line(one.tool)}"
-        yield from chat_texts.format_arguments(json.loads(one.arguments))
+        yield from chat_texts.format_arguments(json.loads(one.arguments), one.sources)

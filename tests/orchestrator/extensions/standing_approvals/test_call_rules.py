@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.agents_file import validate_file
+from fakes.agents_file import WORK, validate_file
 from fakes.journal import connection_in, job, next_turn, open_turn, planned, store_in, update
 
 from orchestrator.errors import OrchestratorError, UnknownNameError
@@ -67,7 +67,7 @@ class World:
 
     def say(self, command: str, argument: str, role: Any = "operate") -> str:
         """The answer to a chat command."""
-        rules = SpendingRules(validate_file({"agents": []}), {}, lambda: NOW, NOW)
+        rules = SpendingRules(validate_file({"agents": [WORK]}), {}, lambda: NOW, NOW)
         message = update(5, f"/{command} {argument}")
         made = ChatCommand(command, argument, message, SNAPSHOT, rules, role)
         with job(self.db):
