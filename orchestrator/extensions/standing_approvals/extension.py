@@ -21,7 +21,7 @@ class StandingApprovalsExtension(Extension):
     def list_commands(self) -> Mapping[str, Command]:
         return {
             "rules": Command(
-                "Agents",
+                "Talk",
                 "List, make and end approvals that stand.",
                 "orchestrator.extensions.standing_approvals.commands.rules",
             ),
