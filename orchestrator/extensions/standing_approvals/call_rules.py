@@ -57,6 +57,11 @@ class CallRule:
     used: int
     last_used_at: int | None
 
+    @property
+    def subject(self) -> str:
+        """What the audit log says of it, which outlives what was forgotten: no values."""
+        return f"{self.tool} of agent {self.agent_id}"
+
     def describe(self) -> str:
         """Say what the rule allows: ``work may call pay with "to": "Ada" in telegram:7``."""
         tool = "any tool" if self.tool == ANY_TOOL else self.tool
@@ -108,7 +113,7 @@ def add_rules(db: Database, order: RuleOrder, by: str, now: int) -> list[CallRul
         rule = _store_rule(db, one, condition, order, by, now)
         made[rule.id] = rule
     for rule in made.values():
-        audit.record_decision(db, by, f"made rule {rule.id}", rule.describe(), now)
+        audit.record_decision(db, by, f"made rule {rule.id}", rule.subject, now)
     return [*made.values()]
 
 
@@ -149,7 +154,7 @@ def revoke_rule(db: Database, rule_id: int, by: str, now: int) -> CallRule:
     if found is None:
         raise UnknownNameError(NO_RULE.format(id=rule_id))
     db.execute("UPDATE standing_approval SET ends_at = ? WHERE id = ?", (now, rule_id))
-    audit.record_decision(db, by, f"ended rule {rule_id}", found.describe(), now)
+    audit.record_decision(db, by, f"ended rule {rule_id}", found.subject, now)
     return found
 
 

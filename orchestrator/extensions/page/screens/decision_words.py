@@ -80,6 +80,8 @@ _PAST = {
 _ENTRIES: Mapping[str, str] = {
     r"granted (.+)": "allowed {0}",
     r"denied (.+)": "did not allow {0}",
+    r"made rule (\d+)": "allowed {of} for good (rule {0})",
+    r"ended rule (\d+)": "ended rule {0}: {of}",
     r"pairing approved": "let in {of}",
     r"pairing revoked": "shut out {of}",
     r"pairing refused": "refused {of}",
