@@ -20,7 +20,7 @@ from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFailedError
-from orchestrator.journal.turns import approvals, questions
+from orchestrator.journal.turns import approvals
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
@@ -201,7 +201,7 @@ def list_awaited_decisions(db: Database, now: int) -> list[str]:
     return [
         WAITS.format(
             chat=format_chat_name(approval.chat_key),
-            tool=questions.name_calls(approvals.load_question(db, approval)),
+            tool=approvals.name_calls(approvals.load_question(db, approval)),
         )
         for approval in approvals.list_pending_approvals(db, now)
     ]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator import chat_texts
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import approvals, questions
+from orchestrator.journal.turns import approvals
 from orchestrator.journal.turns.approvals import Approval
 
 PAGE = 1_900  # characters; a message takes them even if all are wide
@@ -22,7 +22,7 @@ def format_call_page(db: Database, code: str = "", number: str = "1") -> str:
     at = int(number) if number.isdecimal() and 1 <= int(number) <= pages else 1
     shown = text[(at - 1) * PAGE : at * PAGE] or "without arguments"
     more = "" if at == pages else f"\n/approve show {code} {at + 1}"
-    return f"{questions.name_calls(asked)}, page {at} of {pages}:\n{shown}{more}"
+    return f"{approvals.name_calls(asked)}, page {at} of {pages}:\n{shown}{more}"
 
 
 def _iter_lines(asked: Sequence[Approval]) -> Iterator[str]:

@@ -22,7 +22,6 @@ from orchestrator.inbound.call_pages import format_call_page
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import ABORTED, Database
 from orchestrator.journal.turns import (
-    approvals,
     cancellations,
     handoffs,
     inbox,
@@ -234,7 +233,7 @@ def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
         db, code, command.sender, command.rules.clock(), granted=granted
     )
     if found is not None:
-        named = questions.name_calls(approvals.load_question(db, found))
+        named = questions.name_question(db, found)
         return f"{'Granted' if granted else 'Denied'}: {named}."
     if granted and "/" in code:
         return _approve_tool(db, command)

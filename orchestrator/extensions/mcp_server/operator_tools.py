@@ -23,7 +23,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import ChatPlace, InboundLine, TurnTalk
-from orchestrator.journal.turns import approvals, inbox, outbox, questions
+from orchestrator.journal.turns import inbox, outbox, questions
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address, OutboxPart
 from orchestrator.toolcalls.approvals import ApprovalQueue
@@ -188,10 +188,8 @@ class OperatorTools:
             raise OrchestratorError(f"no call has the code {decision.code!r}; see list_approvals")
         self.wake()
         word = "granted" if decision.grant else "denied"
-        asked = await self.daemon.store.read(approvals.load_question, decided)
-        return McpAnswer(
-            (f"{word}: {questions.name_calls(asked)}",), {"code": decision.code, "decision": word}
-        )
+        named = await self.daemon.store.read(questions.name_question, decided)
+        return McpAnswer((f"{word}: {named}",), {"code": decision.code, "decision": word})
 
 
 def _format_asked_call(call: protocol.AskedCallReport) -> str:

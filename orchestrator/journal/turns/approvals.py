@@ -11,6 +11,7 @@ Where: is an approval used up by one call?
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -138,6 +139,12 @@ def load_question(db: Database, approval: Approval) -> tuple[Approval, ...]:
     lead = approval.id if approval.asked_with is None else approval.asked_with
     where = "approval.id = ? OR asked_with = ? ORDER BY asked_with IS NOT NULL, approval.seq"
     return tuple(APPROVALS.select(db, where, lead, lead))
+
+
+def name_calls(asked: Sequence[Approval]) -> str:
+    """Name the calls of a question by their tools: ``send_mail (3), pay``."""
+    tools = Counter(one.tool for one in asked)
+    return ", ".join(f"{tool} ({n})" if n > 1 else tool for tool, n in tools.items())
 
 
 def join_hashes(hashes: Sequence[str]) -> str:

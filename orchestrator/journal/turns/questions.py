@@ -9,7 +9,6 @@ of the outbox that begins as ``ph_sent``.
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 
 from orchestrator.channel_api import Choice
@@ -104,7 +103,7 @@ def decide_question(
     found = approvals.find_approval(db, code) if db.changes() else None
     if found is not None:
         call = f"{found.turn_id}:{found.seq}"
-        audit.record_decision(db, by, f"{state} {name_calls(asked)}", call, now)
+        audit.record_decision(db, by, f"{state} {approvals.name_calls(asked)}", call, now)
         show_outcome(db, found, now)
     return found
 
@@ -177,7 +176,6 @@ def describe_outcome(approval: Approval, now: int) -> str:
     return f"\N{WHITE HEAVY CHECK MARK} Approved once by `{approval.by_user}`."
 
 
-def name_calls(asked: Sequence[Approval]) -> str:
-    """Name the calls of a question by their tools: ``send_mail (3), pay``."""
-    tools = Counter(one.tool for one in asked)
-    return ", ".join(f"{tool} ({n})" if n > 1 else tool for tool, n in tools.items())
+def name_question(db: Database, approval: Approval) -> str:
+    """Name the calls that the question of an approval is about."""
+    return approvals.name_calls(approvals.load_question(db, approval))
