@@ -172,6 +172,15 @@ class Retention(ConfigModel):
     """Days for pictures; their descriptions stay in the conversation."""
 
 
+class ToolArguments(ConfigModel):
+    """Which arguments of a tool decide where a call goes, and which are content; patterns."""
+
+    decide: tuple[Text, ...] = ()
+    """Arguments that must be from you once a turn has read text of others."""
+    content: tuple[Text, ...] = ()
+    """Arguments that may be from anywhere, except the links, addresses and codes in them."""
+
+
 class McpServer(ConfigModel):
     """An MCP server, as other MCP hosts write it; unknown fields are accepted."""
 
@@ -201,6 +210,10 @@ class McpServer(ConfigModel):
     """Seconds after which a call ends as a timeout."""
     disabled: bool = False
     """Whether the server is switched off for now, as in other MCP hosts."""
+    arguments: dict[Text, ToolArguments] = Field(default_factory=dict)
+    """For each tool, which arguments decide and which are content, where the names mislead."""
+    directories: tuple[Text, ...] = ()
+    """Patterns of tools whose results are a directory to trust, such as your address book."""
 
     @property
     def is_enabled(self) -> bool:

@@ -1,23 +1,31 @@
 """Decide whether a call needs an approval because of what its turn has read.
 
-A turn that has read private data and text of others may not carry data out on its own. A turn that
-has read text of others may not make changes that outlast it: they are drafts until an operator
-approves them.
+In a turn that has read text of others, what decides where a call goes and what it touches must be
+the words of the chat's user or of the operator: the text could have asked for it. A tool that only
+reads is held to this once the turn has read private data, too, which its arguments could carry out.
+Changes that last are drafts until an operator approves them.
 
 Where: does reading others' text make a call need an approval?
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import orjson
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import taint
+from orchestrator.journal.turns import read_texts, taint
+from orchestrator.journal.turns.read_texts import ReadText
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
-from orchestrator.toolcalls.argument_sources import ArgumentSource
+from orchestrator.toolcalls import deciding_arguments, value_forms
+from orchestrator.toolcalls.argument_judge import ArgumentJudge, Judgement
+from orchestrator.toolcalls.argument_sources import ArgumentSource, KnownText
+from orchestrator.toolcalls.deciding_arguments import Leaf
 from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool, JournalTool
 from orchestrator.tools.remote_tools import RemoteTool
-from thinker.protocol.messages import Origin
+from thinker.protocol.messages import Origin, SideEffect
 
 MAX_SOURCES = 3  # sources that a reason names
 KINDS: dict[Origin, str] = {
@@ -25,6 +33,7 @@ KINDS: dict[Origin, str] = {
     "tool": "text from a tool",
     "web": "text from the web",
 }
+MODEL = ArgumentSource("model", decides=True)
 
 
 @dataclass(frozen=True)
@@ -42,19 +51,38 @@ class Objection:
 
 def find_objection(db: Database, call: Call, tool: HostTool | RemoteTool) -> Objection | None:
     """Return why an operator must approve a call, or None if it may run."""
-    out, stays = can_carry_data_out(call.name, tool), _changes_later_turns(call, tool)
-    out = out and not _is_answer_to_chat(call)
-    if not (out or stays):
+    lasts = isinstance(tool, JournalTool) and tool.lasts(call.arguments)
+    acts = lasts or acts_outside(call.name, tool)
+    if _is_answer_to_chat(call) or not (acts or can_carry_data_out(call.name, tool)):
         return None
     read = taint.load_taint(db, call.turn_id)
-    if out and read.has_read_both:
-        private = _format_sources(read.private)
-        return Objection(
-            f"this turn has read private data ({private}) and {_format_untrusted(read)}"
-        )
-    if stays and read.untrusted:
-        return Objection(f"this change would last, and the turn has read {_format_untrusted(read)}")
-    return None
+    if not read.untrusted or not (acts or read.has_read_both):
+        return None
+    return _judge_call(db, call, tool, read, acts=acts, lasts=lasts)
+
+
+def _judge_call(
+    db: Database, call: Call, tool: HostTool | RemoteTool, read: Taint, *, acts: bool, lasts: bool
+) -> Objection | None:
+    leaves = _list_leaves(call, tool, reads=not acts)
+    if leaves is None:
+        return Objection(f"{_format_read(read)}, and the call has too many arguments to judge")
+    approved = read_texts.list_approved_calls(db, call.turn_id, call.seq)
+    judge = _build_judge(db, call, tool, approved)
+    judged = judge.judge_call(leaves, reads=not acts)
+    why = ""
+    if lasts and not judge.is_all_own(leaves):
+        why = f"this change would last, and the turn has read {_format_untrusted(read)}"
+    elif judged.foreign:
+        paths = ", ".join(dict.fromkeys(path for path, _ in judged.foreign))
+        why = f"{_format_read(read)}, and these are not your words: {paths}"
+    elif judged.is_vague and not lasts and call.name not in (name for name, _ in approved):
+        why = f"{_format_read(read)}, and nothing in the call is what you named"
+    if not why:
+        return None
+    return Objection(
+        why, _find_sources(db, call, judged, leaves), may_stand=not (judged.foreign or lasts)
+    )
 
 
 def can_carry_data_out(name: str, tool: HostTool | RemoteTool) -> bool:
@@ -64,13 +92,88 @@ def can_carry_data_out(name: str, tool: HostTool | RemoteTool) -> bool:
     return name.startswith("send_")
 
 
+def acts_outside(name: str, tool: HostTool | RemoteTool) -> bool:
+    """Return whether a call of a tool changes or sends something outside the conversation."""
+    if isinstance(tool, RemoteTool):
+        return tool.acts
+    if isinstance(tool, ExtensionTool):
+        return tool.carries and tool.spec.side_effect is not SideEffect.PURE
+    return name.startswith("send_")
+
+
 def _is_answer_to_chat(call: Call) -> bool:
     """Return whether a call sends a file to the chat of the turn's reply."""
     return call.name == "send_file" and not call.arguments.get("chat_id")
 
 
-def _changes_later_turns(call: Call, tool: HostTool | RemoteTool) -> bool:
-    return isinstance(tool, JournalTool) and tool.lasts(call.arguments)
+def _list_leaves(call: Call, tool: HostTool | RemoteTool, *, reads: bool) -> Sequence[Leaf] | None:
+    """Return a call's values; what a tool that ``reads`` is asked decides, whatever its name."""
+    told = tool.arguments if isinstance(tool, RemoteTool) else {}
+    found = deciding_arguments.list_leaves(call.arguments, tool.spec.parameters, told)
+    if found is None or not reads:
+        return found
+    return [one if one.nature == "choice" else one._replace(nature="decides") for one in found]
+
+
+def _build_judge(
+    db: Database, call: Call, tool: HostTool | RemoteTool, approved: Iterable[tuple[str, str]]
+) -> ArgumentJudge:
+    granted = [
+        str(leaf.value)
+        for _, arguments in approved
+        for leaf in deciding_arguments.list_leaves(orjson.loads(arguments), {}, {}) or ()
+        if leaf.nature == "decides"
+    ]
+    user = KnownText(read_texts.list_user_texts(db, call.turn_id))
+    operator = KnownText([*granted, *read_texts.list_operator_texts(db, call.turn_id)])
+    if not isinstance(tool, RemoteTool):
+        return ArgumentJudge(call.name, user, operator)
+
+    def iter_results(names: Collection[str]) -> Iterator[tuple[str, str]]:
+        if names:
+            found = read_texts.iter_read_texts(db, call.turn_id)
+            yield from ((one.name, one.text) for one in found if one.name in names)
+
+    return ArgumentJudge(
+        tool.tool,
+        user,
+        operator,
+        directories=lambda: iter_results(tool.directories),
+        records=lambda: iter_results(tool.siblings),
+    )
+
+
+def _find_sources(
+    db: Database, call: Call, judged: Judgement, leaves: Iterable[Leaf]
+) -> dict[str, ArgumentSource]:
+    """Return where a call's values are from; those that the user did not write are looked for."""
+    read = [*read_texts.iter_read_texts(db, call.turn_id)]
+    plain = [value_forms.normalize_text(one.text) for one in read]
+    sources = dict(judged.sources)
+    content = ((leaf.path, str(leaf.value)) for leaf in leaves if leaf.nature == "content")
+    decides = {path for path, _ in judged.foreign}
+    for path, value in (*judged.foreign, *content):
+        wanted = value_forms.normalize_text(value.strip())
+        at = next((n for n, text in enumerate(plain) if wanted in text), None)
+        found = MODEL if at is None else _build_source(read[at])
+        if path not in sources or found is not MODEL:
+            sources[path] = found._replace(decides=path in decides)
+    return sources
+
+
+def _build_source(read: ReadText) -> ArgumentSource:
+    kind = read.origin if read.origin in ("web", "other_user") else "tool"
+    name = read.name
+    if kind == "web":
+        address = orjson.loads(read.arguments).get("url")
+        name = (urlsplit(address).hostname or name) if isinstance(address, str) else name
+    return ArgumentSource(kind, name)
+
+
+def _format_read(read: Taint) -> str:
+    """Format what a turn has read: ``this turn has read text from the web (fetch)``."""
+    private = f"private data ({_format_sources(read.private)}) and " if read.has_read_both else ""
+    return f"this turn has read {private}{_format_untrusted(read)}"
 
 
 def _format_untrusted(read: Taint) -> str:

@@ -31,7 +31,10 @@ class RemoteTool:
 
     ``keyed`` tells whether the server recognizes a repeated call. ``env`` are variables sent with
     each call. ``origin`` is the origin of its results, ``reads`` whether they are private,
-    ``carries`` whether a call can carry data out.
+    ``carries`` whether a call can carry data out, and ``acts`` whether it changes something.
+    ``arguments`` has the configured patterns of arguments that ``decide`` or are ``content``.
+    The results of the tools ``directories`` are trusted directories; ``siblings`` are the tools of
+    its server if the operator trusts that.
     """
 
     spec: ToolSpec
@@ -43,6 +46,10 @@ class RemoteTool:
     origin: Origin = "tool"
     reads: bool = False
     carries: bool = True
+    acts: bool = True
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    directories: frozenset[str] = frozenset()
+    siblings: frozenset[str] = frozenset()
 
 
 class KnownServer(Protocol):

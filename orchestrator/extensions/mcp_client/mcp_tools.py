@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from orchestrator.agentsfile import AgentDefinition, McpServer, ServerSandbox
 from orchestrator.extensions.mcp_client import tool_nature
@@ -69,7 +70,36 @@ def build_catalog(
                 )
             else:
                 tools[name] = _build_tool(name, server, settings, tool)
-    return tools, tuple(problems)
+    return _add_lists(tools, servers), tuple(problems)
+
+
+def _add_lists(
+    tools: dict[str, RemoteTool], servers: Mapping[str, McpServer]
+) -> dict[str, RemoteTool]:
+    """Return tools that know from which tools' results the values of their calls may be.
+
+    One that returns a whole text is no list: the text's author may have written a list.
+    """
+    directories = frozenset(
+        name
+        for name, tool in tools.items()
+        if any(fnmatchcase(tool.tool, one) for one in servers[tool.server].directories)
+    )
+    siblings = {
+        server: frozenset(
+            name
+            for name, tool in tools.items()
+            if tool.server == server and not tool_nature.returns_whole_text(tool.tool)
+        )
+        for server, settings in servers.items()
+        if settings.trusted
+    }
+    return {
+        name: replace(
+            tool, directories=directories, siblings=siblings.get(tool.server, frozenset())
+        )
+        for name, tool in tools.items()
+    }
 
 
 def name_tools(server: str, tools: Collection[str], servers: Collection[str]) -> dict[str, str]:
@@ -127,9 +157,10 @@ def build_own_tools(
 def _apply_server_nature(known: RemoteTool, server: ToolServer, tool: ServerTool) -> RemoteTool:
     """Return a tool of an agent's own server, whose calls have a known destination."""
     if server.origin == "web":
-        return replace(known, origin="web", reads=False, carries=True)
+        return replace(known, origin="web", reads=False, carries=True, acts=False)
     carries = tool_nature.can_carry_out_data(tool, network=server.network, trusted=True)
-    return replace(known, reads=known.reads or tool.name == server.command_tool, carries=carries)
+    reads = known.reads or tool.name == server.command_tool
+    return replace(known, reads=reads, carries=carries, acts=carries and not reads)
 
 
 def uses_server(agent: AgentDefinition, server: str) -> bool:
@@ -167,10 +198,17 @@ def _build_tool(name: str, server: str, settings: McpServer, tool: ServerTool) -
         timeout=settings.timeout_seconds,
         keyed=keyed,
         reads=tool_nature.is_reading_tool(tool),
+        acts=not tool_nature.is_reading_tool(tool),
+        arguments=_find_arguments(tool.name, settings),
         carries=tool_nature.can_carry_out_data(
             tool, network=_can_leave_machine(settings), trusted=settings.trusted
         ),
     )
+
+
+def _find_arguments(tool: str, settings: McpServer) -> Mapping[str, tuple[str, ...]]:
+    told = settings.arguments.get(tool)
+    return {} if told is None else {"decide": told.decide, "content": told.content}
 
 
 def _can_leave_machine(settings: McpServer) -> bool:

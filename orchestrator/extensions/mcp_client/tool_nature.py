@@ -124,6 +124,36 @@ PRIVATE = frozenset(  # named after what is read: ``notes``, ``my_calendar``
         "vault",
     ]
 )
+WHOLE_TEXTS = frozenset(  # named after what somebody wrote as a whole
+    [
+        "article",
+        "attachment",
+        "body",
+        "browse",
+        "cat",
+        "content",
+        "contents",
+        "crawl",
+        "doc",
+        "document",
+        "download",
+        "extract",
+        "fetch",
+        "file",
+        "html",
+        "note",
+        "page",
+        "raw",
+        "resource",
+        "scrape",
+        "site",
+        "text",
+        "transcript",
+        "url",
+        "webpage",
+        "website",
+    ]
+)
 ADDRESSES = frozenset(
     ["domain", "endpoint", "host", "hostname", "href", "link", "uri", "url", "webhook"]
 )
@@ -140,6 +170,12 @@ def is_reading_tool(tool: ServerTool) -> bool:
     if words & WRITES:
         return False
     return bool(words & READS) or (bool(words & PRIVATE) and not words & EITHER)
+
+
+def returns_whole_text(name: str) -> bool:
+    """Return whether a tool may return a text as its author wrote it, such as a page."""
+    words = _split_words(name)
+    return bool(words & WHOLE_TEXTS) and not words & WRITES
 
 
 def can_carry_out_data(tool: ServerTool, *, network: bool, trusted: bool = False) -> bool:

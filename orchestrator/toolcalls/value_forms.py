@@ -1,0 +1,162 @@
+"""The forms in which a value stands in a text: words, addresses, numbers, dates, codes.
+
+Pure and linear. A word never matches inside a longer one, and letters that only look alike do not
+match.
+
+Where: are two spellings the same value?
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import chain
+
+Date = tuple[int, int, int]  # year, 0 if it is not said, month and day
+Time = tuple[int, int]
+CENTURY = 2000  # of a year that is written with two digits
+LONG_WORD = 24  # characters that no word of a language has
+MIN_CODE = 5  # characters
+_GLUE = str.maketrans(dict.fromkeys("\"'`“”„‘’«»()[]{}<>,;|*\\、。，；：！？（）「」『』《》", " "))  # noqa: RUF001 - punctuation of Chinese texts
+_ENDS = ".:=-/!?…"
+_COLON = re.compile(r":(?![\d/])")
+_IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])")
+_SCHEME = re.compile(r"(?:(?:https?://|mailto:|tel:)(?:www\.)?|www\.)(?=[^/]*\.)")
+_NUMBER = re.compile(r"(?<![\w.,])[-+]?(?:[$€£¥]\s?)?(\d[\d.,'_\u00a0\u202f]{0,30})")
+_HOST = re.compile(r"(?:[^\s@/?#]+\.)+[^\W\d_]{2,24}(?:[:/?#].*)?|(?:\d{1,3}\.){3}\d{1,3}.*")
+_FILE = re.compile(r"[\w.-]+\.(?:docx?|xlsx?|pptx?|pdf|txt|csv|json|ya?ml|png|jpe?g|gif|html?)")
+_DIGITS = re.compile(r"(?<![\w.,])\+?\d(?:[ \-./()]{0,2}\d){5,40}(?!\w)")
+_AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d{1,5}[.,]\d+")
+_PLAIN = re.compile(
+    r"\d{1,4}(?:[-/]?[^\W\d_]{1,8}){1,3}|[^\W\d_]{1,8}[-/]?\d{1,4}|v?\d+(?:\.\d+){1,3}"
+)
+_MONTHS = (
+    "january jan januar enero janvier stycznia|february feb februar febrero février lutego"
+    "|march mar märz marzo mars marca|april apr abril avril kwietnia|may mai mayo maja"
+    "|june jun juni junio juin czerwca|july jul juli julio juillet lipca"
+    "|august aug agosto août sierpnia|september sep sept septiembre septembre września"
+    "|october oct oktober okt octubre octobre października"
+    "|november nov noviembre novembre listopada"
+    "|december dec dezember dez diciembre décembre grudnia"
+)
+_MONTH = {word: at for at, names in enumerate(_MONTHS.split("|"), 1) for word in names.split()}
+_NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
+_YEAR = r"(?:[\s,]{1,2}(?:de |del )?(\d{4})(?!\d))?"
+_DATES = re.compile(
+    r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"
+    r"|(?<!\d)(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{4}|\d{2}(?!\d))?(?!\d)"
+    rf"|(?<!\d)(?P<e>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:of |de )?(?P<f>{_NAMES})\b\.?{_YEAR}"
+    rf"|\b(?P<h>{_NAMES})\.?\s(?:the )?(?P<i>\d{{1,2}})(?:st|nd|rd|th)?(?!\d){_YEAR}"
+    r"|(?:(?P<k>\d{4})年)?(?P<l>\d{1,2})月(?P<n>\d{1,2})[日号]"
+)
+_TIME = re.compile(
+    r"(?<![\d:.])(\d{1,2})(?:[:h](\d{2})(?::\d{2})?|(?=\s?[ap]\.?m\b|\s?uhr|点))\s?([ap](?=\.?m\b))?"
+)
+
+
+def normalize_text(text: str) -> str:
+    """Return a text without differences of width, form and case."""
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
+
+
+def is_deceptive(value: str) -> bool:
+    """Return whether a value has hidden characters, or one of its words letters of two scripts."""
+    if value.isascii():
+        return not value.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
+    if any(
+        unicodedata.category(one) in ("Cf", "Cc", "Co", "Cn")
+        for one in value
+        if one not in "\n\r\t"
+    ):
+        return True
+    words = re.split(r"[\W\d_]+", unicodedata.normalize("NFKC", value))
+    return any(len(set(map(_find_script, word))) > 1 for word in words)
+
+
+def _find_script(letter: str) -> str:
+    if _IDEOGRAPH.match(letter):
+        return "CJK"
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text; an address or a path is one, as is a Chinese character."""
+    plain = _COLON.sub(" ", normalize_text(text).translate(_GLUE))
+    if not plain.isascii():
+        plain = _IDEOGRAPH.sub(r" \1 ", plain)
+    return [word for raw in plain.split() if (word := _strip_word(raw))]
+
+
+def _strip_word(raw: str) -> str:
+    if ".." in raw:  # of a path, nothing is left out
+        return raw
+    return _SCHEME.sub("", raw.rstrip(_ENDS).lstrip("#@:=-!?"), count=1)
+
+
+def is_date_or_time(value: str) -> bool:
+    """Return whether a value is a date, a time or both, and nothing else."""
+    rest = _TIME.sub(" ", _DATES.sub(" ", normalize_text(value)))
+    return rest.strip(" tz.:-+0") == "" and rest != normalize_text(value)
+
+
+def iter_dates(text: str) -> Iterator[Date]:
+    """Yield the dates of a normalized text, both readings of ``1/2/2026``."""
+    for found in _DATES.finditer(text):
+        numbers = tuple(_MONTH.get(part) or int(part) for part in found.groups("0"))
+        y, m, d, a, b, c, e, f, e_year, h, i, h_year, k, month, n = numbers
+        c += CENTURY if found["c"] and c < CENTURY else 0
+        yield from (
+            date
+            for date in (
+                (y, m, d),
+                (c, b, a),
+                (c, a, b),
+                (e_year, f, e),
+                (h_year, h, i),
+                (k, month, n),
+            )
+            if date[1] and date[2]
+        )
+
+
+def iter_times(text: str) -> Iterator[Time]:
+    """Yield the times of a normalized text in hours and minutes."""
+    for hour, minute, half in _TIME.findall(_DATES.sub(" ", text)):
+        yield int(hour) % 12 + 12 * (half == "p") if half else int(hour), int(minute or 0)
+
+
+def iter_numbers(text: str) -> Iterator[float]:
+    """Yield the numbers of a normalized text, each in the ways it can be read."""
+    for found in _NUMBER.finditer(_DATES.sub(" ", text)):
+        digits = re.sub(r"['_\u00a0\u202f]", "", found[1].rstrip(".,'"))
+        for group, point in ((",", "."), (".", ",")):
+            whole, _, part = digits.partition(point)
+            grouped = re.fullmatch(rf"\d{{1,3}}(?:{re.escape(group)}\d{{3}})+|\d+", whole)
+            if grouped and (part.isdigit() or not part):
+                yield float(f"{whole.replace(group, '')}.{part}")
+
+
+def iter_codes(text: str) -> Iterator[str]:
+    """Yield what identifies something in a text: addresses, links, numbers, codes."""
+    plain = normalize_text(text)
+    undated = _TIME.sub(" ", _DATES.sub(" ", plain))
+    yield from (found[0] for found in _DIGITS.finditer(undated) if not _AMOUNT.fullmatch(found[0]))
+    yield from filter(is_code, chain(split_words(undated)))
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word is an address, a link or a code of letters and digits."""
+    if "@" in word.strip("@") or "://" in word or "xn--" in word or _HOST.fullmatch(word):
+        return not _FILE.fullmatch(word)
+    if len(word) >= LONG_WORD and re.fullmatch(r"[\w+/=.-]+", word):  # such as base64
+        return not re.fullmatch(r"[^\W\d]{1,23}(?:[-/.][^\W\d]{1,23})*", word)
+    if len(word) < MIN_CODE or not re.search(r"\d", word) or not re.search(r"[^\W\d_]", word):
+        return False
+    return not (_PLAIN.fullmatch(word) or _FILE.fullmatch(word))
+
+
+def build_pattern(value: str) -> re.Pattern[str] | None:
+    """Return what finds a number with letters however it is grouped; None for other values."""
+    compact = re.sub(r"[\s\-./()]", "", normalize_text(value)).removeprefix("+")
+    if not re.fullmatch(r"[a-z0-9]{5,40}", compact) or sum(map(str.isdigit, compact)) < MIN_CODE:
+        return None
+    return re.compile(r"(?<![\w.@-])(?:\+|00)?" + r"[ \-./()]{0,2}".join(compact) + r"(?![\w@-])")
