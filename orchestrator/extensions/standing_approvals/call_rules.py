@@ -19,6 +19,7 @@ from orchestrator.extensions.standing_approvals.rule_conditions import (
     build_condition,
     is_condition_met,
     is_decided_by_others,
+    names_recipient,
 )
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database, Rows
@@ -160,8 +161,8 @@ def revoke_rule(db: Database, rule_id: int, by: str, now: int) -> CallRule:
 
 def choose_scope(asked: Approval) -> Scope:
     """Return whom an answer for good is about: the recipient, or the tool of a call without one."""
-    decides = any(source[2] for source in (asked.sources or {}).values())
-    return "recipient" if decides else "tool"
+    arguments: JsonObject = orjson.loads(asked.arguments)
+    return "recipient" if names_recipient(arguments, asked.sources or {}) else "tool"
 
 
 def _build_condition_of(asked: Approval, scope: Scope | None) -> JsonObject:
@@ -199,9 +200,8 @@ def _store_rule(
         )
         found = RULES.find_first(db, f"{same} ORDER BY id DESC LIMIT 1", *values, now)
     else:
-        db.execute(
-            "UPDATE standing_approval SET ends_at = max(ends_at, ?) WHERE id = ?", (ends, found.id)
-        )
+        later = max(found.ends_at, ends)
+        db.execute("UPDATE standing_approval SET ends_at = ? WHERE id = ?", (later, found.id))
         found = RULES.find_first(db, "id = ?", found.id)
     assert found is not None  # noqa: S101 - it was stored above
     return found

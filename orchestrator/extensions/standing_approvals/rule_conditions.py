@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 import orjson
 from pydantic import JsonValue
 
+from orchestrator.toolcalls import deciding_arguments
+from orchestrator.toolcalls.deciding_arguments import DECIDING
 from thinker.protocol.messages import JsonObject
 
 Sources: TypeAlias = Mapping[str, tuple[str, str, bool]]
@@ -31,11 +33,32 @@ def build_condition(arguments: JsonObject, sources: Sources, scope: Scope) -> Js
     """Return the condition for calls like one; None if nothing tells where that one goes."""
     if scope != "recipient":
         return {}
-    deciding = {_find_argument(path, arguments) for path, source in sources.items() if source[2]}
+    deciding = _find_deciding(arguments, sources)
     found: JsonObject = {
         name: {IS: value} if name in deciding else {} for name, value in arguments.items()
     }
     return found if any(found.values()) else None
+
+
+def names_recipient(arguments: JsonObject, sources: Sources) -> bool:
+    """Return whether a call says where it goes or what it touches.
+
+    Without known sources that goes by the names of the arguments.
+    """
+    if any(decides for _, _, decides in sources.values()):
+        return True
+    return any(deciding_arguments.split_name(name) & DECIDING for name in arguments)
+
+
+def _find_deciding(arguments: JsonObject, sources: Sources) -> set[str]:
+    """Return the arguments that decide; without known sources, all that may by their names."""
+    paths = [path for path, (_, _, decides) in sources.items() if decides]
+    if not paths and names_recipient(arguments, sources):
+        leaves = deciding_arguments.list_leaves(arguments, {}, {})
+        if leaves is None:
+            return set(arguments)
+        paths = [leaf.path for leaf in leaves if leaf.nature == "decides"]
+    return {_find_argument(path, arguments) for path in paths}
 
 
 def is_condition_met(condition: JsonObject, arguments: JsonObject, sources: Sources) -> bool:

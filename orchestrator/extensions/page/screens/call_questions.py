@@ -175,7 +175,6 @@ def _render_lasting_answer(
     if not all(call.may_stand for call in found.calls) or not request.has_right(Right.CHANGE):
         return None
     names = any(decides for call in found.calls for _, _, decides in call.sources.values())
-    scope, of = ("recipient", "recipient") if names else ("tool", "tool here")
-    return render_act_button(
-        request, RULES_ADD, {**action_fields, "scope": scope}, f"Always for this {of}"
-    )
+    label = "Always for this recipient" if names else "Always for calls like this"
+    scope = {"scope": "recipient"} if names else {}
+    return render_act_button(request, RULES_ADD, {**action_fields, **scope}, label)

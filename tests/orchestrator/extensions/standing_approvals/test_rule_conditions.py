@@ -6,6 +6,7 @@ from orchestrator.extensions.standing_approvals.rule_conditions import (
     Sources,
     build_condition,
     is_condition_met,
+    names_recipient,
 )
 from thinker.protocol.messages import JsonObject
 
@@ -27,6 +28,20 @@ def test_condition_names_what_decides_and_leaves_the_rest_open() -> None:
     }
     assert build_condition(CALL, OWN, "tool") == {}
     assert build_condition(CALL, OWN, "chat") == {}
+
+
+def test_recipient_is_told_by_names_where_no_sources_are_known() -> None:
+    """In a turn that has read no text of others; what is of unknown nature must be the same."""
+    mail: JsonObject = {"to": "ada@x.org", "body": "Hi", "priority": "high"}
+    assert names_recipient(mail, {})
+    assert build_condition(mail, {}, "recipient") == {
+        "to": {"is": "ada@x.org"},
+        "body": {},
+        "priority": {"is": "high"},
+    }
+    note: JsonObject = {"fact": "Likes tea.", "category": "preference"}
+    assert not names_recipient(note, {})
+    assert build_condition(note, {}, "recipient") is None
 
 
 def test_call_without_a_recipient_has_no_condition_of_one() -> None:

@@ -111,6 +111,6 @@ def test_answer_for_good_is_offered_to_operators_where_it_may_stand() -> None:
     assert "Always" not in html(render_question(request("approver"), standing, {}))
     assert "Always" not in html(render_question(request(), replace(standing, may_stand=False), {}))
     nameless = replace(standing, sources={})
-    assert "Always for this tool here" in html(render_question(request(), nameless, {}))
+    assert "Always for calls like this" in html(render_question(request(), nameless, {}))
     mixed = replace(standing, others=(QUESTION,))
     assert "Always" not in html(render_question(request(), mixed, {}))
