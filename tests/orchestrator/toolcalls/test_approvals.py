@@ -25,7 +25,6 @@ from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
 from orchestrator.toolcalls import approvals as approval_rules
-from orchestrator.toolcalls import provenance
 from orchestrator.toolcalls.approvals import (
     MAX_GATHERED,
     REPEATS,
@@ -35,7 +34,6 @@ from orchestrator.toolcalls.approvals import (
     check_approval,
 )
 from orchestrator.toolcalls.argument_sources import ArgumentSource
-from orchestrator.toolcalls.provenance import Objection
 from thinker.protocol.messages import ToolResult
 
 CHAT = Address("telegram", "1", "7")
@@ -428,18 +426,19 @@ def test_call_of_unknown_outcome_is_asked_about_whatever_an_extension_allows(
     assert isinstance(bench.check(again, ("order",)), Approval)
 
 
-def test_question_shows_and_keeps_where_arguments_are_from(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_question_shows_and_keeps_where_arguments_are_from(bench: Bench) -> None:
     """The journal has it for the page and for what stands on an answer."""
-    found = Objection("it acts", {"to": ArgumentSource("web", "evil.example", decides=True)})
-    monkeypatch.setattr(provenance, "find_objection", lambda *_: found)
-    (call,) = planned(bench.db, "t1", "mail", arguments={"body": "hi", "to": "eve"})
-    question = bench.check(call, ())
+    taint.add_taint(bench.db, "t1", Taint({"fetch": "web"}))
+    (call,) = planned(bench.db, "t1", "erase_note", arguments={"note": "diary"})
+    rules = ApprovalRules(agent(("erase_*",)), AskedChats(CHAT), "c0de", 5)
+    with job(bench.db):
+        question = check_approval(bench.db, call, TOOLS["erase_note"], rules)
     assert isinstance(question, Approval)
-    assert (question.sources, question.may_stand) == ({"to": ("web", "evil.example", True)}, False)
+    assert question.sources is not None
+    assert question.sources["note"][0] == "model"
+    assert not question.may_stand
+    required, _, why = question.reason.partition("; ")
+    assert required == "the configuration requires approval for this tool"
+    assert "text from the web (fetch)" in why
     (notice,) = bench.notices()
-    assert '"to": "eve"  (from the page evil.example)\n  "body": "hi"\n' in notice
-    required = bench.check(planned(bench.db, "t1", "pay")[0])
-    assert isinstance(required, Approval)
-    assert required.reason == "the configuration requires approval for this tool; it acts"
+    assert '"note": "diary"  (the model\'s own)\n' in notice
