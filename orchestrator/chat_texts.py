@@ -1,13 +1,17 @@
 """The daemon's own messages in chats, and the composition of replies. Pure."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.names import format_turn_name
 from thinker.protocol.visible_text import format_one_line
+
+# Where each value of a call's arguments is from, by its path: kind, name, whether it decides.
+Sources = Mapping[str, tuple[str, str, bool]]
 
 NO_AGENT = "No agent answers this chat. Ask my operator to add a binding for it."
 PAIRED = "My operator has let you in. Write to me; /help lists what else I understand."
@@ -32,10 +36,24 @@ LATE = "⚠️ I couldn't confirm that this reached you earlier:\n{text}"
 APPROVAL = (  # Markdown
     "I need my operator's approval for this call:\n```\n{facts}\n```\n"
 )
+APPROVAL_OF_ALL = (  # Markdown
+    "I need my operator's approval for these {n} calls:\n```\n{facts}\n```\n"
+)
 APPROVAL_ANSWERS = (
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
+# What a question says of a value by the kind of its source; with a name for most of them.
+WRITERS = {
+    "operator": "from my operator's files",
+    "directory": "from the directory",
+    "web": "from the page",
+    "tool": "from the tool",
+    "other_user": "from another person",
+    "model": "the model's own",
+}
+WRITER_NAME = 40  # characters of a name
+_PLAIN = re.compile(r"[\w.:/@…-]+")
 ASKED_ELSEWHERE = (
     "This needs my operator's approval. I have asked for it, and go on once I have it."
 )
@@ -79,12 +97,51 @@ def format_on_one_line(value: JsonValue) -> str:
     return format_one_line(json.dumps(value, ensure_ascii=False, sort_keys=True))
 
 
-def format_arguments(arguments: JsonObject) -> list[str]:
-    """Return a line for each argument of a call, for a person to check."""
-    return [
-        f"  {format_on_one_line(name)}: {format_on_one_line(value)}"
+def format_arguments(arguments: JsonObject, sources: Sources | None = None) -> list[str]:
+    """Return a line for each argument of a call, for a person to check.
+
+    With ``sources``, what decides comes first, and each line ends with where its value is from.
+    """
+    found = sources or {}
+    lines = {
+        name: (
+            f"  {format_on_one_line(name)}: {format_on_one_line(value)}{mark_source(found, name)}"
+        )
         for name, value in arguments.items()
-    ]
+    }
+    return [lines[name] for name in sort_deciding_first(found, arguments)]
+
+
+def sort_deciding_first(sources: Sources, names: Iterable[str]) -> list[str]:
+    """Return the names of arguments, those first that decide where a call goes."""
+    return sorted(names, key=lambda name: not any(one[2] for one in iter_sources(sources, name)))
+
+
+def iter_sources(sources: Sources, name: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield where the parts of an argument's value are from."""
+    for path, source in sources.items():
+        if path == name or (path.startswith(name) and path[len(name)] in ".[/"):
+            yield source
+
+
+def mark_source(sources: Sources, name: str, user: str = "the user") -> str:
+    """Return where an argument is from, to be written behind it: ``  (from the tool search)``."""
+    said = dict.fromkeys(
+        describe_source(kind, named, user) for kind, named, _ in iter_sources(sources, name)
+    )
+    return f"  ({', '.join(said)})" if said else ""
+
+
+def describe_source(kind: str, name: str, user: str = "the user") -> str:
+    """Say where a value is from: ``from the page example.com``."""
+    if kind == "user":
+        return f"{user} wrote it"
+    known = WRITERS.get(kind, f"from {kind}")
+    cut = name if len(name) <= WRITER_NAME else f"{name[:WRITER_NAME]}…"
+    if not cut or kind == "model":
+        return known
+    shown = cut if _PLAIN.fullmatch(cut) else format_on_one_line(cut)  # which cannot look like ours
+    return f"{known}, {shown}" if kind == "other_user" else f"{known} {shown}"
 
 
 def format_poison(deaths: int, turn_id: str) -> str:

@@ -23,8 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestrator.added_pages import Route, Screen
 from orchestrator.findings import Finding
+from orchestrator.web.offered_pages import Route, Screen
 
 if TYPE_CHECKING:
     from anyio import Event
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from orchestrator.journal.db.database import Database
     from orchestrator.journal.db.store import Store
     from orchestrator.journal.engine import Engine
+    from orchestrator.journal.turns.approvals import Approval
     from orchestrator.journal.turns.receipts import JudgedAnswer
     from orchestrator.journal.turns.steps import Call
     from orchestrator.journal.turns.turns import Turn
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from orchestrator.settings import Settings
     from orchestrator.spending.metered_calls import MeteredCalls
     from orchestrator.toolcalls.approvals import ApprovalQueue
+    from orchestrator.toolcalls.argument_sources import ArgumentSource
     from orchestrator.tools.builtin.host_tool import DelegatingTool, HostTool
     from orchestrator.tools.remote_tools import RemoteTool, RemoteTools
     from orchestrator.tools.tool_server import ToolServer
@@ -335,6 +337,25 @@ class Extension:
         """
         del db, turn, definition, text
         return None
+
+    def allow_call(
+        self, db: "Database", call: "Call", sources: "Mapping[str, ArgumentSource]", now: int
+    ) -> bool:
+        """Return whether an operator has allowed all calls like one that needs an approval.
+
+        Only bundled extensions are asked, inside T4, and not about calls for which no such
+        decision counts. ``sources`` tell where arguments are from.
+        """
+        del db, call, sources, now
+        return False
+
+    def list_answers(self, db: "Database", asked: "Sequence[Approval]") -> "Mapping[str, str]":
+        """Return further answers to a question about calls: chat commands by what they do.
+
+        They become buttons beside those of the decision. Only bundled extensions are asked.
+        """
+        del db, asked
+        return {}
 
     def list_jail_kinds(self) -> "Iterable[JailKind]":
         """Return jails for `orchestrator doctor` to try from inside; of bundled extensions only."""

@@ -1,9 +1,11 @@
 """Lists from the journal, for the daemon's answers and for commands without a daemon."""
 
+from orchestrator.chat_texts import describe_source
 from orchestrator.control import protocol
 from orchestrator.journal.access import pairing, tool_pins
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns.approvals import Approval
 from thinker.protocol.names import format_chat_name
 
 
@@ -15,15 +17,31 @@ def list_pairings(db: Database) -> protocol.PairingList:
 
 
 def list_approvals(db: Database, now: int) -> protocol.ApprovalList:
-    """Return the unexpired calls that need approval; ``now`` in milliseconds."""
+    """Return the open questions about calls; ``now`` in milliseconds."""
     rows = approvals.list_pending_approvals(db, now)
-    found = (
-        protocol.ApprovalReport.from_object(
-            row, chat=format_chat_name(row.chat_key), expires=row.expires / 1000
-        )
-        for row in rows
+    return protocol.ApprovalList(approvals=tuple(_report_question(db, row) for row in rows))
+
+
+def _report_question(db: Database, row: Approval) -> protocol.ApprovalReport:
+    first, *others = approvals.load_question(db, row)
+    return protocol.ApprovalReport.from_object(
+        first,
+        chat=format_chat_name(row.chat_key),
+        expires=row.expires / 1000,
+        sources=_list_marks(first),
+        others=tuple(
+            protocol.AskedCallReport.from_object(one, sources=_list_marks(one)) for one in others
+        ),
     )
-    return protocol.ApprovalList(approvals=tuple(found))
+
+
+def _list_marks(row: Approval) -> tuple[protocol.ArgumentMark, ...]:
+    """Return where the arguments of a call are from, those first that decide where it goes."""
+    found = sorted((row.sources or {}).items(), key=lambda item: not item[1][2])
+    return tuple(
+        protocol.ArgumentMark(argument=path, source=describe_source(kind, name), decides=decides)
+        for path, (kind, name, decides) in found
+    )
 
 
 def list_pins(db: Database) -> protocol.PinList:

@@ -342,26 +342,49 @@ class AdmittedChat(PairedChat):
     role: ChatRole
 
 
-class ApprovalReport(CamelModel):
-    """A tool call that needs approval; ``expires`` in seconds since the epoch."""
+class ArgumentMark(CamelModel):
+    """Where an argument's value is from, in words; ``decides``: where the call goes."""
+
+    argument: str
+    source: str
+    decides: bool
+
+
+class AskedCallReport(CamelModel):
+    """A tool call that needs approval, with ``arguments`` as JSON."""
+
+    tool: str
+    arguments: str
+    reason: str
+    sources: tuple[ArgumentMark, ...] = ()
+
+
+class ApprovalReport(AskedCallReport):
+    """A question: a call, and the ``others`` that the same code answers for.
+
+    ``expires`` is in seconds since the epoch.
+    """
 
     code: str
     agent_id: str
     chat: str
-    tool: str
-    arguments: str
-    reason: str
     expires: float
+    others: tuple[AskedCallReport, ...] = ()
+
+    @property
+    def calls(self) -> tuple[AskedCallReport, ...]:
+        """All calls of the question, in order."""
+        return (self, *self.others)
 
 
 class ApprovalList(CamelModel):
-    """All calls that need approval."""
+    """All questions about calls that need approval."""
 
     approvals: tuple[ApprovalReport, ...]
 
 
 class ApprovalDecision(CamelModel):
-    """The operator's decision on one call; with ``args_hash`` only for these arguments.
+    """The operator's decision on a question; with ``args_hash`` only for these calls.
 
     ``note`` says why; the model is told.
     """

@@ -199,7 +199,10 @@ def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable
 def list_awaited_decisions(db: Database, now: int) -> list[str]:
     """Return a hint for each chat that waits for a person's decision."""
     return [
-        WAITS.format(chat=format_chat_name(approval.chat_key), tool=approval.tool)
+        WAITS.format(
+            chat=format_chat_name(approval.chat_key),
+            tool=approvals.name_calls(approvals.load_question(db, approval)),
+        )
         for approval in approvals.list_pending_approvals(db, now)
     ]
 

@@ -30,7 +30,8 @@ class ButtonPress(NamedTuple):
         approval = approvals.find_approval(db, found["code"]) if found else None
         if found is None or approval is None:
             return UNKNOWN
-        if found["digest"] != questions.hash_question(approval, self.chat_key):
+        asked = approvals.load_question(db, approval)
+        if found["digest"] != questions.hash_question(asked, self.chat_key):
             return UNKNOWN
         granted = found["way"] == "y"
         decided = (

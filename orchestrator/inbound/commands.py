@@ -233,7 +233,8 @@ def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
         db, code, command.sender, command.rules.clock(), granted=granted
     )
     if found is not None:
-        return f"{'Granted' if granted else 'Denied'}: {found.tool}."
+        named = questions.name_question(db, found)
+        return f"{'Granted' if granted else 'Denied'}: {named}."
     if granted and "/" in code:
         return _approve_tool(db, command)
     return f"No call waits with the code {code!r}." if code else "Which call? Write its code."
@@ -270,12 +271,12 @@ COMMANDS: Mapping[str, ChatCommandEntry] = {
         partial(_change_pause, paused=False),
     ),
     "approve": ChatCommandEntry(
-        "CODE or SERVER/TOOL: run a waiting tool call, or allow a changed tool;"
-        " show CODE: read all of its arguments",
+        "CODE or SERVER/TOOL: run waiting tool calls, or allow a changed tool;"
+        " show CODE: read all of their arguments",
         "approve",
         partial(_decide_call, granted=True),
     ),
     "deny": ChatCommandEntry(
-        "CODE: refuse a waiting tool call", "approve", partial(_decide_call, granted=False)
+        "CODE: refuse waiting tool calls", "approve", partial(_decide_call, granted=False)
     ),
 }

@@ -216,6 +216,7 @@ CREATE TABLE approval(  -- an operator's decision about one call; used at most o
   note TEXT,  -- why it was denied
   asked_with INTEGER REFERENCES approval,  -- whose question is about this call too; NULL: its own
   sources TEXT,  -- JSON: where each argument is from, by its path
+  may_stand INTEGER NOT NULL DEFAULT 0,  -- whether all calls alike may be approved as well
   UNIQUE(turn_id, seq),
   FOREIGN KEY(turn_id, seq) REFERENCES step(turn_id, seq)) STRICT;
 CREATE INDEX approval_open ON approval(state) WHERE state IN('pending','granted');
@@ -224,7 +225,7 @@ CREATE INDEX approval_asked_with ON approval(asked_with) WHERE asked_with IS NOT
 CREATE TABLE standing_approval(  -- an operator's answer to all calls of a kind, until it ends
   id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, tool TEXT NOT NULL,
   chat_key TEXT,  -- NULL: in every chat
-  arguments TEXT NOT NULL,  -- JSON: what these arguments must be; {}: anything
+  arguments TEXT NOT NULL,  -- JSON by name: {"is": value}, or {} for any value
   by_user TEXT NOT NULL, made_at INTEGER NOT NULL, ends_at INTEGER NOT NULL,
   used INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER) STRICT;
 CREATE INDEX standing_approval_tool ON standing_approval(agent_id, tool);

@@ -7,6 +7,7 @@ that the event loop gathered before; effects outside the journal are in
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from orchestrator.agentsfile import AgentDefinition
@@ -169,19 +170,39 @@ class CallAuthorizer:
         The arguments of built-in tools are checked here, because every call passes through: from
         models with and without native tool calls, tasks without a model, and the daemon itself.
         """
-        if not isinstance(tool, RemoteTool) and (
-            call.name in self.host_tools or call.name in INJECTED
-        ):
-            problem = host_tool.describe_unknown_arguments(tool, call.arguments)
-            if problem is not None:
-                return self._refuse_call(db, call, problem)
-        definition, context = self.caller.definition, self.caller.context
-        chats = approvals.AskedChats(context.address, context.find_asked_chat)
-        fixed = find_fixed_options(self.bundle, call.name)
-        checked = approvals.check_approval(
-            db, call, tool, definition, chats, self.code, self.now, fixed
+        problem = self._describe_arguments(call, tool)
+        if problem is not None:
+            return self._refuse_call(db, call, problem)
+        context = self.caller.context
+        rules = approvals.ApprovalRules(
+            self.caller.definition,
+            approvals.AskedChats(context.address, context.find_asked_chat),
+            self.code,
+            self.now,
+            self._find_later_tool,
+            partial(find_fixed_options, self.bundle),
         )
+        checked = approvals.check_approval(db, call, tool, rules)
         return self._refuse_call(db, call, checked) if isinstance(checked, str) else checked
+
+    def _describe_arguments(self, call: Call, tool: HostTool | RemoteTool) -> str | None:
+        """Return what is wrong with the arguments of a call of a built-in tool."""
+        own = call.name in self.host_tools or call.name in INJECTED
+        if isinstance(tool, RemoteTool) or not own:
+            return None
+        return host_tool.describe_unknown_arguments(tool, call.arguments)
+
+    def _find_later_tool(self, call: Call) -> HostTool | RemoteTool | None:
+        """Return the tool that a planned call will run; None if it is refused or handed back."""
+        definition = self.caller.definition
+        if call.name in self.caller.handed_back:
+            return None
+        if not policy.decide_tool(
+            call.name, definition.allowed_tools, definition.denied_tools
+        ).allowed:
+            return None
+        tool = self.host_tools.get(call.name) or self.tools.get(call.name)
+        return None if tool is None or self._describe_arguments(call, tool) else tool
 
     def _refuse_call(self, db: Database, call: Call, reason: str) -> ToolResult:
         """End a call that does not run (T5)."""

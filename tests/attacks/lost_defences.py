@@ -158,15 +158,8 @@ LOST_DEFENCES: dict[str, tuple[Edit, ...]] = {
     "approvals are single use": (
         Edit(
             APPROVALS,
-            "\"UPDATE approval SET state = 'used' WHERE turn_id = ? AND seq = ?"
-            " AND state = 'granted'\"",
-            "\"UPDATE approval SET state = 'used' WHERE (turn_id = ? OR seq <> ? OR 1)"
-            " AND state IN ('granted', 'used')\"",
-        ),
-        Edit(
-            APPROVALS,
-            "(call.turn_id, call.seq, now),\n    )\n    return db.changes() == 1",
-            "(call.turn_id, call.seq, now),\n    )\n    return db.changes() >= 1",
+            '"approval.turn_id = ? AND approval.seq = ?"',
+            '"(approval.turn_id = ? OR approval.seq = ? OR 1) ORDER BY approval.state DESC"',
         ),
     ),
     "memory belongs to a person": (

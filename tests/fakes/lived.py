@@ -206,6 +206,18 @@ class Life:
             )
             steps.finish(self.db, made, result, 6)
 
+        self.db.execute(
+            "INSERT INTO standing_approval(agent_id, tool, chat_key, arguments, by_user, made_at,"
+            " ends_at) VALUES(?,?,?,?,?,3,9)",
+            (
+                self.agent,
+                "pay",
+                turn.chat_key,
+                f'{{"for": {{"is": "{self.mark}"}}}}',
+                f"telegram:{self.chat}",
+            ),
+        )
+
     def _learned(self, turn: Turn) -> None:
         source = f"turn {turn.id}"
         store_fact(self.db, self.memory, f"Likes {self.mark}", "preference", source, 6)

@@ -98,10 +98,7 @@ async def test_a_button_decides_once_across_kills(tmp_path: Path) -> None:
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot, died) as daemon:
             asked, _ = await question_in(bot, daemon)
-            (approve, _), message_id = (
-                (data for _, data in bot.list_buttons(123)),
-                bot.last_number(123),
-            )
+            approve, message_id = bot.list_buttons(123)[0][1], bot.last_number(123)
             bot.press_button(123, approve, message_id)
             await daemon.died()
         async with running_daemon(tmp_path, config, bot) as daemon:
@@ -123,7 +120,8 @@ async def test_buttons_go_when_the_decision_is_made_elsewhere(tmp_path: Path) ->
         model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
         async with running_daemon(tmp_path, config, bot) as daemon:
             asked, question = await question_in(bot, daemon)
-            assert len(bot.list_buttons(123)) == 2
+            labels = [label for label, _ in bot.list_buttons(123)]
+            assert labels == ["Approve once", "Deny", "Always for this tool here"]
             decision = ApprovalDecision(code=question.code, granted=False)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
             await bot.shows(123, f"{asked}\n\n\u274c Denied by operator.")
@@ -157,3 +155,49 @@ async def test_question_is_asked_again_after_a_restore_and_status_says_what_wait
             decision = ApprovalDecision(code=question.code, granted=True)
             await daemon.ask(protocol.APPROVAL_DECIDE, decision, Ack)
             assert await bot.reply_in(123) == "work-model: remember tea"
+
+
+async def test_one_answer_covers_the_calls_of_a_response_across_a_kill(tmp_path: Path) -> None:
+    """One question, one code; each call runs once, and the turn goes on."""
+    calls = (("store_fact", FACT), ("store_fact", {**FACT, "fact": "Likes cake."}))
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=calls))
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            asked, question = await question_in(bot, daemon)
+            assert "approval for these 2 calls" in asked
+            assert '2 calls of "store_fact" (built in), differing in: "fact"' in asked
+            assert len(question.calls) == 2
+            assert bot.list_buttons(123)[0][0] == "Approve these 2"
+            await daemon.kill()
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            assert (await waiting(daemon)).code == question.code
+            bot.press_button(123, bot.list_buttons(123)[0][1], bot.last_number(123))
+            assert await bot.reply_in(123) == "work-model: remember tea"
+            report = await daemon.until(lambda report: report.open_turns == 0)
+        assert report.recent_turns[0].tools == ("store_fact", "store_fact")
+        assert len(bot.list_texts(123)) == 2
+        assert len(model.requests_about("remember tea")) == 2
+
+
+async def test_answer_for_good_spares_the_next_question_until_it_is_ended(tmp_path: Path) -> None:
+    """By a button in the chat; the command lists it, and ends it."""
+    async with FakeBotApi(TOKEN) as bot, HeldModel() as model:
+        config = two_agents(model, approvals=["store_*"])
+        model.script.append(Reply(tool_calls=(("store_fact", FACT),)))
+        async with running_daemon(tmp_path, config, bot) as daemon:
+            await question_in(bot, daemon)
+            label, data = bot.list_buttons(123)[2]
+            assert label == "Always for this tool here"
+            bot.press_button(123, data, bot.last_number(123))
+            assert await bot.reply_in(123) == "work-model: remember tea"
+            model.script.append(Reply(tool_calls=(("store_fact", {**FACT, "fact": "Cake."}),)))
+            bot.send_user_message(123, "remember cake")
+            assert await bot.reply_in(123) == "work-model: remember cake"
+            listed = await ask(tmp_path, "rules", "list")
+            assert "work may call store_fact in telegram:123 until" in listed.stdout
+            ended = await ask(tmp_path, "rules", "revoke", "1")
+            assert ended.stdout.startswith("ended: work may call store_fact")
+            model.script.append(Reply(tool_calls=(("store_fact", {**FACT, "fact": "Pie."}),)))
+            bot.send_user_message(123, "remember pie")
+            assert "I need my operator's approval" in await bot.reply_in(123)

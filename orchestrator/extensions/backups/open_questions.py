@@ -24,5 +24,5 @@ def repeat_open_questions(journal: Path, made: str, now: int) -> int:
             if row is not None and row.state != "queued":
                 place = Address(row.channel, row.bot_id, row.chat_id, row.thread_id)
                 text = AGAIN.format(made=made, question=row.body)
-                questions.ask_question(db, approval, place, text, REPEATS, now)
+                questions.ask_question(db, approval, place, text, REPEATS, now, row.choices)
     return len(found)

@@ -128,6 +128,7 @@ ORPHANED = "UPDATE session SET parent_id = NULL, parent_upto = NULL WHERE parent
 # The rows to remove of each table; a row comes after the rows that refer to it.
 TABLES = (
     ("approval", "turn_id IN gone_turn"),
+    ("standing_approval", "agent_id = :agent OR chat_key IN gone_key"),
     (
         "subagent_run",
         "turn_id IN gone_turn OR inbox_id IN gone_inbox OR subagent_id IN gone_subagent",

@@ -12,7 +12,7 @@ from functools import partial
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.channel_api import ReplyPart
-from orchestrator.control import listings
+from orchestrator.control import listings, protocol
 from orchestrator.control.console import MAX_TEXT
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.roles import Right
@@ -23,7 +23,7 @@ from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import chat_history
 from orchestrator.journal.inspect.chat_history import ChatPlace, InboundLine, TurnTalk
-from orchestrator.journal.turns import inbox, outbox
+from orchestrator.journal.turns import inbox, outbox, questions
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address, OutboxPart
 from orchestrator.toolcalls.approvals import ApprovalQueue
@@ -76,12 +76,12 @@ class NoArguments(BaseModel):
 
 
 class ApprovalVerdict(BaseModel):
-    """An answer to a waiting call."""
+    """An answer to a question about waiting calls."""
 
     model_config = ConfigDict(extra="forbid")
 
-    code: str = Field(max_length=64, description="The call's code, as list_approvals shows it.")
-    grant: bool = Field(description="true lets the call run once, false refuses it.")
+    code: str = Field(max_length=64, description="The question's code, as list_approvals shows it.")
+    grant: bool = Field(description="true lets its calls run once, false refuses all of them.")
     note: str = Field("", max_length=500, description="Why; the agent's model is told.")
 
 
@@ -168,14 +168,14 @@ class OperatorTools:
         found = await self.daemon.store.transact(listings.list_approvals, self.daemon.clock())
         waiting: JsonObject = {"calls": found.model_dump(mode="json", by_alias=True)["approvals"]}
         lines = [
-            f"{item.code}: {item.agent_id} in {item.chat} wants {item.tool} {item.arguments}"
-            f" ({item.reason})"
+            f"{item.code}: {item.agent_id} in {item.chat} wants"
+            f" {'; '.join(map(_format_asked_call, item.calls))}"
             for item in found.approvals
         ]
         return McpAnswer(("\n".join(lines) or "no calls wait for approval",), waiting)
 
     async def answer_approval(self, call: McpToolCall) -> McpAnswer:
-        """Grant or deny a waiting call.
+        """Grant or deny the calls of a question.
 
         Raises:
             OrchestratorError: no waiting call has this code.
@@ -188,7 +188,13 @@ class OperatorTools:
             raise OrchestratorError(f"no call has the code {decision.code!r}; see list_approvals")
         self.wake()
         word = "granted" if decision.grant else "denied"
-        return McpAnswer((f"{word}: {decided.tool}",), {"code": decision.code, "decision": word})
+        named = await self.daemon.store.read(questions.name_question, decided)
+        return McpAnswer((f"{word}: {named}",), {"code": decision.code, "decision": word})
+
+
+def _format_asked_call(call: protocol.AskedCallReport) -> str:
+    marks = "".join(f", {one.argument}: {one.source}" for one in call.sources)
+    return f"{call.tool} {call.arguments} ({call.reason}{marks})"
 
 
 def _insert_note(

@@ -18,6 +18,7 @@ PAIR_REFUSE = "pair/refuse"  # code
 PAIR_RESTORE = "pair/restore"  # channel, chatId
 BUDGET_EXTEND = "budget/extend"  # agentId, usd
 COSTS_FORECAST = "costs/forecast"  # agentId → ForeseenCosts
+RULES_ADD = "rules/add"  # code, scope, argsHash → DoneSentence
 BACKUP_MAKE = "backup/make"  # → DoneSentence
 DAEMON_RESTART = "daemon/restart"  # → DoneSentence
 

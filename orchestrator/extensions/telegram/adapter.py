@@ -158,10 +158,11 @@ class Telegram:
         if part.thread_id:
             params["message_thread_id"] = _parse_id(part.thread_id)
         if part.choices:
-            row: list[JsonValue] = [
+            keys: list[JsonValue] = [
                 {"text": choice.label, "callback_data": choice.data} for choice in part.choices
             ]
-            params["reply_markup"] = {"inline_keyboard": [row]}
+            others: list[JsonValue] = [[key] for key in keys[2:]]  # whose labels may be long
+            params["reply_markup"] = {"inline_keyboard": [keys[:2], *others]}
         origin, _, number = (part.reply_to or "").rpartition(":")
         here = self._moves.moved.get(part.chat_id, part.chat_id)
         # Groups have negative numbers, and a supergroup numbers its messages anew.

@@ -189,6 +189,12 @@ def delete_ended_logins(db: Database, before: int) -> int:
     return count
 
 
+def delete_ended_rules(db: Database, before: int) -> int:
+    """Remove approvals that stood and have ended."""
+    db.execute("DELETE FROM standing_approval WHERE ends_at < ?", (before,))
+    return db.changes()
+
+
 def _delete_rows(
     db: Database, table: str, ids: str, before: int, details: Sequence[str] = ()
 ) -> int:

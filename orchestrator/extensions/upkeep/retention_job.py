@@ -56,6 +56,7 @@ class RetentionJob:
             "conversations": await self._remove_in_batches(
                 retention.delete_unused_conversations, days.conversation_days
             ),
+            "rules": await self._remove_in_batches(retention.delete_ended_rules, days.turn_days),
             "logins": await self._remove_in_batches(retention.delete_ended_logins, 0),
             "calls": await self._remove_in_batches(retention.delete_old_calls, USAGE_DAYS),
         }

@@ -1,16 +1,18 @@
 """The chats of the journal, and what was said in one: questions, answers, calls, page by page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import NamedTuple
 
 import orjson
+from pydantic import Json
 
 from orchestrator.journal.db.database import Database, Rows, build_distinct_query
 from orchestrator.journal.inspect import chat_files
 from orchestrator.journal.inspect.chat_files import FileLine
 from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns.approvals import Sources
 from orchestrator.journal.turns.inbox import TASK
 
 PAGE = 50  # entries
@@ -102,7 +104,10 @@ class AsideLine:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A call that waits for a person."""
+    """A call that waits for a person, and the ``others`` that the same answer is about.
+
+    ``args_hash`` is that of all of them; ``sources`` and ``may_stand`` as in `Approval`.
+    """
 
     code: str
     seq: int
@@ -116,6 +121,14 @@ class OpenQuestion:
     turn_id: str
     chat_key: str
     sender: str
+    sources: Json[Sources] = field(default_factory=dict)
+    may_stand: bool = False
+    others: tuple["OpenQuestion", ...] = ()
+
+    @property
+    def calls(self) -> "tuple[OpenQuestion, ...]":
+        """All calls of the question, in order."""
+        return (self, *self.others)
 
 
 @dataclass
@@ -171,6 +184,20 @@ ASIDES = Rows(
     f"id, turn_id, substr(body, 1, {MAX_TEXT}), markdown, notice, state, error, created_at,"
     " (SELECT chat_key FROM turn WHERE turn.id = turn_id),"
     " (SELECT agent_id FROM turn WHERE turn.id = turn_id), media_id, file_name",
+)
+
+
+ASKED_CALLS = Rows(
+    OpenQuestion,
+    "approval JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
+    " JOIN turn ON turn.id = approval.turn_id",
+    "code, approval.seq, step.name, step.args, approval.args_hash, reason, expires, step.class,"
+    " turn.agent_id, approval.turn_id, turn.chat_key,"
+    " ifnull((SELECT sender_name FROM inbox WHERE inbox.turn_id = turn.id ORDER BY id"
+    " LIMIT 1), ''), ifnull(sources, '{}'), may_stand",
+)
+OTHERS = (
+    "asked_with = (SELECT lead.id FROM approval AS lead WHERE lead.code = ?) ORDER BY approval.seq"
 )
 
 
@@ -246,18 +273,15 @@ def split_chat_key(key: str) -> tuple[str, str, str]:
 
 def list_open_questions(db: Database, where: str, value: object, now: int) -> list[OpenQuestion]:
     """Return the matching open questions, the first to expire at the front."""
-    rows = db.execute(
-        "SELECT code, approval.seq, step.name, step.args, approval.args_hash, reason, expires,"
-        " step.class, turn.agent_id, approval.turn_id, turn.chat_key,"
-        " ifnull((SELECT sender_name FROM inbox WHERE inbox.turn_id = turn.id ORDER BY id"
-        " LIMIT 1), '')"
-        " FROM approval"
-        " JOIN step ON step.turn_id = approval.turn_id AND step.seq = approval.seq"
-        " JOIN turn ON turn.id = approval.turn_id"
-        f" WHERE approval.state = 'pending' AND expires > ? AND {where} ORDER BY expires, code",
-        (now, value),
-    )
-    return [OpenQuestion(*row) for row in rows]
+    pending = "approval.state = 'pending' AND expires > ? AND asked_with IS NULL"
+    where = f"{pending} AND {where} ORDER BY expires, code"
+    return [_add_others(db, found) for found in ASKED_CALLS.select(db, where, now, value)]
+
+
+def _add_others(db: Database, found: OpenQuestion) -> OpenQuestion:
+    others = tuple(ASKED_CALLS.select(db, OTHERS, found.code))
+    seen = approvals.join_hashes([one.args_hash for one in (found, *others)])
+    return replace(found, args_hash=seen, others=others)
 
 
 def _fill_talks(db: Database, key: str, talks: Sequence[TurnTalk]) -> None:

@@ -7,6 +7,7 @@ import orjson
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
+from orchestrator.chat_texts import describe_source
 from orchestrator.errors import UnknownNameError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import (
@@ -282,12 +283,21 @@ def _describe_step(db: Database, number: int, turn_id: str | None, state: str) -
         yield f"origin {told.origin}" if told.is_untrusted else ""
         yield "private" if told.private else ""
         yield _shorten_text(told.content)
+    if state not in {"planned", "intent"}:
+        yield from _describe_approval(db, turn_id, number)
+
+
+def _describe_approval(db: Database, turn_id: str | None, number: int) -> Iterable[str]:
+    """Yield why a call was asked about, and where its arguments were from."""
     asked = db.execute(
-        "SELECT format('approval %s, %s: %s', code, state, reason) FROM approval"
+        "SELECT format('approval %s, %s: %s', code, state, reason), sources FROM approval"
         " WHERE turn_id = ? AND seq = ?",
         (turn_id, number),
-    ).get
-    yield str(asked) if asked is not None and state not in {"planned", "intent"} else ""
+    ).fetchone()
+    if asked is not None:
+        yield str(asked[0])
+        for path, (kind, name, _) in orjson.loads(asked[1] or "{}").items():
+            yield f"{path}: {describe_source(kind, name)}"
 
 
 def _describe_degradations(db: Database, turn_id: str | None, seq: int | None) -> Iterable[str]:

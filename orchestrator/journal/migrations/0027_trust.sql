@@ -2,6 +2,7 @@
 
 ALTER TABLE approval ADD COLUMN asked_with INTEGER REFERENCES approval;
 ALTER TABLE approval ADD COLUMN sources TEXT;
+ALTER TABLE approval ADD COLUMN may_stand INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX approval_asked_with ON approval(asked_with) WHERE asked_with IS NOT NULL;
 CREATE TABLE standing_approval(
   id INTEGER PRIMARY KEY, agent_id TEXT NOT NULL, tool TEXT NOT NULL, chat_key TEXT,

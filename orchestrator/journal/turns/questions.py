@@ -2,13 +2,14 @@
 
 Other messages of the daemon may have buttons too, each of which sends a chat command.
 
-A button's data names the approval and has a digest of its call and chat, so that a button decides
+A button's data names the approval and has a digest of its calls and chat, so that a button decides
 only about what its message shows. A delivered message is edited once to show the outcome, by a row
 of the outbox that begins as ``ph_sent``.
 """
 
 import hashlib
 import json
+from collections.abc import Sequence
 
 from orchestrator.channel_api import Choice
 from orchestrator.journal.db import audit
@@ -17,18 +18,25 @@ from orchestrator.journal.turns import approvals, outbox
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address, OutboxPart, OutboxRow
 
-APPROVE, DENY = "Approve once", "Deny"
+APPROVE, APPROVE_ALL, DENY = "Approve once", "Approve these {n}", "Deny"
 DIGEST = 24  # hexadecimal digits; with a code they fit the 64 bytes of a button
 
 
 def ask_question(
-    db: Database, approval: Approval, address: Address, text: str, again: int, now: int
+    db: Database,
+    approval: Approval,
+    address: Address,
+    text: str,
+    again: int,
+    now: int,
+    choices: str | None = None,
 ) -> None:
     """Queue the question; ``again`` is how often it may be repeated when delivery is unknown.
 
-    A webhook gets no question: it cannot answer, and the arguments may be private.
+    ``choices`` are buttons besides those of the decision, as `OutboxPart` has them. A webhook gets
+    no question: it cannot answer, and the arguments may be private.
     """
-    part = OutboxPart(text, again=again, approval_id=approval.id, notice=True)
+    part = OutboxPart(text, again=again, approval_id=approval.id, notice=True, choices=choices)
     mode = outbox.STORED if address.channel == outbox.HOOKS else "direct"
     outbox.add_extra(db, None, address, (part,), mode, now)
 
@@ -44,19 +52,27 @@ def is_asked_in(db: Database, code: str, chat_key: str) -> bool:
 
 def build_choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
     """Return the buttons of a message; none if its question was answered meanwhile."""
-    if row.choices is not None:
-        return tuple(Choice(label, command) for label, command in json.loads(row.choices).items())
-    found = None if row.approval_id is None else approvals.find_approval_by_id(db, row.approval_id)
+    others = tuple(Choice(*item) for item in json.loads(row.choices or "{}").items())
+    if row.approval_id is None:
+        return others
+    found = approvals.find_approval_by_id(db, row.approval_id)
     if found is None or not found.is_open(now):
         return ()
-    data = f"{found.code}:{hash_question(found, row.chat_key)}"
-    return Choice(APPROVE, f"y:{data}"), Choice(DENY, f"n:{data}")
+    asked = approvals.load_question(db, found)
+    data = f"{found.code}:{hash_question(asked, row.chat_key)}"
+    label = APPROVE if len(asked) == 1 else APPROVE_ALL.format(n=len(asked))
+    return Choice(label, f"y:{data}"), Choice(DENY, f"n:{data}"), *others
 
 
-def hash_question(approval: Approval, chat_key: str) -> str:
-    """Hash what binds a button to its approval: the call's tool and arguments, and the chat."""
-    bound = (str(approval.id), approval.code, approval.args_hash, chat_key)
+def hash_question(asked: Sequence[Approval], chat_key: str) -> str:
+    """Hash what binds a button to its question: the calls with their arguments, and the chat."""
+    bound = (str(asked[0].id), asked[0].code, hash_calls(asked), chat_key)
     return hashlib.sha256("\0".join(bound).encode()).hexdigest()[:DIGEST]
+
+
+def hash_calls(asked: Sequence[Approval]) -> str:
+    """Hash exactly the calls of a question, for a decision about what was seen."""
+    return approvals.join_hashes([one.args_hash for one in asked])
 
 
 def decide_question(
@@ -69,22 +85,25 @@ def decide_question(
     seen: str | None = None,
     note: str = "",
 ) -> Approval | None:
-    """Grant or deny a pending approval, and say so where it was asked for.
+    """Grant or deny all calls of an open question, and say so where it was asked.
 
-    Returns None if none has this code, if it expired, or if ``seen``, the hash of the tool and
-    arguments that were shown, differs. ``note`` is the reason given.
+    Returns None if none has this code, if it expired, or if ``seen``, the hash of the calls that
+    were shown (`hash_calls`), differs. ``note`` is the reason given.
     """
+    lead = approvals.find_approval(db, code)
+    asked = () if lead is None else approvals.load_question(db, lead)
+    if not asked or seen not in (None, hash_calls(asked)):
+        return None
     state = "granted" if granted else "denied"
     db.execute(
         "UPDATE approval SET state = ?, decided_at = ?, by_user = ?, note = ?"
-        " WHERE code = ? AND state = 'pending' AND expires > ?"
-        " AND args_hash = ifnull(?, args_hash)",
-        (state, now, by, note or None, code, now, seen),
+        " WHERE (id = ? OR asked_with = ?) AND state = 'pending' AND expires > ?",
+        (state, now, by, note or None, asked[0].id, asked[0].id, now),
     )
     found = approvals.find_approval(db, code) if db.changes() else None
     if found is not None:
         call = f"{found.turn_id}:{found.seq}"
-        audit.record_decision(db, by, f"{state} {found.tool}", call, now)
+        audit.record_decision(db, by, f"{state} {approvals.name_calls(asked)}", call, now)
         show_outcome(db, found, now)
     return found
 
@@ -106,6 +125,8 @@ def show_outcome(db: Database, approval: Approval, now: int, pressed: str | None
     ``pressed`` is the number of a second message with the question, if it was sent twice.
     """
     asked = "approval_id = ? AND mode = 'direct'"
+    if approval.asked_with is not None:
+        return  # the question shows its first call's outcome, which is that of all
     row = None if approval.is_open(now) else outbox.OUTBOX.find_first(db, asked, approval.id)
     if row is None:
         return
@@ -153,3 +174,8 @@ def describe_outcome(approval: Approval, now: int) -> str:
     if approval.state == "denied":
         return f"\N{CROSS MARK} Denied by `{approval.by_user}`."
     return f"\N{WHITE HEAVY CHECK MARK} Approved once by `{approval.by_user}`."
+
+
+def name_question(db: Database, approval: Approval) -> str:
+    """Name the calls that the question of an approval is about."""
+    return approvals.name_calls(approvals.load_question(db, approval))

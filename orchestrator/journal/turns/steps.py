@@ -136,6 +136,17 @@ def find_written_call(db: Database, call: Call) -> ToolCall | None:
     return next((one for one in made if one.id == call.call_id), None)
 
 
+def list_unasked_calls(db: Database, call: Call) -> list[Call]:
+    """Return the other planned calls of a call's step about which no question was asked."""
+    where = (
+        "turn_id = ?1 AND seq <> ?2 AND step.state = 'planned' AND parent ="
+        " (SELECT own.parent FROM step AS own WHERE own.turn_id = ?1 AND own.seq = ?2)"
+        " AND NOT EXISTS(SELECT 1 FROM approval WHERE approval.turn_id = step.turn_id"
+        " AND approval.seq = step.seq) ORDER BY seq"
+    )
+    return CALLS.select(db, where, call.turn_id, call.seq)
+
+
 def list_planned_calls(db: Database, turn_id: str) -> list[Call]:
     where = "turn_id = ? AND kind = 'tool' AND step.state = 'planned' ORDER BY seq"
     return CALLS.select(db, where, turn_id)

@@ -36,6 +36,8 @@ UNKNOWN_TO_THE_DAEMON: dict[tuple[str, ...], str] = {
     ("budget", "extend", "0.10", "nope"): "budget/extend",
     ("fork", "nope"): "branches/fork",
     ("rewind", "nope"): "branches/rewind",
+    ("rules", "add", "nope"): "rules/add",
+    ("rules", "revoke", "99"): "rules/revoke",
 }
 UNKNOWN_TO_THE_JOURNAL = (
     *((verb, act, "99") for verb in ("tasks",) for act in ("run", "enable", "disable", "history")),

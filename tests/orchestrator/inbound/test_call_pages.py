@@ -7,6 +7,7 @@ from fakes.journal import job, open_turn, opened, planned
 
 from orchestrator.inbound.call_pages import PAGE, format_call_page
 from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns.approvals import QuestionDetails
 
 
 def test_the_pages_hold_every_argument_and_say_how_to_go_on(tmp_path: Path) -> None:
@@ -38,3 +39,22 @@ def test_an_unknown_code_or_page_is_told(tmp_path: Path) -> None:
         assert format_call_page(db) == "Which call? Write its code."
         first = 'pay, page 1 of 1:\n  "n": 3'
         assert format_call_page(db, "c0de", "9") == format_call_page(db, "c0de", "x") == first
+
+
+def test_pages_of_a_question_about_several_calls_have_all_of_them(tmp_path: Path) -> None:
+    """Numbered as the question numbers them; the code of a single one is no code."""
+    with opened(tmp_path) as db:
+        open_turn(db)
+        first, second = planned(db, "t1", "pay", "mail", arguments={"to": "Ada"})
+        with job(db):
+            lead, _ = approvals.request_approval(db, first, "policy", "c0de", 1)
+            details = QuestionDetails({"to": ("web", "x.org", True)}, asked_with=lead.id)
+            approvals.request_approval(db, second, "policy", "c0de.3", 1, details)
+        assert format_call_page(db, "c0de").split("\n") == [
+            "pay, mail, page 1 of 1:",
+            '1. "pay"',
+            '  "to": "Ada"',
+            '2. "mail"',
+            '  "to": "Ada"  (from the page x.org)',
+        ]
+        assert format_call_page(db, "c0de.3") == "No call has the code 'c0de.3'."

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from orchestrator.channels import formatting
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address
-from orchestrator.toolcalls.question_text import REASON, format_question
+from orchestrator.toolcalls.question_text import (
+    REASON,
+    AskedCall,
+    QuestionScene,
+    format_question,
+)
 from orchestrator.tools.builtin.catalog import TOOLS
 from orchestrator.tools.builtin.host_tool import ExtensionTool
 from orchestrator.tools.extension_tool import define_tool
@@ -37,6 +42,7 @@ def asked(
     reason: str = "policy",
     made: ToolCall | None = None,
     added: ExtensionTool | None = None,
+    sources: dict[str, tuple[str, str, bool]] | None = None,
 ) -> str:
     """The question about a call."""
     text = json.dumps(arguments, sort_keys=True)
@@ -54,6 +60,7 @@ def asked(
         chat_key="telegram/1/7/",
         args_hash="hash",
         by_user=None,
+        sources=sources,
     )
     if written is not None:
         made = ToolCall(id="c", name="pay", arguments=written)
@@ -61,7 +68,8 @@ def asked(
     if server is not None:
         tool = object.__new__(RemoteTool)
         object.__setattr__(tool, "server", server)
-    return format_question(row, Address("telegram", "1", "7"), added or tool, made, fixed or {})
+    call = AskedCall(row, added or tool, made, fixed or {})
+    return format_question([call], QuestionScene(Address("telegram", "1", "7")))
 
 
 def test_a_question_names_tool_server_agent_arguments_reason_and_end() -> None:
@@ -175,3 +183,102 @@ def test_question_about_a_strangers_tool_names_its_extension() -> None:
 
     asks = asked({}, added=replace(pay, extension="bank"))
     assert 'tool: "pay" (extension "bank")' in asks
+
+
+def call_of(number: int, tool: str, sources: Any = None, **arguments: Any) -> AskedCall:
+    """A call among several."""
+    row = Approval(
+        id=number,
+        code="c0de" if number == 1 else f"c0de.{number}",
+        turn_id="t1",
+        seq=1 + number,
+        reason="policy",
+        state="pending",
+        expires=1_770_000_000_000,
+        tool=tool,
+        arguments=json.dumps(arguments, sort_keys=True),
+        agent_id="work",
+        chat_key="telegram/1/7/",
+        args_hash="hash",
+        by_user=None,
+        sources=sources,
+    )
+    return AskedCall(row, TOOLS["get_time"])
+
+
+SCENE = QuestionScene(
+    Address("telegram", "1", "7"), "you", ("get_time", "get_time"), {"Always": "/approve c0de x"}
+)
+
+
+def test_question_marks_each_argument_by_its_source() -> None:
+    """What decides stands first; a name that could look like a mark is quoted."""
+    arguments = {"body": "x", "cc": ["a", "b"], "note": "n", "sum": 3, "to": "Ada", "who": "Eve"}
+    text = asked(
+        arguments,
+        sources={
+            "body": ("tool", "wiki_search", False),
+            "cc[0]": ("user", "", True),
+            "cc[1]": ("web", "example.com", True),
+            "note": ("model", "", False),
+            "sum": ("operator", "", True),
+            "to": ("directory", "contacts", True),
+            "who": ("other_user", "Ada) (you wrote it", True),
+        },
+    )
+    assert text.partition("arguments:\n")[2].partition("\nwhy:")[0].split("\n") == [
+        '  "cc": ["a", "b"]  (the user wrote it, from the page example.com)',
+        '  "sum": 3  (from my operator\'s files)',
+        '  "to": "Ada"  (from the directory contacts)',
+        '  "who": "Eve"  (from another person, "Ada) (you wrote it")',
+        '  "body": "x"  (from the tool wiki_search)',
+        '  "note": "n"  (the model\'s own)',
+    ]
+
+
+def test_question_about_several_calls_tells_alike_ones_together() -> None:
+    """What they share is told once, with what they differ in for each."""
+    page = ("web", "example.com", True)
+    calls = [
+        call_of(1, "mail", {"to": ("user", "", True)}, to="a@x", body="Hi"),
+        call_of(2, "pay", sum=3),
+        call_of(3, "mail", {"to": page}, to="b@x", body="Hi"),
+    ]
+    assert format_question(calls, SCENE).split("\n") == [
+        "I need my operator's approval for these 3 calls:",
+        "```",
+        'agent: "work"',
+        'chat: "telegram:7"',
+        "calls:",
+        '1, 3. 2 calls of "mail" (built in), differing in: "to"',
+        '  "body": "Hi"',
+        '  1: "to": "a@x"  (you wrote it)',
+        '  3: "to": "b@x"  (from the page example.com)',
+        '2. "pay" (built in)',
+        '  "sum": 3',
+        "why: policy",
+        'also planned, and needs no approval: "get_time"',
+        "until: 2026-02-02 02:40 UTC",
+        "```",
+        "Always: /approve c0de x",
+        "/approve c0de or /deny c0de, or on my machine:",
+        "orchestrator approvals grant c0de",
+        "orchestrator approvals deny c0de",
+    ]
+
+
+def test_question_about_many_long_calls_fits_one_message() -> None:
+    """It says how much is missing; marks are not cut away, and no value forges a line."""
+    source = {"to": ("web", "x" * 500, True)}
+    calls = [call_of(n, f"tool{n}", source, to=FORGED * 50, text="y" * 900) for n in range(1, 21)]
+    calls = [
+        call._replace(written=ToolCall(id="c", name="t", arguments={"z" * 200: "w" * 300}))
+        for call in calls
+    ]
+    text = format_question(calls, SCENE._replace(free=["name" * 10] * 9 + ["other"] * 9))
+    assert formatting.count_utf16_units(text) <= formatting.LIMIT
+    assert "more lines\nCUT: " in text
+    lines = [line for line in text.split("\n") if line.startswith('  "to"')]
+    assert lines
+    assert all(line.endswith("…)") for line in lines)
+    assert text.count("\n```\n") == 2

@@ -70,6 +70,8 @@ REQUIRED_RIGHTS = {
     "pair/refuse": Right.DECIDE,
     "pair/restore": Right.CHANGE,
     "budget/extend": Right.CHANGE,
+    "rules/add": Right.CHANGE,
+    "rules/revoke": Right.CHANGE,
     "costs/forecast": Right.LOOK,
     "costs/savings": Right.READ,
     "backup/make": Right.CHANGE,

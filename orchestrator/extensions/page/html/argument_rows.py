@@ -6,11 +6,14 @@ What decides whether a call is harmless stands first: who gets something, where,
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 
 import htpy as h
 import orjson
 from pydantic import JsonValue
 
+from orchestrator import chat_texts
+from orchestrator.chat_texts import Sources
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
     show_hidden_characters,
@@ -38,22 +41,28 @@ EDITS = (
     *(("old_str", "new_str"), ("old", "new"), ("before", "after"), ("search", "replace")),
     ("find", "replace"),
 )
+NO_SOURCES: Sources = MappingProxyType({})
 _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 # The content in a stored result, which may be cut in the middle.
 _CONTENT = re.compile(r'"content":"((?:[^"\\]|\\.)*)', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
-def render_arguments(arguments: str, spec: ToolSpec | None = None) -> h.Node:
+def render_arguments(
+    arguments: str, spec: ToolSpec | None = None, sources: Sources = NO_SOURCES
+) -> h.Node:
     """Render the arguments of a call, which are JSON; ``spec`` explains their names.
 
-    Text that is no JSON, or JSON that was cut, is shown as it is.
+    ``sources`` tell where values are from; those that decide stand first. Text that is no JSON, or
+    JSON that was cut, is shown as it is.
     """
     value = _parse_call_json(arguments)
     if not isinstance(value, dict):
         return _render_text(arguments)
     return (
-        _render_rows(value, _describe_names(spec)) if value else h.p(class_="soft")["No details."]
+        _render_rows(value, _describe_names(spec), sources=sources)
+        if value
+        else h.p(class_="soft")["No details."]
     )
 
 
@@ -89,9 +98,13 @@ def summarize_arguments(arguments: str, limit: int = 60) -> str:
 
 
 def _render_rows(
-    values: Mapping[str, JsonValue], about: Mapping[str, str] = {}, depth: int = 1
+    values: Mapping[str, JsonValue],
+    about: Mapping[str, str] = {},
+    depth: int = 1,
+    sources: Sources = NO_SOURCES,
 ) -> h.Element:
-    rows = _sort_rows(values)
+    order = chat_texts.sort_deciding_first(sources, (name for name, _ in _sort_rows(values)))
+    rows = [(name, values[name]) for name in order]
     edit = next(
         (pair for pair in EDITS if all(isinstance(values.get(one), str) for one in pair)), ()
     )
@@ -100,7 +113,7 @@ def _render_rows(
             [
                 h.dt(title=about.get(name))[show_hidden_characters(name)],
                 h.dd(class_="first" if _rank_name(name) < len(PLACES) else None)[
-                    _render_value(value, depth)
+                    _render_value(value, depth), _render_source(sources, name)
                 ],
             ]
             for name, value in rows[:MAX_ROWS]
@@ -111,6 +124,12 @@ def _render_rows(
         if len(rows) > MAX_ROWS
         else None,
     ]
+
+
+def _render_source(sources: Sources, name: str) -> h.Node:
+    """Render a small label that says where a value is from."""
+    mark = chat_texts.mark_source(sources, name).strip(" ()")
+    return [" ", h.small(class_="origin")[strip_terminal_codes(mark)]] if mark else None
 
 
 def _render_value(value: JsonValue, depth: int) -> h.Node:

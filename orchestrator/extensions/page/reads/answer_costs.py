@@ -45,7 +45,7 @@ def load_answer_costs(db: Database, turn_ids: Sequence[str]) -> dict[str, Answer
 
 def find_called_tools(db: Database, questions: Iterable[OpenQuestion]) -> OfferedTools:
     """Return the definitions of the tools of open questions, as they were offered."""
-    calls = {(asked.turn_id, asked.tool) for asked in questions}
+    calls = {(call.turn_id, call.tool) for asked in questions for call in asked.calls}
     if not calls:
         return {}
     turn_ids = sorted({turn_id for turn_id, _ in calls})

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import orjson
 
 from orchestrator.control import editing, protocol
-from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND, PAIR_REFUSE
+from orchestrator.extensions.page.setup_answers import BUDGET_EXTEND, PAIR_REFUSE, RULES_ADD
 from orchestrator.journal.db.database import Database
 
 MACHINES = ("admission", "budget", "dispatcher", "pins", "policy", "router")  # who are no people
@@ -23,6 +23,8 @@ EFFECTS: Mapping[str, tuple[str, ...]] = {
     PAIR_REFUSE: ("pairing refused",),
     BUDGET_EXTEND: ("may spend ",),
     protocol.TOOL_APPROVE: ("approved a tool",),
+    RULES_ADD: ("granted ",),
+    "rules/revoke": ("ended rule ",),
     "calls/settle": ("call happened", "call did not happen"),
     protocol.DLQ_RETRY: ("dead letter put back",),
     protocol.DLQ_DROP: ("dead letter dropped",),

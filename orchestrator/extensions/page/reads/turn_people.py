@@ -13,7 +13,7 @@ from orchestrator.journal.inspect.turn_search import FoundTurn
 
 _DECISIONS = (
     f"SELECT turn_id, asked_at, decided_at FROM approval WHERE turn_id {NAMED}"
-    " AND decided_at > asked_at"
+    " AND decided_at > asked_at AND asked_with IS NULL"
 )
 _ADMISSIONS = (
     "SELECT turn_id, min(received_at), max(decided_at) FROM inbox JOIN pairing"

@@ -281,7 +281,8 @@ def _build_last_bar(
 
 def _list_waits(db: Database, turn_id: str) -> Iterator[tuple[int, tuple[int, int | None, str]]]:
     rows = db.execute(
-        "SELECT seq, asked_at, decided_at, by_user, state FROM approval WHERE turn_id = ?",
+        "SELECT seq, asked_at, decided_at, by_user, state FROM approval WHERE turn_id = ?"
+        " AND asked_with IS NULL",
         (turn_id,),
     )
     for seq, asked, decided, by, state in rows:

@@ -7,7 +7,8 @@ from orchestrator.journal.turns.deadletters import DEAD
 from thinker.protocol.names import format_chat_name
 
 _COUNT = f"""SELECT
-  (SELECT count(*) FROM approval WHERE state = 'pending' AND expires > ?1)
+  (SELECT count(*) FROM approval
+    WHERE state = 'pending' AND expires > ?1 AND asked_with IS NULL)
 + (SELECT count(*) FROM pairing WHERE state = 'pending' AND expires_at > ?1)
 + (SELECT count(*) FROM tool_pin WHERE changed IS NOT NULL OR by = '{LATER}')
 + (SELECT count(*) FROM inbox WHERE {DEAD})

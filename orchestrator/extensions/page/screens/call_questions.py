@@ -1,6 +1,8 @@
-"""The card of a call that waits for a person: who asks, what exactly, why, and two decisions."""
+"""The card of calls that wait for a person: who asks, what exactly, why, and the decisions."""
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 import htpy as h
 
@@ -10,6 +12,7 @@ from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.argument_rows import render_arguments
 from orchestrator.extensions.page.html.forms import (
     build_link,
+    render_act_button,
     render_button,
     render_hidden_fields,
 )
@@ -20,6 +23,7 @@ from orchestrator.extensions.page.html.outside_text import (
 )
 from orchestrator.extensions.page.reads.answer_costs import OfferedTools
 from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
+from orchestrator.extensions.page.setup_answers import RULES_ADD
 from orchestrator.journal.inspect.chat_history import OpenQuestion
 from thinker.protocol.messages import ToolSpec
 from thinker.protocol.names import format_chat_name
@@ -69,11 +73,10 @@ def _strip_third_person(word: str) -> tuple[str, ...]:
 def render_question(
     request: ScreenRequest, found: OpenQuestion, tools: OfferedTools, *, here: bool = False
 ) -> h.Element:
-    """Render a call that waits for a person, with everything that it would do.
+    """Render the calls that wait for one answer, with everything that they would do.
 
     ``here`` says that its chat is on the screen.
     """
-    spec = tools.get((found.turn_id, found.tool))
     return h.article(
         class_="card urgent ask",
         id=f"q-{found.code}",
@@ -82,18 +85,18 @@ def render_question(
         tabindex="-1",
         aria_label="A question",
     )[
-        h.h2[show_hidden_characters(found.agent_id), " wants to ", format_wish(found.tool, spec)],
+        h.h2[show_hidden_characters(found.agent_id), " wants to ", format_wishes(found, tools)],
         h.p(class_="soft")[
             None if here else _render_asker(request, found),
             f"{figures.format_time_left(found.expires, request.now)} · ",
             f"it {CLASSES.get(found.side_effect, found.side_effect)}",
         ],
-        render_arguments(found.arguments, spec),
+        [_render_call(found, place, tools) for place in range(len(found.calls))],
         h.p(class_="soft")[
             "Why it asks: ",
-            strip_terminal_codes(found.reason),
+            strip_terminal_codes("; ".join(dict.fromkeys(one.reason for one in found.calls))),
             ". Tool: ",
-            h.code[show_hidden_characters(found.tool)],
+            h.code[", ".join(dict.fromkeys(show_hidden_characters(c.tool) for c in found.calls))],
             f" · code {found.code}",
             None
             if here
@@ -104,6 +107,26 @@ def render_question(
         ],
         _render_decisions(request, found) if request.has_right(Right.DECIDE) else None,
     ]
+
+
+def format_wishes(found: OpenQuestion, tools: OfferedTools) -> str:
+    """Return what the calls of a question are for; alike ones once, with their number."""
+    counts = Counter(call.tool for call in found.calls)
+    wishes = {tool: format_wish(tool, tools.get((found.turn_id, tool))) for tool in counts}
+    return "; ".join(
+        f"{wish} ({counts[tool]} times)" if counts[tool] > 1 else wish
+        for tool, wish in wishes.items()
+    )
+
+
+def _render_call(found: OpenQuestion, place: int, tools: OfferedTools) -> h.Node:
+    """Render the arguments of one call of a question, numbered if there are several."""
+    call = found.calls[place]
+    spec = tools.get((found.turn_id, call.tool))
+    shown = render_arguments(call.arguments, spec, call.sources)
+    if not found.others:
+        return shown
+    return [h.h3[f"{place + 1}. ", show_hidden_characters(call.tool)], shown]
 
 
 def _render_asker(request: ScreenRequest, found: OpenQuestion) -> h.Node:
@@ -127,8 +150,13 @@ def _render_decisions(request: ScreenRequest, found: OpenQuestion) -> h.Node:
     return [
         h.form(method="post", action=action, class_="act")[
             render_hidden_fields(request, {**fields, "granted": "true"}),
-            render_button("Allow once", "do", key="a"),
+            render_button(
+                f"Allow these {len(found.calls)} once" if found.others else "Allow once",
+                "do",
+                key="a",
+            ),
         ],
+        _render_lasting_answer(request, found, action_fields=fields),
         h.form(method="post", action=action, class_="act deny")[
             render_hidden_fields(request, {**fields, "granted": "false"}),
             h.label[
@@ -138,3 +166,15 @@ def _render_decisions(request: ScreenRequest, found: OpenQuestion) -> h.Node:
             render_button("Deny", "danger", key="d"),
         ],
     ]
+
+
+def _render_lasting_answer(
+    request: ScreenRequest, found: OpenQuestion, action_fields: Mapping[str, str]
+) -> h.Node:
+    """Render the answer to all calls alike, where one may be given."""
+    if not all(call.may_stand for call in found.calls) or not request.has_right(Right.CHANGE):
+        return None
+    names = any(decides for call in found.calls for _, _, decides in call.sources.values())
+    label = "Always for this recipient" if names else "Always for calls like this"
+    scope = {"scope": "recipient"} if names else {}
+    return render_act_button(request, RULES_ADD, {**action_fields, **scope}, label)

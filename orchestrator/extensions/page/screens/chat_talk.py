@@ -289,7 +289,7 @@ def _render_problem(request: ScreenRequest, talk: TurnTalk) -> h.Node:
 def _render_call(
     request: ScreenRequest, chat: ChatTalk, talk: TurnTalk, call: CallLine
 ) -> h.Element:
-    asks = any(found.seq == call.seq for found in talk.questions)
+    asks = any(one.seq == call.seq for found in talk.questions for one in found.calls)
     end = call.ended if call.state != "intent" else None
     took = None
     if call.began is not None and (end is not None or call.state == "intent"):

@@ -43,6 +43,8 @@ ACTS: Mapping[str, str] = {
     "keys/set": "set the key[ {name}]",
     "keys/remove": "remove the key[ {name}]",
     "budget/extend": "allow[ ${usd}] more today[ for {agentId}]",
+    "rules/add": "allow calls for good[ like that of the code {code}]",
+    "rules/revoke": "end rule[ {id}]",
     "backup/make": "make a backup",
     "daemon/restart": "restart the daemon",
     "memory/edit": "edit fact[ {id}]",
@@ -79,6 +81,8 @@ _PAST = {
 _ENTRIES: Mapping[str, str] = {
     r"granted (.+)": "allowed {0}",
     r"denied (.+)": "did not allow {0}",
+    r"made rule (\d+)": "allowed {of} for good (rule {0})",
+    r"ended rule (\d+)": "ended rule {0}: {of}",
     r"pairing approved": "let in {of}",
     r"pairing revoked": "shut out {of}",
     r"pairing refused": "refused {of}",

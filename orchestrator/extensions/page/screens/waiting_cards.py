@@ -25,7 +25,7 @@ from orchestrator.extensions.page.html.vocabulary import render_choice, render_n
 from orchestrator.extensions.page.reads.answer_costs import OfferedTools
 from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.screen_request import ScreenRequest
-from orchestrator.extensions.page.screens.call_questions import format_wish, render_question
+from orchestrator.extensions.page.screens.call_questions import format_wishes, render_question
 from orchestrator.extensions.page.screens.changed_tools import SUSPECT, ChangedTool, render_change
 from orchestrator.extensions.page.setup_answers import PAIR_REFUSE
 from orchestrator.journal.access.pairing import CODE_LIFETIME, Pairing
@@ -69,8 +69,8 @@ class KnownTexts(NamedTuple):
 def build_question_card(
     request: ScreenRequest, found: OpenQuestion, known: KnownTexts
 ) -> WaitingCard:
-    """Return the card of a call that waits."""
-    wish = format_wish(found.tool, known.tools.get((found.turn_id, found.tool)))
+    """Return the card of calls that wait for one answer."""
+    wish = format_wishes(found, known.tools)
     title = f"{show_hidden_characters(found.agent_id)} wants to {wish}"
     card = render_question(request, found, known.tools)
     return WaitingCard(f"q-{found.code}", title, "a call", found.expires, card)

@@ -17,14 +17,22 @@ from orchestrator.control import listings, protocol
 Code = Annotated[
     str, typer.Argument(metavar="CODE", help="The code that the chat and the list show.")
 ]
+
+
+def _format_arguments(call: protocol.AskedCallReport) -> str:
+    """Return the arguments of a call, and where they are from: ``{"to":"bob"} (to: …)``."""
+    marks = ", ".join(f"{one.argument}: {one.source}" for one in call.sources)
+    return f"{call.arguments} ({marks})" if marks else call.arguments
+
+
 COLUMNS: Columns = {
     "code": "code",
     "agent": "agent_id",
     "chat": "chat",
-    "tool": "tool",
+    "tool": lambda call: "; ".join(one.tool for one in call.calls),
     "until (UTC)": lambda call: format_minute(call.expires),
-    "arguments": "arguments",
-    "why": "reason",
+    "arguments": lambda call: "; ".join(_format_arguments(one) for one in call.calls),
+    "why": lambda call: "; ".join(dict.fromkeys(one.reason for one in call.calls)),
 }
 app = make_command_group("approvals")
 
@@ -50,7 +58,7 @@ def list_approvals(*, as_json: AsJson = False, home: Home = None) -> None:
 
 @app.command()
 def grant(code: Code, *, home: Home = None) -> None:
-    """Let the call run once with exactly the arguments shown."""
+    """Let the calls of a question run once with exactly the arguments shown."""
     decision = protocol.ApprovalDecision(code=code, granted=True)
     send_order(load_settings(home), protocol.APPROVAL_DECIDE, decision)
     typer.echo("granted")
@@ -58,7 +66,7 @@ def grant(code: Code, *, home: Home = None) -> None:
 
 @app.command()
 def deny(code: Code, *, home: Home = None) -> None:
-    """Refuse the call; the model gets an error as its result."""
+    """Refuse the calls of a question; the model gets an error for each."""
     decision = protocol.ApprovalDecision(code=code, granted=False)
     send_order(load_settings(home), protocol.APPROVAL_DECIDE, decision)
     typer.echo("denied")

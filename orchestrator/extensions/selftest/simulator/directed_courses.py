@@ -23,6 +23,7 @@ APART = 2.5  # seconds from one message to the next: some meet the previous one'
 OUTAGE = 12.0  # seconds from one misbehaviour of the platform to the next
 QUICK = 0.1  # seconds between messages that come while the first one is answered
 FETCHED, ANSWERED = 5.0, 90.0  # seconds
+PLAN = ("selftest_keyed", "get_time", "selftest_effect")  # calls of one response
 EFFECT, KEYED, FACT = ("selftest_effect",), ("selftest_keyed",), ("store_fact",)
 
 
@@ -138,6 +139,11 @@ COURSES: Mapping[str, HistoryPlan] = {
     "interruptions": _set_while_busy(_make_course(*_TALK), "interrupt"),
     "pairing": _make_course(
         Script("one", STRANGERS[0], (FACT,)), Script("two", STRANGERS[0]), Script("three", 101)
+    ),
+    "plans": _make_course(
+        Script("one", 101, (PLAN,), decision="approve"),
+        Script("two", 101, (PLAN,), decision="deny"),
+        Script("three", GROUP, (PLAN, EFFECT), decision="approve"),
     ),
     "platform": _make_outages("flood", "late_error", "cut", "error", "refused", "silence"),
     "receipts": _make_course(

@@ -263,6 +263,19 @@ def test_logins_and_invites_go_when_they_have_ended(db: Database) -> None:
     assert (count(db, "web_session"), count(db, "web_invite")) == (1, 1)
 
 
+def test_ended_approvals_that_stood_are_removed(db: Database) -> None:
+    """Those that still stand are kept, however old they are."""
+    for ends in (8, 9, 100):
+        db.execute(
+            "INSERT INTO standing_approval(agent_id, tool, arguments, by_user, made_at, ends_at)"
+            " VALUES('work','pay','{}','operator',1,?)",
+            (ends,),
+        )
+    assert retention.delete_ended_rules(db, 9) == 1
+    assert retention.delete_ended_rules(db, 9) == 0
+    assert count(db, "standing_approval") == 2
+
+
 async def test_sweep_goes_by_the_days_of_the_configuration(db: Database, tmp_path: Path) -> None:
     """In small transactions, until nothing old is left."""
     for number in range(1, 4):

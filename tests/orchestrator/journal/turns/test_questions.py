@@ -10,7 +10,7 @@ from fakes.journal import job, open_turn, opened, planned
 from orchestrator.channel_api import Choice
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, cancellations, outbox, questions
-from orchestrator.journal.turns.approvals import LIFETIME, Approval
+from orchestrator.journal.turns.approvals import LIFETIME, Approval, QuestionDetails
 from orchestrator.journal.turns.outbox import Address, OutboxRow
 
 CHAT = Address("telegram", "1", "7")
@@ -72,9 +72,9 @@ def test_an_open_question_has_two_buttons_that_telegram_takes(asked: Asked) -> N
     assert approve.data[1:] == deny.data[1:]
     assert len(approve.data.encode()) <= 64
     other = outbox.Address("telegram", "1", "8").chat_key
-    digest = questions.hash_question(asked.approval, CHAT.chat_key)
+    digest = questions.hash_question([asked.approval], CHAT.chat_key)
     assert digest in approve.data
-    assert digest != questions.hash_question(asked.approval, other)
+    assert digest != questions.hash_question([asked.approval], other)
 
 
 def test_a_decision_replaces_the_message_and_its_buttons_once(asked: Asked) -> None:
@@ -130,3 +130,58 @@ def test_a_copy_of_the_question_is_replaced_when_it_is_pressed(asked: Asked) -> 
         with job(asked.db):
             questions.show_outcome(asked.db, found, NOW, "5")
     assert [message for message, _ in asked.edits()] == ["6", "5"]
+
+
+def ask_about_two(db: Database) -> tuple[Approval, ...]:
+    """A question about two calls of a turn of its own, in the same chat."""
+    first, second = planned(db, "t1", "pay", "mail")
+    with job(db):
+        lead, _ = approvals.request_approval(db, first, "policy", "aa", NOW)
+        details = QuestionDetails(asked_with=lead.id)
+        approvals.request_approval(db, second, "policy", "aa.3", NOW, details)
+        return approvals.load_question(db, lead)
+
+
+def test_a_question_about_several_calls_is_decided_as_one(asked: Asked) -> None:
+    """By its own code alone, and only as it was seen; the audit log has all of its tools."""
+    db = asked.db
+    calls = ask_about_two(db)
+    assert [one.code for one in calls] == ["aa", "aa.3"]
+    assert approvals.load_question(db, calls[1]) == calls
+    with job(db):
+        for code, seen in (("aa.3", None), ("aa", calls[0].args_hash), ("aa", "x")):
+            wrong = questions.decide_question(db, code, "op", NOW, granted=True, seen=seen)
+            assert wrong is None
+        seen = questions.hash_calls(calls)
+        assert questions.decide_question(db, "aa", "op", NOW, granted=True, seen=seen)
+        assert questions.decide_question(db, "aa", "op", NOW, granted=False) is None
+    assert [one.state for one in approvals.load_question(db, calls[0])] == ["granted", "granted"]
+    assert db.execute("SELECT act FROM audit").fetchall() == [("granted pay, mail",)]
+    assert [one.code for one in approvals.list_pending_approvals(db, NOW)] == ["c0de"]
+
+
+def test_a_button_of_several_calls_is_bound_to_all_of_them(asked: Asked) -> None:
+    """Another call in the question is another question."""
+    calls = ask_about_two(asked.db)
+    assert questions.hash_question(calls, CHAT.chat_key) != questions.hash_question(
+        calls[:1], CHAT.chat_key
+    )
+    with job(asked.db):
+        questions.ask_question(asked.db, calls[0], CHAT, "May I?", 1, NOW, '{"Later": "/later"}')
+    row = outbox.OUTBOX.find_first(asked.db, "approval_id = ?", calls[0].id)
+    assert row is not None
+    choices = questions.build_choices(asked.db, row, NOW)
+    assert [choice.label for choice in choices] == ["Approve these 2", "Deny", "Later"]
+    assert all(len(choice.data.encode()) <= 64 for choice in choices)
+    assert questions.build_choices(asked.db, row, NOW + LIFETIME) == ()
+
+
+def test_where_arguments_are_from_is_kept_with_the_question(asked: Asked) -> None:
+    """The page and answers for good need it later."""
+    (call,) = planned(asked.db, "t1", "mail")
+    details = QuestionDetails({"to": ("web", "x.org", True)}, may_stand=True)
+    with job(asked.db):
+        made, new = approvals.request_approval(asked.db, call, "why", "bb", NOW, details)
+        again = approvals.request_approval(asked.db, call, "other", "cc", NOW)
+    assert (made.sources, made.may_stand, new) == ({"to": ("web", "x.org", True)}, True, True)
+    assert again == (made, False)

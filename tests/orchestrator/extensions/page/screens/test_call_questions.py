@@ -79,3 +79,38 @@ def test_question_of_a_chat_without_a_name_is_of_its_place() -> None:
     shown = html(render_question(request(), nameless, {}))
     assert ">in console:asks</a>" in shown
     assert "a task" not in shown
+
+
+def test_question_about_several_calls_shows_each_and_one_pair_of_decisions() -> None:
+    """Alike calls are one wish; each argument has a label that says where it is from."""
+    page = {"to": ("web", "evil.example", True), "body": ("user", "", False)}
+    other = replace(QUESTION, code="c0de.3", seq=3, arguments='{"to":"eve"}', sources=page)
+    shown = html(render_question(request(), replace(QUESTION, others=(other,)), {}))
+    assert "home wants to use office_send_mail (2 times)" in shown
+    assert shown.index("bob@example.org") < shown.index("eve")
+    assert "Allow these 2 once" in shown
+    assert shown.count("<form") == 2
+    assert '<small class="origin">from the page evil.example</small>' in shown
+
+
+def test_arguments_that_decide_stand_first() -> None:
+    """Whatever their names are."""
+    sources = {"body": ("tool", "wiki", True), "to": ("user", "", False)}
+    shown = html(render_question(request(), replace(QUESTION, sources=sources), {}))
+    assert shown.index("Dear Bob") < shown.index("bob@example.org")
+    assert "the user wrote it" in shown
+
+
+def test_answer_for_good_is_offered_to_operators_where_it_may_stand() -> None:
+    """It is bound to what is shown, as the decisions are."""
+    sources = {"to": ("model", "", True)}
+    standing = replace(QUESTION, may_stand=True, sources=sources)
+    shown = html(render_question(request(), standing, {}))
+    assert "Always for this recipient" in shown
+    assert shown.count('name="argsHash" value="hash"') == 3
+    assert "Always" not in html(render_question(request("approver"), standing, {}))
+    assert "Always" not in html(render_question(request(), replace(standing, may_stand=False), {}))
+    nameless = replace(standing, sources={})
+    assert "Always for calls like this" in html(render_question(request(), nameless, {}))
+    mixed = replace(standing, others=(QUESTION,))
+    assert "Always" not in html(render_question(request(), mixed, {}))

@@ -1,4 +1,4 @@
-"""Endpoints and screens of the web page that extensions add."""
+"""What extensions offer by HTTP: endpoints of the HTTP API, and screens of the web page."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
