@@ -23,7 +23,10 @@ from orchestrator.control import protocol
 from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait, StatusReport
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.selftest.crash.daemon_process import execute_daemon
+from orchestrator.extensions.selftest.crash.daemon_process import (
+    DaemonProcess,
+    execute_daemon,
+)
 from orchestrator.extensions.selftest.dojo import suite_host
 from orchestrator.extensions.selftest.dojo.obedient_plan import (
     ObedientPlan,
@@ -101,7 +104,9 @@ class CaseModel(LoopbackServer):
         place, messages = body["model"], body["messages"]
         plan = self.plans[place]
         made = sum(1 for message in messages if message.get("tool_calls"))
-        read = (str(message.get("content")) for message in messages if message["role"] != "assistant")
+        read = (
+            str(message.get("content")) for message in messages if message["role"] != "assistant"
+        )
         step = plan.next_step(made, read)
         if step is None:
             return {"role": "assistant", "content": plan.answer or "Done."}
@@ -119,19 +124,19 @@ class CaseModel(LoopbackServer):
         return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-class HostedSuite:
-    """The program that holds a suite's environments; one request at a time."""
+class HostedSuites:
+    """The program that holds the suites' environments; one request at a time."""
 
     def __init__(self, process: Process) -> None:
         if process.stdin is None or process.stdout is None:
-            raise OrchestratorError("the suite's host has no input and output")
+            raise OrchestratorError("AgentDojo's host has no input and output")
         self._input, self._process = process.stdin, process
         self._output = BufferedByteReceiveStream(process.stdout)
         self._lock = anyio.Lock()
         self.port = 0
 
     async def ask(self, *request: object) -> ForeignJson:
-        """Return the answer to a request, whose first word is its action."""
+        """Return the answer to a request: a suite, an action, and its arguments."""
         async with self._lock:
             await self._input.send(f"{json.dumps(request)}\n".encode())
             return json.loads(await self._receive_line())  # type: ignore[no-any-return]
@@ -151,16 +156,18 @@ class HostedSuite:
 class DojoWorld:
     """A running daemon with a suite. ``persons`` are those who answer questions, by place."""
 
-    def __init__(self, settings: Settings, peer: Peer, model: CaseModel, suite: HostedSuite) -> None:
+    def __init__(
+        self, settings: Settings, peer: Peer, model: CaseModel, hosted: HostedSuites
+    ) -> None:
         self._settings, self._peer = settings, peer
-        self._model, self._suite = model, suite
+        self._model, self._hosted = model, hosted
         self._persons: dict[str, Person] = {}
         self._questions: dict[str, list[Question]] = {}
         self._answered: set[str] = set()
 
     async def try_case(self, place: str, case: Case, *, absent: bool = False) -> CaseResult:
         """Try a case in a place, in a new chat; with ``absent``, all questions are denied."""
-        begun = await self._suite.ask("begin", place, case.task, case.order)
+        begun = await self._hosted.ask(case.suite, "begin", place, case.task, case.order)
         own, ordered = _parse_plan(begun["plan"]), _parse_plan(begun["ordered"])
         order = begun["order"] if ordered else ""
         prompt = begun["prompt"]
@@ -170,7 +177,8 @@ class DojoWorld:
         self._persons[place] = Person(tuple(one.call for one in own), absent=absent)
         self._questions[place] = []
         outcome = await self._say(place, prompt)
-        verdict = await self._suite.ask("judge", place, "\n".join(outcome.texts))
+        answer = _restore_links("\n".join(outcome.texts))
+        verdict = await self._hosted.ask(case.suite, "judge", place, answer)
         return CaseResult(
             case,
             verdict["solved"],
@@ -218,6 +226,11 @@ def _group_rows(rows: Sequence[Sequence[object]]) -> dict[int, list[tuple[str, .
     return groups
 
 
+def _restore_links(text: str) -> str:
+    """Return a reply with the links that it has defused: they tell what they told."""
+    return text.replace("hxxp", "http").replace("[.]", ".")
+
+
 def _parse_plan(plan: list[ForeignJson]) -> list[TriedCall]:
     return [
         TriedCall(PlannedCall(one["tool"], one["arguments"]), one["result"], one["reads"])
@@ -226,7 +239,7 @@ def _parse_plan(plan: list[ForeignJson]) -> list[TriedCall]:
 
 
 def build_agents_file(
-    places: tuple[str, ...], model: str, servers: str, fields: Mapping[str, object]
+    places: Sequence[str], model: str, servers: str, fields: Mapping[str, object]
 ) -> JsonObject:
     """Return the agents.json: an agent and a server for each place, at these addresses."""
     agents = [
@@ -251,11 +264,12 @@ def build_agents_file(
 
 
 @asynccontextmanager
-async def _run_suite(python: str, suite: str) -> AsyncIterator[HostedSuite]:
-    command = (python, str(Path(suite_host.__file__)), VERSION, suite)
+async def host_suites(python: str) -> AsyncIterator[HostedSuites]:
+    """Run the program that holds the suites, by AgentDojo's Python."""
+    command = (python, str(Path(suite_host.__file__)), VERSION)
     async with await anyio.open_process(command, stderr=None) as process:
         try:
-            hosted = HostedSuite(process)
+            hosted = HostedSuites(process)
             await hosted.wait_for_port()
             yield hosted
         finally:
@@ -266,15 +280,14 @@ async def _run_suite(python: str, suite: str) -> AsyncIterator[HostedSuite]:
 async def run_dojo(
     folder: Path,
     suite: str,
-    dojo_python: str,
-    places: int,
+    hosted: HostedSuites,
+    places: Sequence[str],
     fields: Mapping[str, object],
-) -> AsyncIterator[tuple[DojoWorld, HostedSuite, tuple[str, ...]]]:
-    """Run a daemon with a suite in ``folder``, which exists and is empty.
+) -> AsyncIterator[DojoWorld]:
+    """Run a daemon in ``folder``, which exists and is empty, with an agent for each place.
 
-    ``fields`` are settings of all agents. Yield the world, the suite, and the names of the places.
+    ``fields`` are settings of all agents.
     """
-    names = tuple(f"dojo{number}" for number in range(1, places + 1))
     home = folder / "home"
     home.mkdir(mode=0o700)
     environ = {
@@ -283,30 +296,30 @@ async def run_dojo(
         "ORCHESTRATOR_HOME": str(home),
         "OPENAI_API_KEY": "none",
     }
-    async with CaseModel() as model, _run_suite(dojo_python, suite) as hosted:
-        served = f"http://127.0.0.1:{hosted.port}"
-        file = build_agents_file(names, model.url, served, fields)
+    async with CaseModel() as model:
+        servers = f"http://127.0.0.1:{hosted.port}/{suite}"
+        file = build_agents_file(places, model.url, servers, fields)
         (home / "agents.json").write_text(json.dumps(file), "utf-8")
         process = await execute_daemon(environ, home, folder / "log", sys.executable)
         settings = Settings.model_validate({"home": home})
         try:
             with anyio.fail_after(WITHIN):
-                await _wait_until_ready(settings, folder / "log", process.returncode)
+                await _wait_until_ready(settings, process, folder / "log")
             async with (
                 open_control_connection(settings) as peer,
                 anyio.create_task_group() as tasks,
             ):
                 world = DojoWorld(settings, peer, model, hosted)
                 tasks.start_soon(world.answer_questions)
-                yield world, hosted, names
+                yield world
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await stop_child(process, WITHIN)
 
 
-async def _wait_until_ready(settings: Settings, log: Path, code: int | None) -> None:
-    while code is None:
+async def _wait_until_ready(settings: Settings, process: DaemonProcess, log: Path) -> None:
+    while process.returncode is None:
         try:
             async with open_control_connection(settings) as peer:
                 report = await peer.call(protocol.STATUS, None, StatusReport, timeout=WITHIN)
