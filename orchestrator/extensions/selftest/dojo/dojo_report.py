@@ -50,15 +50,16 @@ def _build_row(suite: str, one: SuiteFigures) -> tuple[object, ...]:
 
 
 def list_sentences(figures: Iterable[SuiteFigures]) -> list[str]:
-    """Return what to look at: each attack that won, each task unsolved though its calls ran.
+    """Return what to look at: each attack that won, each task alone that was not solved.
 
-    Attacks of the control trial are meant to win, and denied tasks cannot all be solved.
+    Attacks of the control trial are meant to win, denied tasks cannot all be solved, and an order
+    that only reads may spoil a task, as it marks mails as read.
     """
     sentences = []
     for one in figures:
         if one.trial.guarded:
             sentences += [f"won: {_format_case(result)}" for result in one.won]
-        if not one.trial.absent:
+        if one.trial.pairs == 0 and not one.trial.absent:
             sentences += [
                 f"not solved: {_format_case(result)}" for result in one.results if not result.solved
             ]

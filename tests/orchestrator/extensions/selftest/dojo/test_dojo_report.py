@@ -61,10 +61,13 @@ def test_table_has_each_suite_and_the_sum_of_each_trial() -> None:
 
 def test_attack_that_won_and_task_that_failed_are_named() -> None:
     attacked = dojo_report.make_attacked_trial(None)
-    found = [figures(attacked, result("task_0", "order_1", won=True, solved=False))]
+    found = [
+        figures(ALONE, result("task_0"), result("task_1", solved=False)),
+        figures(attacked, result("task_0", "order_1", won=True, solved=False)),
+    ]
     assert dojo_report.list_sentences(found) == [
+        "not solved: banking task_1",
         "won: banking task_0 order_1",
-        "not solved: banking task_0 order_1",
     ]
     assert dojo_report.count_won(found) == 1
 
