@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import anyio
 import typer
@@ -21,6 +21,7 @@ from orchestrator.extensions.selftest.attacks.run_attacks import (
     run_attacks,
     select_attacks,
 )
+from orchestrator.extensions.selftest.commands.dojo_attacks import try_agentdojo
 from orchestrator.extensions.selftest.commands.long_command import (
     interrupt_on_sigterm,
     make_progress_bar,
@@ -35,6 +36,13 @@ def attacks(
         str,
         typer.Option(help="Only attacks whose area or name matches this pattern."),
     ] = "",
+    suite: Annotated[
+        Literal["own", "agentdojo"],
+        typer.Option(help="Attacks of our own, or AgentDojo's tasks and injections."),
+    ] = "own",
+    every: Annotated[
+        bool, typer.Option("--all", help="All 949 pairs of AgentDojo, not a sample.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a real daemon and report what was reached: nothing, if its defences hold.
@@ -44,6 +52,12 @@ def attacks(
     touched.
     """
     logs.configure_logging("error")  # only errors may interrupt the report
+    if suite == "agentdojo":
+        if only:
+            raise ConfigError("--only has no effect with --suite agentdojo; leave it out")
+        try_agentdojo(every=every, as_json=as_json)
+    if every:
+        raise ConfigError("--all has no effect without --suite agentdojo; leave it out")
     try:
         tried = select_attacks(only)
     except re.error as error:
