@@ -14,6 +14,7 @@ from orchestrator.extensions.receipts.judging.languages import (
     Language,
     choose_language,
     list_verb_groups,
+    may_report,
 )
 from orchestrator.extensions.receipts.judging.named_values import (
     CallEvidence,
@@ -108,6 +109,8 @@ def judge_answer(
     text: str, calls: Sequence[JudgedCall], offered: Sequence[KnownTool]
 ) -> tuple[Claim, ...]:
     """Return the claims of an answer, in its order; one for each kind that a sentence reports."""
+    if len(text) > MAX_DONE and not may_report(text):
+        return ()
     lines = list_lines(text)
     language = choose_language(lines)
     if language is None:

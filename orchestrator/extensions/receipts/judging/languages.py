@@ -116,6 +116,19 @@ def list_verb_groups() -> Mapping[str, frozenset[str]]:
     return {form: frozenset(groups) for form, groups in found.items()}
 
 
+def may_report(text: str) -> bool:
+    """Return whether a text may report an effect in any language; takes a tenth of judging it."""
+    return HAN.search(text) is not None or not _list_triggers().isdisjoint(
+        LETTERS.findall(text.lower())
+    )
+
+
+@cache
+def _list_triggers() -> frozenset[str]:
+    spaced = (one for one in load_languages().values() if one.file.spaced)
+    return frozenset().union(*(one.triggers for one in spaced))
+
+
 def choose_language(lines: Sequence[str]) -> Language | None:
     """Return the language that has most of an answer's words, or None."""
     text = "\n".join(lines)
