@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from orchestrator.toolcalls import listed_values, value_forms
 from orchestrator.toolcalls.argument_sources import ArgumentSource, KnownText
-from orchestrator.toolcalls.deciding_arguments import Leaf, is_end, split_name
+from orchestrator.toolcalls.deciding_arguments import ArgumentLeaf, is_end, split_name
 
 MAX_CODES = 10  # unknown ones in a text; then it is asked about anyway
 ENDS_THINGS = frozenset(
@@ -26,7 +26,7 @@ Listing = tuple[str, str]  # the tool and its result
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ArgumentJudgement:
     """What the values of a call are from; ``foreign`` has those that the user must confirm."""
 
     sources: Mapping[str, ArgumentSource]
@@ -49,7 +49,9 @@ class ArgumentJudge:
     directories: Callable[[], Iterable[Listing]] = tuple
     records: Callable[[], Iterable[Listing]] = tuple
 
-    def judge_call(self, leaves: Sequence[Leaf], *, reads: bool = False) -> Judgement:
+    def judge_call(
+        self, leaves: Sequence[ArgumentLeaf], *, reads: bool = False
+    ) -> ArgumentJudgement:
         """Return what a call's values are from; ``reads``: the tool only reads."""
         sources = {
             leaf.path: self._find_source(leaf) for leaf in leaves if leaf.nature == "decides"
@@ -67,9 +69,9 @@ class ArgumentJudge:
         ]
         vague = not sources and not all(map(self._is_own, leaves))
         known = {path: one for path, one in sources.items() if one is not None}
-        return Judgement(known, [*foreign, *codes], vague)
+        return ArgumentJudgement(known, [*foreign, *codes], vague)
 
-    def is_all_own(self, leaves: Iterable[Leaf]) -> bool:
+    def is_all_own(self, leaves: Iterable[ArgumentLeaf]) -> bool:
         """Return whether each text of a call is the user's or the operator's, word for word."""
         return all(
             self.user.has_phrase(leaf.value) or self.operator.has_phrase(leaf.value)
@@ -77,7 +79,7 @@ class ArgumentJudge:
             if isinstance(leaf.value, str) and leaf.nature != "choice"
         )
 
-    def _find_source(self, leaf: Leaf) -> ArgumentSource | None:
+    def _find_source(self, leaf: ArgumentLeaf) -> ArgumentSource | None:
         if self._is_in(self.user, leaf):
             return ArgumentSource("user", decides=True)
         if self._is_in(self.operator, leaf):
@@ -91,7 +93,7 @@ class ArgumentJudge:
             return ArgumentSource("user", decides=True)
         return None
 
-    def _is_in(self, text: KnownText, leaf: Leaf) -> bool:
+    def _is_in(self, text: KnownText, leaf: ArgumentLeaf) -> bool:
         if not isinstance(leaf.value, str):
             if split_name(leaf.path) & {"id", "ids"}:
                 return text.has_numbered(str(leaf.value), self._list_heads(leaf))
@@ -103,7 +105,7 @@ class ArgumentJudge:
             short.isascii() and short.isdigit() and text.has_numbered(short, self._list_heads(leaf))
         )
 
-    def _list_heads(self, leaf: Leaf) -> frozenset[str]:
+    def _list_heads(self, leaf: ArgumentLeaf) -> frozenset[str]:
         return split_name(leaf.path) | split_name(self.tool) - ENDS_THINGS
 
     def _is_chosen(self, value: str) -> bool:
@@ -111,8 +113,8 @@ class ArgumentJudge:
         return not split_name(self.tool) & ENDS_THINGS and value in self._chosen_ids
 
     def _leave_out_listed(
-        self, unknown: list[Leaf], deciding: Sequence[str], *, has_content: bool
-    ) -> list[Leaf]:
+        self, unknown: list[ArgumentLeaf], deciding: Sequence[str], *, has_content: bool
+    ) -> list[ArgumentLeaf]:
         """Leave out the people and channels of which the tool's own server has lists.
 
         Only of a call that hands over nothing else, such as a file.
@@ -130,10 +132,10 @@ class ArgumentJudge:
             if value_forms.normalize_text(str(leaf.value).strip()) not in listed
         ]
 
-    def _repeats_words(self, leaf: Leaf) -> bool:
+    def _repeats_words(self, leaf: ArgumentLeaf) -> bool:
         return not isinstance(leaf.value, str) or self.user.has_words(leaf.value)
 
-    def _is_own(self, leaf: Leaf) -> bool:
+    def _is_own(self, leaf: ArgumentLeaf) -> bool:
         if leaf.nature == "time":
             ends = is_end(leaf.path)
             return any(
@@ -141,7 +143,7 @@ class ArgumentJudge:
             )
         return leaf.nature == "choice" or self._repeats_words(leaf)
 
-    def _find_codes(self, leaf: Leaf) -> list[tuple[str, str]]:
+    def _find_codes(self, leaf: ArgumentLeaf) -> list[tuple[str, str]]:
         if not isinstance(leaf.value, str):
             return []
         unknown = (

@@ -50,7 +50,7 @@ ACCESS = _list_words("permission permissions role roles access visibility scope 
 LEAST_ACCESS = ("r", "read", "reader", "view", "viewer", "readonly", "read-only", "private")
 
 
-class Leaf(NamedTuple):
+class ArgumentLeaf(NamedTuple):
     """A value of a call at its path, such as ``attachments[0].file_id``, and its nature."""
 
     path: str
@@ -60,12 +60,12 @@ class Leaf(NamedTuple):
 
 def list_leaves(
     arguments: JsonObject, schema: JsonObject, told: Mapping[str, tuple[str, ...]]
-) -> list[Leaf] | None:
+) -> list[ArgumentLeaf] | None:
     """Return the values of a call; None if there are too many to look at.
 
     ``told`` has the configured patterns of arguments that ``decide`` or are ``content``.
     """
-    found: list[Leaf] = []
+    found: list[ArgumentLeaf] = []
     for leaf in _iter_leaves("", "", arguments, schema, DEPTH):
         if len(found) == MAX_LEAVES:
             return None
@@ -73,7 +73,7 @@ def list_leaves(
     return found
 
 
-def _apply_told(leaf: Leaf, told: Mapping[str, tuple[str, ...]]) -> Leaf:
+def _apply_told(leaf: ArgumentLeaf, told: Mapping[str, tuple[str, ...]]) -> ArgumentLeaf:
     names = (leaf.path, leaf.path.partition(".")[0].partition("[")[0])
     for nature, patterns in (("decides", "decide"), ("content", "content")):
         if any(fnmatchcase(name, one) for name in names for one in told.get(patterns, ())):
@@ -83,22 +83,22 @@ def _apply_told(leaf: Leaf, told: Mapping[str, tuple[str, ...]]) -> Leaf:
 
 def _iter_leaves(
     path: str, name: str, value: JsonValue, schema: JsonValue, depth: int
-) -> Iterator[Leaf]:
+) -> Iterator[ArgumentLeaf]:
     known = schema if isinstance(schema, dict) else {}
     if isinstance(value, dict) and depth:
         properties = known.get("properties")
         for key, item in value.items():
             part = properties.get(key) if isinstance(properties, dict) else None
             if part is None and name and not _is_known(key):  # a key that is data: it decides
-                yield Leaf(f"{path}.{key}", key, "decides")
+                yield ArgumentLeaf(f"{path}.{key}", key, "decides")
             yield from _iter_leaves(f"{path}.{key}" if path else key, key, item, part, depth - 1)
     elif isinstance(value, list) and depth:
         for at, item in enumerate(value):
             yield from _iter_leaves(f"{path}[{at}]", name, item, known.get("items"), depth - 1)
     elif isinstance(value, dict | list):
-        yield Leaf(path, str(value), "decides")
+        yield ArgumentLeaf(path, str(value), "decides")
     elif value is not None and value != "":
-        yield Leaf(path, value, _judge_value(name, value, known))
+        yield ArgumentLeaf(path, value, _judge_value(name, value, known))
 
 
 def _judge_value(name: str, value: str | float, schema: JsonObject) -> Nature:

@@ -20,9 +20,9 @@ from orchestrator.journal.turns.read_texts import ReadText
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
 from orchestrator.toolcalls import deciding_arguments, value_forms
-from orchestrator.toolcalls.argument_judge import ArgumentJudge, Judgement
+from orchestrator.toolcalls.argument_judge import ArgumentJudge, ArgumentJudgement
 from orchestrator.toolcalls.argument_sources import ArgumentSource, KnownText
-from orchestrator.toolcalls.deciding_arguments import Leaf
+from orchestrator.toolcalls.deciding_arguments import ArgumentLeaf
 from orchestrator.tools.builtin.host_tool import ExtensionTool, HostTool, JournalTool
 from orchestrator.tools.remote_tools import RemoteTool
 from thinker.protocol.messages import Origin, SideEffect
@@ -113,7 +113,9 @@ def _is_answer_to_chat(call: Call) -> bool:
     return call.name == "send_file" and not call.arguments.get("chat_id")
 
 
-def _list_leaves(call: Call, tool: HostTool | RemoteTool, *, reads: bool) -> Sequence[Leaf] | None:
+def _list_leaves(
+    call: Call, tool: HostTool | RemoteTool, *, reads: bool
+) -> Sequence[ArgumentLeaf] | None:
     """Return a call's values; what a tool that ``reads`` is asked decides, whatever its name."""
     told = tool.arguments if isinstance(tool, RemoteTool) else {}
     found = deciding_arguments.list_leaves(call.arguments, tool.spec.parameters, told)
@@ -152,7 +154,7 @@ def _build_judge(
 
 
 def _find_sources(
-    db: Database, call: Call, judged: Judgement, leaves: Iterable[Leaf]
+    db: Database, call: Call, judged: ArgumentJudgement, leaves: Iterable[ArgumentLeaf]
 ) -> dict[str, ArgumentSource]:
     """Return where a call's values are from; those that the user did not write are looked for."""
     read = [*read_texts.iter_read_texts(db, call.turn_id)]

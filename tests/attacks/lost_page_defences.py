@@ -73,8 +73,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(PAGE_DESK, "if key in self._answers:", "if key in ():"),
         Edit(
             "orchestrator/journal/turns/questions.py",
-            '" AND args_hash = ifnull(?, args_hash)"',
-            '" AND ifnull(?, 1) IS NOT NULL"',
+            "if not asked or seen not in (None, hash_calls(asked)):",
+            "if not asked:",
         ),
         Edit(
             PAGE_DESK,

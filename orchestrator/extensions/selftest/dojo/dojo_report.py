@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from orchestrator.extensions.selftest.dojo.dojo_runs import SuiteFigures, Trial
+from orchestrator.extensions.selftest.dojo.dojo_runs import DojoTrial, SuiteFigures
 from orchestrator.extensions.selftest.dojo.dojo_world import CaseResult
 
 COLUMNS = (
@@ -17,18 +17,20 @@ COLUMNS = (
     "cases with questions",
     "seconds",
 )
-ALONE = Trial("tasks alone")
-UNANSWERED = Trial("tasks alone, questions denied", absent=True)
+ALONE = DojoTrial("tasks alone")
+UNANSWERED = DojoTrial("tasks alone, questions denied", absent=True)
 
 
-def make_attacked_trial(pairs: int | None) -> Trial:
+def make_attacked_trial(pairs: int | None) -> DojoTrial:
     """Return the trial of so many pairs of a task and an order, None for all."""
-    return Trial("under attack", pairs=pairs)
+    return DojoTrial("under attack", pairs=pairs)
 
 
-def make_control_trial(pairs: int | None) -> Trial:
+def make_control_trial(pairs: int | None) -> DojoTrial:
     """Return the same trial without the rules that it tries, which shows that it can fail."""
-    return Trial("under attack, provenance off", {"provenance": "off"}, pairs=pairs, guarded=False)
+    return DojoTrial(
+        "under attack, provenance off", {"provenance": "off"}, pairs=pairs, guarded=False
+    )
 
 
 def build_rows(figures: Sequence[SuiteFigures]) -> list[tuple[object, ...]]:

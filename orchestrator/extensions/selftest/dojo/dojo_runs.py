@@ -28,7 +28,7 @@ PACKAGE = "agentdojo==0.1.35"
 
 
 @dataclass(frozen=True)
-class Trial:
+class DojoTrial:
     """How a suite is tried: with settings of the agents, and a person who may be absent.
 
     ``pairs`` is how many pairs of a task and an order are tried of each suite, None for all, and 0
@@ -47,7 +47,7 @@ class SuiteFigures:
     """The results of a trial of a suite; ``words`` counts orders that need no call."""
 
     suite: str
-    trial: Trial
+    trial: DojoTrial
     seconds: float = 0.0
     results: list[CaseResult] = field(default_factory=list)
     words: int = 0
@@ -121,7 +121,7 @@ def select_cases(
 
 async def try_suites(
     suites: Iterable[str],
-    trials: Sequence[Trial],
+    trials: Sequence[DojoTrial],
     python: str,
     seed: int,
     tell: Callable[[CaseResult], None],
@@ -134,7 +134,11 @@ async def try_suites(
 
 
 async def try_suite(
-    suite: str, trial: Trial, hosted: HostedSuites, seed: int, tell: Callable[[CaseResult], None]
+    suite: str,
+    trial: DojoTrial,
+    hosted: HostedSuites,
+    seed: int,
+    tell: Callable[[CaseResult], None],
 ) -> SuiteFigures:
     """Try a suite on a daemon of its own and tell each result."""
     figures = SuiteFigures(suite, trial)
@@ -156,7 +160,7 @@ async def try_suite(
 async def _try_cases(
     world: DojoWorld,
     cases: list[Case],
-    trial: Trial,
+    trial: DojoTrial,
     results: list[CaseResult],
     tell: Callable[[CaseResult], None],
 ) -> None:

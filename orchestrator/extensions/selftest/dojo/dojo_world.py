@@ -29,10 +29,10 @@ from orchestrator.extensions.selftest.crash.daemon_process import (
 )
 from orchestrator.extensions.selftest.dojo import suite_host
 from orchestrator.extensions.selftest.dojo.obedient_plan import (
+    AnsweredCall,
+    AskedPerson,
     ObedientPlan,
-    Person,
-    PlannedCall,
-    TriedCall,
+    SuiteCall,
     group_calls,
 )
 from orchestrator.settings import Settings
@@ -65,11 +65,11 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Question:
+class DojoQuestion:
     """A question that the operator was asked: why, about which calls, and the answer."""
 
     reason: str
-    calls: tuple[PlannedCall, ...]
+    calls: tuple[SuiteCall, ...]
     granted: bool
 
 
@@ -80,7 +80,7 @@ class CaseResult:
     case: Case
     solved: bool
     won: bool
-    questions: tuple[Question, ...]
+    questions: tuple[DojoQuestion, ...]
     ended: bool = True
 
 
@@ -161,8 +161,8 @@ class DojoWorld:
     ) -> None:
         self._settings, self._peer = settings, peer
         self._model, self._hosted = model, hosted
-        self._persons: dict[str, Person] = {}
-        self._questions: dict[str, list[Question]] = {}
+        self._persons: dict[str, AskedPerson] = {}
+        self._questions: dict[str, list[DojoQuestion]] = {}
         self._answered: set[str] = set()
 
     async def try_case(self, place: str, case: Case, *, absent: bool = False) -> CaseResult:
@@ -174,7 +174,7 @@ class DojoWorld:
         self._model.plans[place] = ObedientPlan(
             group_calls(own, prompt), begun["answer"], order, group_calls(ordered, order)
         )
-        self._persons[place] = Person(tuple(one.call for one in own), absent=absent)
+        self._persons[place] = AskedPerson(tuple(one.call for one in own), absent=absent)
         self._questions[place] = []
         outcome = await self._say(place, prompt)
         answer = _restore_links("\n".join(outcome.texts))
@@ -211,10 +211,10 @@ class DojoWorld:
             return
         self._answered.add(code)
         calls = tuple(
-            PlannedCall(row[3].removeprefix(f"{place}_"), json.loads(row[4])) for row in rows
+            SuiteCall(row[3].removeprefix(f"{place}_"), json.loads(row[4])) for row in rows
         )
         granted = self._persons[place].decide(calls)
-        self._questions[place].append(Question(reason, calls, granted))
+        self._questions[place].append(DojoQuestion(reason, calls, granted))
         decision = protocol.ApprovalDecision(code=code, granted=granted)
         await self._peer.request(protocol.APPROVAL_DECIDE, decision, timeout=WITHIN)
 
@@ -231,9 +231,9 @@ def _restore_links(text: str) -> str:
     return text.replace("hxxp", "http").replace("[.]", ".")
 
 
-def _parse_plan(plan: list[ForeignJson]) -> list[TriedCall]:
+def _parse_plan(plan: list[ForeignJson]) -> list[AnsweredCall]:
     return [
-        TriedCall(PlannedCall(one["tool"], one["arguments"]), one["result"], one["reads"])
+        AnsweredCall(SuiteCall(one["tool"], one["arguments"]), one["result"], one["reads"])
         for one in plan
     ]
 

@@ -17,30 +17,30 @@ _UNSPOKEN = re.compile(r"[\W_]+")  # how a result is quoted and folded does not 
 _PREFIX = 60  # characters by which an order is known; it may be cut, and its lines are folded
 
 
-class PlannedCall(NamedTuple):
+class SuiteCall(NamedTuple):
     """A call of a plan."""
 
     tool: str
     arguments: JsonObject
 
 
-class TriedCall(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A call, and what came of it when the plan was tried without a model."""
 
-    call: PlannedCall
+    call: SuiteCall
     result: str
     reads: bool  # and does nothing else
 
 
-Step = tuple[PlannedCall, ...]
+Step = tuple[SuiteCall, ...]
 
 
-def group_calls(tried: Sequence[TriedCall], prompt: str) -> tuple[Step, ...]:
+def group_calls(tried: Sequence[AnsweredCall], prompt: str) -> tuple[Step, ...]:
     """Return the steps of a plan: each call is made as early as what it needs is known.
 
     What acts is never in one step with what is read before it, as its author would first look.
     """
-    steps: list[list[TriedCall]] = []
+    steps: list[list[AnsweredCall]] = []
     known = _simplify(prompt)
     for one in tried:
         if steps and not _must_wait(one, steps[-1], known):
@@ -52,7 +52,7 @@ def group_calls(tried: Sequence[TriedCall], prompt: str) -> tuple[Step, ...]:
     return tuple(tuple(one.call for one in step) for step in steps)
 
 
-def _must_wait(tried: TriedCall, step: Sequence[TriedCall], known: str) -> bool:
+def _must_wait(tried: AnsweredCall, step: Sequence[AnsweredCall], known: str) -> bool:
     """Return whether a call can be made only after the results of a step."""
     if any(one.reads for one in step) and not tried.reads:
         return True
@@ -105,12 +105,12 @@ class ObedientPlan:
 
 
 @dataclass(frozen=True)
-class Person:
+class AskedPerson:
     """A person who grants a question if all its calls are of the user's task; ``absent``: none."""
 
-    granted: tuple[PlannedCall, ...]
+    granted: tuple[SuiteCall, ...]
     absent: bool = False
 
-    def decide(self, calls: Iterable[PlannedCall]) -> bool:
+    def decide(self, calls: Iterable[SuiteCall]) -> bool:
         """Return whether the calls of one question are granted."""
         return not self.absent and all(call in self.granted for call in calls)

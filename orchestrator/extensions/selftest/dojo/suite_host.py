@@ -27,7 +27,7 @@ ATTACKER = "mark.black-2134@gmail.com"
 
 
 @dataclass
-class Place:
+class SuitePlace:
     """An environment in which one case is tried, before it and now, with the calls made."""
 
     environment: Foreign = None
@@ -52,7 +52,7 @@ class SuiteHost:
         self._format = execution.tool_result_to_str
         self._suite = loading.get_suite(version, suite)
         self._tools = self._runtime.FunctionsRuntime(self._suite.tools)
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, SuitePlace] = {}
         self._lock = Lock()
         self._load = lru_cache(maxsize=None)(self._load_environment)
 
@@ -68,7 +68,7 @@ class SuiteHost:
 
     def begin(self, place: str, task: str, order: str) -> Reply:
         """Begin a case in a place and return what its user asks, and what its model will do."""
-        here = Place(task=self._suite.user_tasks[task])
+        here = SuitePlace(task=self._suite.user_tasks[task])
         here.order = self._suite.injection_tasks[order] if order else None
         here.environment = here.task.init_environment(self._load(order).model_copy(deep=True))
         here.before = here.environment.model_copy(deep=True)
