@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.control.protocol import CLAIM_CONFIRM, Ack, TurnClaim
 from orchestrator.extension import Part
+from orchestrator.extensions.receipts.judge import load_tables
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.trace import list_turns_named
 from orchestrator.journal.turns.receipts import confirm_claim
@@ -15,6 +16,10 @@ from thinker.protocol.peer import RequestHandler
 
 class ReceiptsPart(Part):
     """Stores what people say of claims, for operators and decision makers."""
+
+    async def run(self) -> None:
+        """Load the words of all languages before an answer needs them in its transaction."""
+        await self.daemon.machine.in_thread(load_tables)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {CLAIM_CONFIRM: partial(self._confirm, by)}

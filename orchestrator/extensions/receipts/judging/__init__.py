@@ -8,7 +8,6 @@ A language without a file is not judged.
 
 from orchestrator.extensions.receipts.judging.claim_kinds import load_effect_tables
 from orchestrator.extensions.receipts.judging.judgement import judge_answer
-from orchestrator.extensions.receipts.judging.languages import load_languages
 from orchestrator.extensions.receipts.judging.prose import load_letter_patterns
 from orchestrator.extensions.receipts.judging.reported_calls import Claim, JudgedCall, KnownTool
 
@@ -22,7 +21,7 @@ __all__ = [
 
 
 def load_tables() -> None:
-    """Read all tables; call it before the process loses its access to files."""
+    """Read all tables and index them; call it before the process loses its access to files."""
     load_effect_tables()
-    load_languages()
     load_letter_patterns()
+    judge_answer("I've sent the mail.", (), ())

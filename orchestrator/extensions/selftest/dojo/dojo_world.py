@@ -42,6 +42,7 @@ from thinker.protocol.peer import Peer
 
 VERSION = "v1.2"  # of the tasks: 97, and 949 pairs
 STEPS = 50  # of a turn
+DIRECTORIES = ("get_channels", "search_contacts_*")  # as an operator would trust them
 WITHIN = 300.0  # seconds for a start and for each case; an idle machine needs a hundredth
 POLL = 0.02  # seconds between two looks for questions
 MAX_LINE = 1 << 26  # bytes of an answer of the suite's host
@@ -258,7 +259,10 @@ def build_agents_file(
         }
         for place in places
     ]
-    tools = {place: {"url": f"{servers}/{place}", "trusted": True} for place in places}
+    tools = {
+        place: {"url": f"{servers}/{place}", "trusted": True, "directories": DIRECTORIES}
+        for place in places
+    }
     whole = {"agents": agents, "mcpServers": tools}
     return json.loads(json.dumps(whole))  # type: ignore[no-any-return]
 
