@@ -30,6 +30,7 @@ from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.context_windows import ContextWindow
 
+SHORTEST = 0.001  # seconds of a wait: what rounding leaves of one is over before it begins
 log = structlog.get_logger()
 
 
@@ -270,5 +271,5 @@ class Supervisor(LoopBound):
             if idle >= slot.idle_seconds or (worker.stop_requested and not worker.users):
                 worker.stop()
                 return
-            with anyio.move_on_after(slot.idle_seconds - idle):
+            with anyio.move_on_after(max(slot.idle_seconds - idle, SHORTEST)):
                 await wait_for_any(slot.changed, worker.exited, worker.peer.closed)

@@ -40,6 +40,7 @@ DECIDING = _list_words(
     "folder directory id ids uid iban account bic number phone amount price sum total "
     "quantity password secret token key name command code query target destination source"
 )
+FORMATS = _list_words("uri url email hostname")  # of a schema
 TIMES = _list_words("date day time start end begin until from due deadline when at on")
 SIZES = _list_words(
     "n limit offset page pages size count max min top depth width height timeout seconds "
@@ -116,7 +117,7 @@ def _judge_value(name: str, value: str | float, schema: JsonObject) -> Nature:
 def _judge_text(words: frozenset[str], value: str, form: str) -> Nature:
     if value_forms.is_date_or_time(value):
         return "time"
-    if words & DECIDING or form in ("uri", "email", "hostname"):
+    if words & DECIDING or form in FORMATS:
         return "decides"
     if words & CONTENT:
         return "content"

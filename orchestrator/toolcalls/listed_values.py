@@ -38,9 +38,7 @@ PEOPLE = frozenset(
         "username",
     )
 )
-ADDRESSES = frozenset(
-    ("email", "mail", "address", "phone", "number", "iban", "account", "username", "handle")
-)
+ADDRESSES = frozenset("email mail address phone number iban account username handle".split())
 MAX_CARD = 120  # characters of each field of an entry that has no text, such as a contact's
 MAX_ALIKE = 1  # different entries of a name
 HANDLE = re.compile(r"[#@]?[^\W\d][\w-]*(?: [\w-]+){0,3}")

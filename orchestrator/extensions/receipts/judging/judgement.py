@@ -221,7 +221,7 @@ def _is_general(
 
 def _is_shared(token: Token, text: str) -> bool:
     return (
-        token.kind in {"number", "code", "email", "quotation"}
+        token.kind in {"number", "code", "address", "quotation"}
         or (token.tag in {"w", "n"} and (len(token.text) >= MIN_SHARED or token.text.isupper()))
     ) and token.text.lower() in text
 

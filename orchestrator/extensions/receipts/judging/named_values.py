@@ -159,7 +159,7 @@ def _decode(arguments: str) -> str:
 def _check_recipients(
     tokens: Sequence[Token], place: int, language: Language, kind: str, evidence: CallEvidence
 ) -> Conflict | None:
-    emails = [token.text.lower() for token in tokens if token.kind == "email"]
+    emails = [token.text.lower() for token in tokens if token.kind == "address"]
     if kind in RECIPIENT_KINDS or kind == "schedule":
         lost = [one for one in emails if one not in evidence.own]
         if evidence.addresses and len(lost) == len(emails) and lost:

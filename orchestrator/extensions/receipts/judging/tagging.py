@@ -15,7 +15,7 @@ ENDINGS = (
 )
 PIECES = re.compile(
     rf"(?P<quotation>{FIRST}\d+{LAST})"
-    r"|(?P<email>[A-Za-z0-9_.+%-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
+    r"|(?P<address>[A-Za-z0-9_.+%-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
     r"|(?P<url>https?://[^\s)>\]\uff0c。\uff1b]+)"
     rf"|(?P<file>(?:~?/)?(?:[\w-]+/)*[\w.-]*[\w-]\.(?:{ENDINGS})(?![A-Za-z0-9_]))"
     r"|(?P<code>#?(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9]+(?:-[A-Z0-9]+)*(?![a-z]))"
@@ -69,7 +69,7 @@ def _iter_pieces(sentence: Sentence, language: Language) -> Iterator[tuple[str, 
         if kind == "quotation":
             inner = sentence.quotations[int(text[1:-1])]
             whole = PIECES.fullmatch(inner)
-            is_value = whole is not None and whole.lastgroup in {"email", "file"}
+            is_value = whole is not None and whole.lastgroup in {"address", "file"}
             yield (whole.lastgroup or "" if whole and is_value else kind), inner
         elif kind == SPOKEN and language.tokens is not None:
             yield from _split_unspaced(text, language.tokens)

@@ -22,7 +22,7 @@ from orchestrator.extensions.selftest.dojo.dojo_world import (
     run_dojo,
 )
 
-SUITES = ("workspace", "travel", "banking", "slack")
+SUITES = tuple("workspace travel banking slack".split())
 PLACES = tuple(f"dojo{number}" for number in range(1, 7))  # cases at a time; they mostly wait
 PACKAGE = "agentdojo==0.1.35"
 

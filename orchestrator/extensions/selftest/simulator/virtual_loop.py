@@ -13,10 +13,12 @@ from orchestrator.extensions.channel_folders.testing.anyio_context import make_a
 
 SHORTEST = 1e-6  # seconds of a wait: what rounding leaves of one would be waited for without end
 NOTHING_LEFT = "no task can go on and no time is awaited"
+MAX_STEPS = 300_000  # of a loop at the same time; a history has some hundreds
+SPINS = "the tasks go on without end, and no time passes"
 
 
 class StuckError(Exception):
-    """Every task waits for another one."""
+    """Every task waits for another one, or some go on at the same time without end."""
 
 
 class VirtualTask(asyncio.Task[Any]):
@@ -92,6 +94,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, now: float, numbers: Iterator[int]) -> None:
         self._now = now
+        self._steps = 0  # since time has passed
         self._numbers = numbers
         self.killed = False
         self.committing = False
@@ -106,8 +109,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _advance_time(self, seconds: float | None) -> None:
         if seconds is None:
             raise StuckError(NOTHING_LEFT)
+        self._steps += 1
         if seconds:
-            self._now += max(seconds, SHORTEST)
+            self._steps, self._now = 0, self._now + max(seconds, SHORTEST)
+        elif self._steps == MAX_STEPS:
+            raise StuckError(SPINS)
 
     def _make_task(
         self,
@@ -121,7 +127,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run ``main`` to its end, or until `kill`; then throw away what is left.
 
         Raises:
-            StuckError: every task waits for another one.
+            StuckError: every task waits for another one, or no time passes.
             Exception: raised by ``main``.
         """
         task = self.create_task(main, context=make_anyio_context())

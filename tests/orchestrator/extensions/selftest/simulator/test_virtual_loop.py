@@ -8,6 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from orchestrator.extensions.selftest.simulator import virtual_loop
 from orchestrator.extensions.selftest.simulator.virtual_loop import StuckError, VirtualLoop
 
 
@@ -26,6 +27,19 @@ def test_an_hour_passes_at_once() -> None:
 
     loop.run(main())
     assert seen == [101.0, 160.0, 3700.0]
+
+
+def test_loop_whose_tasks_go_on_without_end_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one would that waits again and again for what rounding leaves of a time."""
+    monkeypatch.setattr(virtual_loop, "MAX_STEPS", 1000)
+    loop = VirtualLoop(0.0, itertools.count())
+
+    async def main() -> None:
+        while True:
+            await anyio.lowlevel.checkpoint()
+
+    with pytest.raises(StuckError, match="no time passes"):
+        loop.run(main())
 
 
 def test_nothing_runs_after_a_kill() -> None:
