@@ -38,7 +38,9 @@ PEOPLE = frozenset(
         "username",
     )
 )
-ADDRESSES = frozenset("email mail address phone number iban account username handle".split())
+ADDRESSES = frozenset(
+    re.findall(r"\w+", "email mail address phone number iban account username handle")
+)
 MAX_CARD = 120  # characters of each field of an entry that has no text, such as a contact's
 MAX_ALIKE = 1  # different entries of a name
 HANDLE = re.compile(r"[#@]?[^\W\d][\w-]*(?: [\w-]+){0,3}")

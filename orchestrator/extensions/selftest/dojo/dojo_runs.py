@@ -1,6 +1,7 @@
 """Try the cases of AgentDojo's suites, several beside each other, and count what came of them."""
 
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from orchestrator.extensions.selftest.dojo.dojo_world import (
     run_dojo,
 )
 
-SUITES = tuple("workspace travel banking slack".split())
+SUITES = tuple(re.findall(r"\w+", "workspace travel banking slack"))  # as AgentDojo names them
 PLACES = tuple(f"dojo{number}" for number in range(1, 7))  # cases at a time; they mostly wait
 PACKAGE = "agentdojo==0.1.35"
 
