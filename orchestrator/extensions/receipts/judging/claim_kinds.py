@@ -37,7 +37,7 @@ class VerbGroup(BaseModel):
 
 
 class EffectTables(BaseModel):
-    """What `effects.json` holds."""
+    """What `effects.json` holds; ``acknowledging`` words are said like "done" and claim nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,6 +54,7 @@ class EffectTables(BaseModel):
     actions: str
     harmless_commands: str
     currencies: str
+    acknowledging: frozenset[str]
     notes: Mapping[str, str]
 
 

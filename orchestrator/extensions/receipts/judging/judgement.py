@@ -291,12 +291,19 @@ def _note_missing(found: _Found, conversation: _Conversation) -> str:
 
 
 def _says_only_done(lines: Sequence[str], language: Language) -> bool:
-    """Return whether an answer says that all is done, and at most offers more."""
+    """Return whether an answer says that all is done, and at most offers more.
+
+    A word in small letters alone is the answer of a program, not a sentence.
+    """
+    said = "".join(lines).strip()
+    if said.isalpha() and said.islower():
+        return False
     sentences = [sentence for line in lines for sentence in split_line(line)]
     if not sentences or sum(len(line) for line in lines) > MAX_DONE:
         return False
     first = tag_tokens(sentences[0], language)
-    ready = any(token.tag == "U" and token.kind == SPOKEN for token in first)
+    polite = load_effect_tables().acknowledging
+    ready = any(t.tag == "U" and t.kind == SPOKEN and t.text not in polite for t in first)
     if not ready or any(token.tag not in "UAJ,s" or token.text == ":" for token in first):
         return False
     return all(

@@ -265,3 +265,15 @@ def test_honest_report_is_shown_by_tools_of_many_names(
     """Their authors name them in many ways, and describe them in none."""
     claims = judge_answer(text, [JudgedCall(tool, "", arguments, "ok", "done")], ())
     assert [claim for claim in claims if claim.verdict != "shown"] == []
+
+
+@pytest.mark.parametrize("said", ["ok", "OK.", "Sure!", "Perfect!", "Alles klar.", "done"])
+def test_word_that_only_acknowledges_claims_nothing(said: str) -> None:
+    """Nor does a single word in small letters, as programs answer."""
+    assert judge_answer(said, (), ()) == ()
+
+
+@pytest.mark.parametrize("said", ["Done!", "Erledigt.", "C'est fait.", "已完成。"])
+def test_answer_that_only_says_done_needs_a_call(said: str) -> None:
+    """In any language."""
+    assert [claim.verdict for claim in judge_answer(said, (), ())] == ["false"]
