@@ -43,6 +43,7 @@ APPROVAL_ANSWERS = (
     "/approve {code} or /deny {code}, or on my machine:\n"
     "orchestrator approvals grant {code}\norchestrator approvals deny {code}"
 )
+BLOCK_ENDS = "\n```\n"  # of the facts of a question
 # What a question says of a value by the kind of its source; with a name for most of them.
 WRITERS = {
     "operator": "from my operator's files",
@@ -110,6 +111,12 @@ def format_arguments(arguments: JsonObject, sources: Sources | None = None) -> l
         for name, value in arguments.items()
     }
     return [lines[name] for name in sort_deciding_first(found, arguments)]
+
+
+def cut_answers(question: str) -> str:
+    """Return the text of a question without the commands that answer it."""
+    facts, end, _ = question.rpartition(BLOCK_ENDS)
+    return f"{facts}{end}".rstrip() or question
 
 
 def sort_deciding_first(sources: Sources, names: Iterable[str]) -> list[str]:

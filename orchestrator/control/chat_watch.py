@@ -124,7 +124,7 @@ def _build_entry(db: Database, line: ChatLine, chat_key: str, now: int) -> ChatE
     answers = () if line.turn_id is None else chat_lines.list_answered_message_ids(db, line.turn_id)
     asks, text, code = line.is_open_question(now), line.body, line.code or ""
     if asks:
-        text = text.removesuffix("\n" + chat_texts.APPROVAL_ANSWERS.format(code=code))
+        text = chat_texts.cut_answers(text)
     elif line.mode == "edit":  # it repeats the question
         text = text.rpartition("\n\n")[2]
     return ChatEntry(

@@ -186,7 +186,7 @@ def _build_approval_answer(
 ) -> McpAnswer:
     first = questions[0]
     code = first.code or ""
-    text = first.body.removesuffix("\n" + chat_texts.APPROVAL_ANSWERS.format(code=code))
+    text = chat_texts.cut_answers(first.body)
     told = ASKS.format(text=text, code=code, id=message_id)
     return _build_answer(told, "needs_approval", stored, message_id, {"code": code})
 

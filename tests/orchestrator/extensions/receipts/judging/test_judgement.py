@@ -274,6 +274,6 @@ def test_word_that_only_acknowledges_claims_nothing(said: str) -> None:
 
 
 @pytest.mark.parametrize("said", ["Done!", "Erledigt.", "C'est fait.", "已完成。"])
-def test_answer_that_only_says_done_needs_a_call(said: str) -> None:
+def test_saying_done_needs_a_call_in_any_language(said: str) -> None:
     """In any language."""
     assert [claim.verdict for claim in judge_answer(said, (), ())] == ["false"]
