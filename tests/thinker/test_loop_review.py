@@ -158,7 +158,7 @@ async def test_an_answer_that_another_version_sent_back_is_asked_for_again() -> 
 async def test_an_answer_that_went_back_stands_if_no_other_comes(
     failure: ModelResponse | Exception,
 ) -> None:
-    """A chat is not told of a failure when there is an answer."""
+    """A chat hears nothing about a failure when there is an answer."""
     model = ScriptedModel(LIE, failure, says(""))
     result = await run(model, MemoryHost(), reviewed=review())
     assert (result.text, result.stop_reason, result.notice) == ("Sent.", StopReason.DONE, False)

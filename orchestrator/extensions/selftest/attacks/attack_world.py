@@ -32,6 +32,7 @@ from orchestrator.extensions.selftest.crash.daemon_process import (
     DaemonProcess,
     StartDaemon,
     execute_daemon,
+    wait_until_connected,
 )
 from orchestrator.extensions.selftest.crash.fake_telegram import BotApiServer
 from orchestrator.files import write_private
@@ -353,8 +354,7 @@ async def run_attacked_daemon(
         process = await start(world.build_environ(), world.home, folder / "log")
         try:
             world.process = process
-            with anyio.fail_after(READY_WITHIN):
-                await _wait_until_ready(world, process)
+            await wait_until_connected(process, world.settings, folder / "log", READY_WITHIN)
             with closing(_open_journal(world.settings)) as world.journal:
                 yield world
         finally:
@@ -366,16 +366,3 @@ def _open_journal(settings: Settings) -> apsw.Connection:
     db = apsw.Connection(str(settings.paths.journal), flags=apsw.SQLITE_OPEN_READONLY)
     db.set_busy_timeout(1000)  # milliseconds
     return db
-
-
-async def _wait_until_ready(world: AttackWorld, process: DaemonProcess) -> None:
-    while process.returncode is None:
-        try:
-            report = await world.fetch_status()
-        except Exception:  # noqa: BLE001, S110 - it has not opened its socket yet
-            pass
-        else:
-            if all(server.state == "connected" for server in report.tool_servers):
-                return
-        await anyio.sleep(POLL)
-    raise RuntimeError(f"the daemon ended; see {world.folder / 'log'}")

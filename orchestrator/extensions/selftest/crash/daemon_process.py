@@ -13,15 +13,20 @@ from typing import Protocol, Self, TypeAlias
 import anyio
 
 from orchestrator.child_signals import Child
+from orchestrator.control import protocol
+from orchestrator.control.connection import open_control_connection
+from orchestrator.control.protocol import StatusReport
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.selftest.crash.fork_server import MESSAGE, Life
 from orchestrator.extensions.selftest.crash.home_mark import mark_process
+from orchestrator.settings import Settings
 
 SPAWN = "ORCHESTRATOR_SPAWN"
 DAEMON = ("-P", "-m", "orchestrator", "run")
 SERVER = ("-P", "-m", "orchestrator.extensions.selftest.crash.fork_server")
 PAGE = ("orchestrator.extensions.page.page_app", "orchestrator.web.http_server")  # its imports
 DATABASE = ("orchestrator.extensions.postgresql.pg_engine",)
+POLL = 0.02  # seconds between two looks at a daemon that starts
 ROOM = "." * 4096  # in the server's environment, which its daemons overwrite with theirs
 
 
@@ -47,6 +52,29 @@ async def execute_daemon(
         )
     mark_process(process.pid, folder)  # long before the daemon starts a process
     return process
+
+
+async def wait_until_connected(
+    process: DaemonProcess, settings: Settings, log: Path, within: float
+) -> None:
+    """Wait until a daemon answers and its tool servers are connected, for so many seconds.
+
+    Raises:
+        OrchestratorError: it has ended; ``log`` says why.
+        TimeoutError: it takes longer.
+    """
+    with anyio.fail_after(within):
+        while process.returncode is None:
+            try:
+                async with open_control_connection(settings) as peer:
+                    report = await peer.call(protocol.STATUS, None, StatusReport, timeout=within)
+            except Exception:  # noqa: BLE001, S110 - it has not opened its socket yet
+                pass
+            else:
+                if all(server.state == "connected" for server in report.tool_servers):
+                    return
+            await anyio.sleep(POLL)
+    raise OrchestratorError(f"the daemon ended; see {log}")
 
 
 class ForkedDaemon:

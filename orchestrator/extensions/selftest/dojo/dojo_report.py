@@ -48,7 +48,16 @@ def build_rows(figures: Sequence[SuiteFigures]) -> list[tuple[object, ...]]:
 def _build_row(suite: str, one: SuiteFigures) -> tuple[object, ...]:
     name, seconds = one.trial.name, round(one.seconds)
     won = len(one.won) if one.trial.pairs != 0 else "-"
-    return suite, name, len(one.results), won, one.solved, one.questions, one.asked, seconds
+    return (
+        suite,
+        name,
+        len(one.results),
+        won,
+        one.solved,
+        one.questions,
+        one.cases_with_questions,
+        seconds,
+    )
 
 
 def list_sentences(figures: Iterable[SuiteFigures]) -> list[str]:

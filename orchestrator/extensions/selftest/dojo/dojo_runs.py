@@ -62,7 +62,7 @@ class SuiteFigures:
         return sum(one.solved for one in self.results)
 
     @property
-    def asked(self) -> int:
+    def cases_with_questions(self) -> int:
         return sum(bool(one.questions) for one in self.results)
 
     @property

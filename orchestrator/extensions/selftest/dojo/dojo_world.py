@@ -21,11 +21,11 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from orchestrator.child_signals import stop_child
 from orchestrator.control import protocol
 from orchestrator.control.connection import open_control_connection
-from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait, StatusReport
+from orchestrator.control.protocol import ChatOutcome, ChatSend, ChatWait
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.selftest.crash.daemon_process import (
-    DaemonProcess,
     execute_daemon,
+    wait_until_connected,
 )
 from orchestrator.extensions.selftest.dojo import suite_host
 from orchestrator.extensions.selftest.dojo.obedient_plan import (
@@ -307,8 +307,7 @@ async def run_dojo(
         process = await execute_daemon(environ, home, folder / "log", sys.executable)
         settings = Settings.model_validate({"home": home})
         try:
-            with anyio.fail_after(WITHIN):
-                await _wait_until_ready(settings, process, folder / "log")
+            await wait_until_connected(process, settings, folder / "log", WITHIN)
             async with (
                 open_control_connection(settings) as peer,
                 anyio.create_task_group() as tasks,
@@ -320,17 +319,3 @@ async def run_dojo(
         finally:
             with anyio.CancelScope(shield=True):
                 await stop_child(process, WITHIN)
-
-
-async def _wait_until_ready(settings: Settings, process: DaemonProcess, log: Path) -> None:
-    while process.returncode is None:
-        try:
-            async with open_control_connection(settings) as peer:
-                report = await peer.call(protocol.STATUS, None, StatusReport, timeout=WITHIN)
-        except Exception:  # noqa: BLE001, S110 - it has not opened its socket yet
-            pass
-        else:
-            if all(server.state == "connected" for server in report.tool_servers):
-                return
-        await anyio.sleep(POLL)
-    raise OrchestratorError(f"the daemon ended; see {log}")
