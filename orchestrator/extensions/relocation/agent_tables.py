@@ -5,12 +5,12 @@ ids of an agent's rows are gathered in temporary tables first.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import orjson
 
 from orchestrator.journal.db.database import Cursor, Database
-from orchestrator.journal.turns import inbox, outbox
+from orchestrator.journal.turns import outbox
 
 MEMBERS = re.compile(r"\bIN (of_\w+)")
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message or a result
@@ -102,7 +102,7 @@ OF_AGENT: dict[str, str] = {
     "playbook_seed": "agent_id = :agent",
     "task": "id IN of_task",
     "task_run": "task_id IN of_task",
-    "transition": f"""turn_id IN of_turn OR turn_id IS NULL
+    "transition": """turn_id IN of_turn OR turn_id IS NULL
       AND (kind = 'inbox' AND number IN of_inbox OR kind = 'outbox' AND number IN of_outbox)""",
 }
 # Rows that others may use as well: copied, unless the target has them, and never taken back.
@@ -191,7 +191,3 @@ class AgentRows:
         if count := int(self.execute(unsent).get):
             found.append(f"{count} messages are not delivered")
         return found
-
-    def iter_waiting(self) -> Iterator[inbox.InboxRow]:
-        """Yield the messages that no turn has taken, of all agents."""
-        yield from inbox.INBOX.select(self._db, "state = 'new' ORDER BY id")

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -62,10 +61,10 @@ def write_rows(path: Path, rows: AgentRows) -> dict[str, TableDigest]:
         path.chmod(0o600)
         for table in TABLES:
             digest = _Digest()
-            for names, row in _iter_rows(rows.select_table(table)):
+            for names, row in iter_rows(rows.select_table(table)):
                 if not digest.rows:
                     file.write(orjson.dumps({"table": table, "columns": names}) + b"\n")
-                line = _encode_row(row)
+                line = encode_row(row)
                 digest.add_line(line)
                 file.write(line + b"\n")
             if digest.rows:
@@ -95,7 +94,9 @@ def read_digests(path: Path) -> dict[str, TableDigest]:
                     return told
                 break
             current = found[head["table"]] = _Digest()
-    raise JournalError(f"{path}: the file with the agent's rows is damaged; begin again with --undo")
+    raise JournalError(
+        f"{path}: the file with the agent's rows is damaged; begin again with --undo"
+    )
 
 
 def store_rows(db: Database, path: Path, agent_id: str) -> Shifts:
@@ -133,9 +134,9 @@ def _verify_rows(
     found, back = AgentRows(db, agent_id, waiting), reverse_shifts(shifts)
     for table in OF_AGENT:
         digest, unshift = _Digest(), None
-        for names, row in _iter_rows(found.select_table(table)):
+        for names, row in iter_rows(found.select_table(table)):
             unshift = unshift or build_shift(table, names, back)
-            digest.add_line(_encode_row(unshift(row)))
+            digest.add_line(encode_row(unshift(row)))
         told = digests.get(table, TableDigest(0, f"{0:064x}"))
         if digest.finish() != told:
             raise JournalError(
@@ -189,10 +190,10 @@ def _read_rows(file: Iterable[bytes], rest: list[bytes]) -> Iterator[Row]:
         if not line.startswith(b"["):
             rest.append(line)
             return
-        yield [_decode_value(value) for value in orjson.loads(line)]
+        yield decode_row(orjson.loads(line))
 
 
-def _iter_rows(cursor: Cursor) -> Iterator[tuple[list[str], Row]]:
+def iter_rows(cursor: Cursor) -> Iterator[tuple[list[str], Row]]:
     """Yield each row with the names of its columns, which are sorted: databases differ in that."""
     names: list[str] = []
     places: list[int] = []
@@ -204,15 +205,21 @@ def _iter_rows(cursor: Cursor) -> Iterator[tuple[list[str], Row]]:
         yield names, [row[place] for place in places]
 
 
-def _encode_row(row: Row) -> bytes:
+def encode_row(row: Row) -> bytes:
+    """Return a row as a line of JSON."""
     return orjson.dumps(list(map(_encode_value, row)))
 
 
-def _encode_value(value: Any) -> Any:
+def _encode_value(value: object) -> object:
     if isinstance(value, bytes | memoryview):
         return {"base64": base64.b64encode(bytes(value)).decode()}
     return value
 
 
-def _decode_value(value: Any) -> Any:
+def decode_row(row: Row) -> Row:
+    """Return the values of a row that was read as JSON."""
+    return list(map(_decode_value, row))
+
+
+def _decode_value(value: object) -> object:
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else value

@@ -1,15 +1,13 @@
 """An agent's rows in another journal: all of them, under ids that are free there."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from fakes.journal import job, opened, sqlite
+from fakes.journal import job, opened
 from fakes.lived import Life
 from fakes.postgresql import POSTGRESQL
 
-from orchestrator.errors import JournalError
 from orchestrator.extensions.relocation import row_file
 from orchestrator.extensions.relocation.agent_tables import (
     DERIVED,
