@@ -18,6 +18,7 @@ from orchestrator.control.protocol import ReloadReport, StatusReport
 from orchestrator.errors import AlreadyRunningError, ConfigError, NotRunningError
 from orchestrator.extensions.relocation.journal_steps import StepReport, StepRequest, run_step
 from orchestrator.extensions.relocation.relocation_part import STEP
+from orchestrator.files import write_private
 from orchestrator.home_paths import HOME_VARIABLE
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading, open_for_writing
@@ -94,6 +95,22 @@ class Home:
                 f"{error}; or give the home of the daemon that has it, on its machine"
             ) from error
 
+    @property
+    def has_journal(self) -> bool:
+        """Whether there is a journal, as far as that shows without opening one."""
+        journal = self.settings.journal
+        return not isinstance(journal, Path) or os.path.lexists(journal)
+
+    def keep_address(self) -> None:
+        """Write the address of the journal into the home's keys.env, unless it is there."""
+        address, path = self.environ.get(STORE), self.settings.paths.keys
+        if address is None or STORE in keys_file.read_keys(self.settings.home, {}).values:
+            return
+        self.settings.paths.create_directories()
+        text = path.read_text("utf-8") if path.exists() else ""
+        text += "" if not text or text.endswith("\n") else "\n"
+        write_private(path, f"{text}{STORE}='{address}'\n".encode())
+
     async def _ask_daemon(self, request: StepRequest) -> StepReport:
         async with connect_to_daemon(self.settings) as peer:
             return await peer.call(STEP, request, StepReport, timeout=PATIENCE)
@@ -133,6 +150,8 @@ def open_target(source: Settings, agent_id: str, to: str) -> Home:
             raise ConfigError(f"--to: {folder} is a file; give the folder of a home")
     require_access(folder)
     keys = keys_file.read_keys(folder, {}).values
+    if given and keys.get(STORE, to) != to:
+        raise ConfigError(f"--to: {folder} has another journal; give that folder, or move it away")
     environ = {**keys, **given, HOME_VARIABLE: str(folder)}
     settings = Settings.read_environ(environ)
     if settings.home.resolve() == source.home.resolve() or settings.journal == source.journal:

@@ -27,8 +27,8 @@ Phase: TypeAlias = Literal["none", "leaving", "moved", "arriving", "arrived", "a
 KEY = "relocation {}"  # with the agent's id, in `meta`
 PAUSED = "I am moving to another home"
 HELD = (
-    "agent '{agent}' moves between {here} and {there}; go on with 'orchestrator agents move', or"
-    " end it with 'orchestrator agents moved {agent} --confirm' or '--undo' at its old home"
+    "it moves between {here} and {there}; run 'orchestrator agents move' again at its old home, or"
+    " end the move there: orchestrator agents moved {agent} --confirm, or --undo"
 )
 ENDED = "the agent moved to another home"
 GIVEN_UP = (
@@ -109,6 +109,25 @@ def _look(db: Database, request: StepRequest, now: int) -> None:
     del db, request, now
 
 
+def _check(db: Database, request: StepRequest, now: int) -> None:
+    """Require that the agent can come to its new home."""
+    del now
+    found = find_move(db, request.agent_id)
+    if found is not None and found.place == request.there and found.phase != "active":
+        return  # of an earlier move, which was undone while this home was out of reach
+    if found is not None:
+        raise OrchestratorError(
+            f"{request.here} has a move of agent '{request.agent_id}' that was not ended, with"
+            f" {found.place}; end it there: orchestrator agents moved {request.agent_id} --confirm"
+        )
+    known = AgentRows(db, request.agent_id).count_rows()
+    if any(table in OF_AGENT for table in known):
+        raise OrchestratorError(
+            f"{request.here} has data of an earlier agent '{request.agent_id}'; delete it there"
+            f" with 'orchestrator forget agent {request.agent_id}', or move it away"
+        )
+
+
 def _leave(db: Database, request: StepRequest, now: int) -> None:
     """Pause the agent at its old home, for good."""
     found = find_move(db, request.agent_id)
@@ -126,27 +145,11 @@ def _expect(db: Database, request: StepRequest, now: int) -> None:
     found = find_move(db, request.agent_id)
     if found is not None and found.id == request.id:
         return
+    _check(db, request, now)
     if found is not None:
-        raise OrchestratorError(
-            f"{request.here} has a move of agent '{request.agent_id}' that was not ended, with"
-            f" {found.place}; end it there: orchestrator agents moved {request.agent_id} --confirm"
-        )
-    require_no_rows(db, request)
+        _forget(db, request, now)
+        AgentRows(db, request.agent_id, found.waiting).delete_rows()
     _hold(db, request, "arriving", now)
-
-
-def require_no_rows(db: Database, request: StepRequest) -> None:
-    """Require that a journal has nothing of an agent.
-
-    Raises:
-        OrchestratorError: it has.
-    """
-    known = AgentRows(db, request.agent_id).count_rows()
-    if any(table in OF_AGENT for table in known):
-        raise OrchestratorError(
-            f"{request.here} has data of an earlier agent '{request.agent_id}'; delete it there"
-            f" with 'orchestrator forget agent {request.agent_id}', or move it away"
-        )
 
 
 def _arrive(db: Database, request: StepRequest, now: int) -> None:
@@ -292,6 +295,7 @@ def _return(db: Database, request: StepRequest, now: int) -> None:
 
 STEPS: Mapping[str, Callable[[Database, StepRequest, int], None]] = {
     "look": _look,
+    "check": _check,
     "leave": _leave,
     "expect": _expect,
     "send": _send,

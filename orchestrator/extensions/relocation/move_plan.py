@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from orchestrator.agentsfile import AgentDefinition, AgentsFile, Binding, Problem
 from orchestrator.agentsfile.channel_kinds import load_channel_kinds, name_secret, split_account
 from orchestrator.cli.config_examination import examine_config
-from orchestrator.errors import ConfigError, JournalError, UnknownNameError
+from orchestrator.errors import (
+    ConfigError,
+    JournalError,
+    OrchestratorError,
+    UnknownNameError,
+)
 from orchestrator.extensions.relocation import agent_files, agents_text, waiting_messages
 from orchestrator.extensions.relocation.agent_files import FileSet
 from orchestrator.extensions.relocation.agent_tables import AgentRows
 from orchestrator.extensions.relocation.agents_text import AgentText
 from orchestrator.extensions.relocation.homes import Home
+from orchestrator.extensions.relocation.journal_steps import StepRequest, run_step
 from orchestrator.files import write_private
+from orchestrator.journal_address import DatabaseServer
 from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.settings import TOKEN
 from thinker.formats import regular_file
@@ -86,6 +93,7 @@ def make_plan(source: Home, target: Home, agent_id: str, *, arriving: bool = Fal
     refused = list(_list_own_refusals(source, file, agent_id))
     if not arriving:
         refused += _list_bot_refusals(target, channels)
+        refused += _list_journal_refusals(source, target, agent_id)
         if is_there:
             refused.append(KNOWN.format(target=target.name, agent=agent_id))
         for name in agent_files.list_conflicts(files, target.settings.home):
@@ -104,7 +112,7 @@ def make_plan(source: Home, target: Home, agent_id: str, *, arriving: bool = Fal
         target_text=target_text,
         source_text=source_text,
         refused=tuple(refused),
-        stays=tuple(_list_rest(source, file, new_problems, channels, handed)),
+        stays=tuple(_list_rest(source, target, file, new_problems, channels, handed)),
     )
 
 
@@ -171,6 +179,18 @@ def _list_bot_refusals(target: Home, channels: Iterable[str]) -> Iterator[str]:
             yield TAKEN_BOT.format(**names, what="its bindings")
 
 
+def _list_journal_refusals(source: Home, target: Home, agent_id: str) -> Iterator[str]:
+    """Yield why the target's journal cannot take the agent; a server is asked with the move."""
+    if isinstance(target.settings.journal, DatabaseServer) or not target.has_journal:
+        return
+    request = StepRequest(step="check", agent_id=agent_id, here=target.name, there=source.name)
+    try:
+        with target.read_journal() as db:
+            run_step(db, request, 0)
+    except OrchestratorError as error:
+        yield str(error)
+
+
 def _count_rows(source: Home, file: AgentsFile, agent_id: str) -> tuple[dict[str, int], int, int]:
     """Return the agent's rows, its waiting messages, and the handoffs that end."""
     try:
@@ -181,7 +201,7 @@ def _count_rows(source: Home, file: AgentsFile, agent_id: str) -> tuple[dict[str
             handed = int(db.execute(sql, (agent_id, agent_id)).get)
             return rows.count_rows(), len(waiting), handed
     except JournalError:
-        if source.settings.paths.journal.exists():
+        if source.has_journal:
             raise
         return {}, 0, 0
 
@@ -212,6 +232,7 @@ def _list_errors(home: Home, problems: Iterable[Problem]) -> list[str]:
 
 def _list_rest(
     source: Home,
+    target: Home,
     file: AgentsFile,
     new_problems: Iterable[Problem],
     channels: Iterable[str],
@@ -220,7 +241,7 @@ def _list_rest(
     """Yield what does not come along, and what the target lacks."""
     for one in new_problems:
         if one.severity == "warning":
-            yield f"the target lacks: {one.message}"
+            yield f"in {target.name}: {one.message}"
     for channel in channels:
         for name in list_secrets(source, channel):
             yield f"{name} of channel {channel}: keys are never copied; the last step says when"

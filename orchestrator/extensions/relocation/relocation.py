@@ -4,7 +4,6 @@ Every step is one transaction of a journal, or a file that gets its name when it
 `journal_steps` for what each journal knows meanwhile.
 """
 
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import ConfigError, JournalError, OrchestratorError
 from orchestrator.extensions.relocation import (
     agent_files,
     agents_text,
@@ -65,7 +64,7 @@ class Relocation:
 
     def find_move(self) -> Move | None:
         """Return the move at the source; None if there is none."""
-        if not _has_journal(self.source):
+        if not self.source.has_journal:
             return None
         return self._run_at_source("look").move
 
@@ -78,6 +77,9 @@ class Relocation:
         """
         known = self.find_move()
         self._id[:] = [known.id if known is not None else uuid4().hex]
+        if known is None:
+            self.target.keep_address()
+            self._run_at_target("check")  # before anybody waits
         if known is None or known.phase == "leaving":
             known = self._leave(resumed=known is not None)
             failpoint("relocation:left")
@@ -121,20 +123,31 @@ class Relocation:
     def undo(self) -> None:
         """Give the agent back to its old home, if it has done nothing at the new one.
 
+        An agent that has not arrived comes back even if its new home is out of reach: there it
+        stays paused.
+
         Raises:
-            OrchestratorError: it has.
+            OrchestratorError: it has begun a turn there, or has arrived where nothing answers.
         """
-        self._require_move()
+        move = self._require_move()
+        try:
+            self._take_back()
+        except (JournalError, ConfigError) as error:
+            if move.phase == "moved":
+                raise
+            self.say(f"the new home keeps what it has of the agent, paused: {error}")
+        self._run_at_source("return")
+
+    def _take_back(self) -> None:
+        """Remove the agent from its new home."""
         self._run_at_target("withdraw")
         failpoint("relocation:withdrawn")
         text = move_plan.read_agents_text(self.target)
-        placed = self._folder / "placed"
-        if text is not None and placed.exists():
+        if text is not None and (self._folder / "placed").exists():
             self._take_back_files(text)
         self._run_at_target("discard")
         self._clear_folder()
         failpoint("relocation:cleared")
-        self._run_at_source("return")
 
     @property
     def _folder(self) -> Path:
@@ -268,8 +281,3 @@ class Relocation:
             self._run_at_source("settle", tuple(row.id for row in rows))
             if not rows:
                 return count
-
-
-def _has_journal(home: Home) -> bool:
-    journal = home.settings.journal
-    return not isinstance(journal, Path) or os.path.lexists(journal)

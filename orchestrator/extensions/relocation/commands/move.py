@@ -73,7 +73,7 @@ def move_agent(
     elif not as_json:
         _print_plan(plan, target)
     if plan.refused:
-        raise ConfigError(f"nothing was moved: {plan.refused[0]}")
+        raise ConfigError("\n".join(("nothing was moved:", *plan.refused)))
     if dry_run:
         return
     digests = journey.move(plan)
@@ -161,18 +161,17 @@ def _report_plan(plan: MovePlan, source: homes.Home, target: homes.Home, agent: 
 
 
 def _print_plan(plan: MovePlan, target: homes.Home) -> None:
-    """Print what comes along, what does not, and what forbids it."""
+    """Print what comes along, and what does not."""
     print_text(f"to {target.name}, journal {target.settings.journal}")
     total = sum(plan.rows.values())
-    print_text(f"{format_count(total, 'row')}: {_list_counts(plan.rows) or 'none'}")
-    print_text(f"{format_count(plan.waiting, 'message')} wait for it and come along")
-    names = ", ".join((*plan.files.own, *plan.files.shared)) or "none"
-    print_text(f"{format_count(plan.file_count, 'file')}: {names}")
+    listed = ", ".join(f"{table} {count}" for table, count in plan.rows.items())
+    print_text(f"{format_count(total, 'row')}{': ' if listed else ''}{listed}")
+    print_text(f"{format_count(plan.waiting, 'waiting message')} among them")
+    names = ", ".join((*plan.files.own, *plan.files.shared))
+    print_text(f"{format_count(plan.file_count, 'file')}{': ' if names else ''}{names}")
     print_text(f"{format_count(len(plan.agent.bindings), 'binding')} of agents.json")
     for line in plan.stays:
-        print_text(f"stays: {line}")
-    for line in plan.refused:
-        print_text(f"refused: {line}", err=True)
+        print_text(f"note: {line}")
 
 
 def _print_next_steps(plan: MovePlan, source: homes.Home, target: homes.Home, agent: str) -> None:
@@ -187,10 +186,6 @@ def _print_next_steps(plan: MovePlan, source: homes.Home, target: homes.Home, ag
     print_text(f"or: orchestrator agents moved {agent} --undo{here}")
     if target.find_status() is None:
         print_text(f"no daemon runs there yet; start one with: orchestrator run{there}")
-
-
-def _list_counts(rows: dict[str, int]) -> str:
-    return ", ".join(f"{table} {count}" for table, count in rows.items())
 
 
 def _say(text: str) -> None:

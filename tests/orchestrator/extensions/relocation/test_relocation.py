@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import receive, update
-from fakes.postgresql import needs_server
+from fakes.lived import Life
+from fakes.postgresql import POSTGRESQL, needs_server
 from fakes.two_homes import HERE, THERE, TwoHomes, make_home
 
 from orchestrator import failpoints
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.extensions.relocation import row_file
+from orchestrator.extensions.relocation import move_plan, row_file
 from orchestrator.extensions.relocation.agent_tables import AgentRows
 from orchestrator.failpoints import FailpointInjector
 from orchestrator.journal.db.database import Connection
@@ -173,9 +174,7 @@ def test_agent_that_has_begun_a_turn_elsewhere_is_not_taken_back(homes: TwoHomes
     homes.journey().move(homes.plan())
     homes.change(
         homes.there,
-        lambda db: (
-            db.execute("UPDATE turn SET started_at = 1 << 50 WHERE agent_id = 'work'") and None
-        ),
+        lambda db: db.execute("UPDATE turn SET started_at = 1 << 50 WHERE agent_id = 'work'"),
     )
     with pytest.raises(OrchestratorError, match="keep the move with --confirm"):
         homes.journey().undo()
@@ -186,9 +185,7 @@ def test_busy_agent_works_on_and_the_reason_is_told(homes: TwoHomes) -> None:
     """A reply that is not delivered yet would be sent by both homes, or by none."""
     homes.change(
         homes.here,
-        lambda db: (
-            db.execute("UPDATE outbox SET state = 'queued' WHERE turn_id IS NOT NULL") and None
-        ),
+        lambda db: db.execute("UPDATE outbox SET state = 'queued' WHERE turn_id IS NOT NULL"),
     )
     with pytest.raises(OrchestratorError, match="messages are not delivered"):
         homes.journey().move(homes.plan())
@@ -248,3 +245,35 @@ def test_damaged_file_of_rows_stores_nothing(
     assert homes.read(homes.there, "SELECT count(*) FROM turn WHERE agent_id = 'work'") == 0
     homes.journey().move(homes.plan())
     assert homes.works(homes.there)
+
+
+def test_agent_comes_back_from_a_home_that_is_out_of_reach(homes: TwoHomes, tmp_path: Path) -> None:
+    """What that home has of it stays paused, and is replaced when the agent moves there again."""
+    failpoints.set_observer(Killer("sent"))
+    with pytest.raises(Killed):
+        homes.journey().move(homes.plan())
+    failpoints.set_observer(FailpointInjector({}))
+    there = homes.there
+    broken = make_home(tmp_path / "gone", None, stored=False)
+    broken.settings.paths.journal.write_text("not a journal")
+    homes.there = broken
+    homes.journey().undo()
+    assert homes.works(homes.here)
+    assert "out of reach" in homes.told[-1] or "keeps what it has" in homes.told[-1]
+    assert not homes.works(there)
+    homes.there = there
+    homes.journey().move(move_plan.make_plan(homes.here, there, "work", arriving=True))
+    assert (homes.works(homes.here), homes.works(there)) == (False, True)
+    assert homes.read(there, NEW) == 1
+    _check_invariants(homes)
+
+
+def test_data_of_an_earlier_agent_is_not_mixed_with_the_new_ones(homes: TwoHomes) -> None:
+    """Nothing is begun: the agent works on."""
+    homes.change(homes.there, lambda db: Life(db, "work", "99", "weasel").live())
+    plan = homes.plan()
+    if not POSTGRESQL:
+        assert "has data of an earlier agent 'work'" in plan.refused[0]
+    with pytest.raises(OrchestratorError, match="orchestrator forget agent work"):
+        homes.journey().move(plan)
+    assert homes.works(homes.here)
