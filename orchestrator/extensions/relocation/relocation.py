@@ -267,17 +267,15 @@ class Relocation:
         """Send messages that came to the old home since, and end there what goes on elsewhere."""
         path, count = self._folder / "late", 0
         agents = self.source.load_agents()
+        bots = move_plan.list_bots(agents, self.agent_id)
         while True:
-            with self.source.read_journal() as db:
-                rows = waiting_messages.list_waiting(db, agents, self.agent_id)
-            late = [row for row in rows if row.id not in move.waiting]
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
             with self.source.read_journal() as db:
-                found = waiting_messages.write_messages(path, db, late)
-            if found:
-                self._run_at_target("receive", str(path))
-                count += found
+                rows = waiting_messages.list_waiting(db, agents, self.agent_id)
+                late = [row for row in rows if row.id not in move.waiting]
+                count += waiting_messages.write_messages(path, db, late, bots)
+            self._run_at_target("receive", str(path))
             self._run_at_source("settle", tuple(row.id for row in rows))
             if not rows:
                 return count

@@ -1,6 +1,6 @@
 """Messages that no turn has taken: whose they are, and how late ones follow their agent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import orjson
@@ -19,6 +19,8 @@ PARTS = (
     "SELECT * FROM request WHERE inbox_id = ?",
 )
 TABLES = ("inbox", "attachment", "request")
+OFFSETS = "channel_offset"
+RECEIVED = "SELECT * FROM channel_offset WHERE channel = ?"
 KNOWN = """SELECT 1 FROM inbox WHERE channel = ? AND bot_id = ? AND chat_id = ? AND message_id = ?
   AND edit_date = ? AND kind = ?"""
 UNIQUE = ("channel", "bot_id", "chat_id", "message_id", "edit_date", "kind")
@@ -35,19 +37,24 @@ def list_waiting(db: Database, agents: AgentsFile, agent_id: str) -> list[inbox.
     ]
 
 
-def write_messages(path: Path, db: Database, rows: list[inbox.InboxRow]) -> int:
-    """Write messages of people and programs to a new file, and return how many there are."""
+def write_messages(
+    path: Path, db: Database, rows: list[inbox.InboxRow], channels: Iterable[str]
+) -> int:
+    """Write messages of people and programs to a new file, and return how many there are.
+
+    With them goes up to where the ``channels`` were received, so that nothing is received twice.
+    """
     count = 0
     with path.open("xb") as file:
         path.chmod(0o600)
+        for channel in channels:
+            file.writelines(_format_lines(db, OFFSETS, RECEIVED, channel))
         for row in rows:
             if row.kind in FOLLOW:
                 continue
             count += 1
             for table, query in zip(TABLES, PARTS, strict=True):
-                for names, values in iter_rows(db.execute(query, (row.id,))):
-                    line = orjson.dumps([table, names, *orjson.loads(encode_row(values))])
-                    file.write(line + b"\n")
+                file.writelines(_format_lines(db, table, query, row.id))
     return count
 
 
@@ -63,9 +70,16 @@ def store_messages(db: Database, path: Path) -> int:
                 del values["id"]
                 new_id = int(str(_insert(db, table, values, " RETURNING id")))
                 stored += 1
+        elif table == OFFSETS:
+            _insert(db, table, values, " ON CONFLICT DO NOTHING")
         elif new_id is not None:
             _insert(db, table, {**values, "inbox_id": new_id})
     return stored
+
+
+def _format_lines(db: Database, table: str, query: str, value: int | str) -> Iterator[bytes]:
+    for names, values in iter_rows(db.execute(query, (value,))):
+        yield orjson.dumps([table, names, *orjson.loads(encode_row(values))]) + b"\n"
 
 
 def _read_file(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
@@ -79,4 +93,4 @@ def _insert(db: Database, table: str, values: dict[str, object], end: str = "") 
     quoted = ", ".join(f'"{name}"' for name in values)
     places = ", ".join("?" * len(values))
     cursor = db.execute(f"INSERT INTO {table}({quoted}) VALUES({places}){end}", [*values.values()])
-    return cursor.get if end else None
+    return cursor.get if "RETURNING" in end else None
