@@ -5,7 +5,7 @@ confirmed or undone. At the target the agent is paused as well, until its source
 So at no moment do both work. Each journal has the move's present phase in its table of single
 values, by which an interrupted move goes on.
 
-Where: is it kept from happening that a moved agent works in two homes?
+Where: is a moved agent kept from working in two homes?
 """
 
 from collections.abc import Callable, Mapping
