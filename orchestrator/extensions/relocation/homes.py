@@ -1,9 +1,10 @@
 """The two homes of a move: how a step runs in each journal, with or without a daemon."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,7 +89,11 @@ class Home:
             require_owner(self.settings.home)
             self.settings.paths.create_directories()
         try:
-            with hold_lock(self.settings), open_for_writing(self.settings.journal) as db:
+            with (
+                redirect_stdout(sys.stderr),  # the log says that a new journal was made
+                hold_lock(self.settings),
+                open_for_writing(self.settings.journal) as db,
+            ):
                 return run_step(db, request, time.time_ns() // 1_000_000)
         except AlreadyRunningError as error:
             raise AlreadyRunningError(

@@ -198,7 +198,8 @@ class Relocation:
         """Put the agent's files and its definition into the target."""
         home = self.target.settings
         home.paths.create_directories()
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(mode=0o700, exist_ok=True)
         (self._folder / "placed").touch()
         count = agent_files.copy_files(plan.files, self.source.settings.home, home.home)
         self.say(f"{count} files copied and compared")
@@ -269,7 +270,6 @@ class Relocation:
         agents = self.source.load_agents()
         bots = move_plan.list_bots(agents, self.agent_id)
         while True:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
             with self.source.read_journal() as db:
                 rows = waiting_messages.list_waiting(db, agents, self.agent_id)
