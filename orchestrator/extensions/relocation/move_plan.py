@@ -12,10 +12,10 @@ from orchestrator.errors import (
     OrchestratorError,
     UnknownNameError,
 )
-from orchestrator.extensions.relocation import agent_files, agents_text, waiting_messages
+from orchestrator.extensions.relocation import agent_files, agent_text, waiting_messages
 from orchestrator.extensions.relocation.agent_files import FileSet
 from orchestrator.extensions.relocation.agent_tables import AgentRows
-from orchestrator.extensions.relocation.agents_text import AgentText
+from orchestrator.extensions.relocation.agent_text import AgentText
 from orchestrator.extensions.relocation.homes import Home
 from orchestrator.extensions.relocation.journal_steps import StepRequest, run_step
 from orchestrator.files import write_private
@@ -79,15 +79,15 @@ def make_plan(source: Home, target: Home, agent_id: str, *, arriving: bool = Fal
         raise ConfigError(NO_FILE.format(source=source.name))
     file = source.load_agents()
     text = read_agents_text(source) or ""
-    agent = agents_text.take_agent(text, agent_id)
+    agent = agent_text.take_agent(text, agent_id)
     definition = file.find_agent(agent_id)
     if definition is None:
         raise UnknownNameError(f"agent '{agent_id}' has an error; see: orchestrator check")
     files = find_files(source, file, definition)
     there = read_agents_text(target)
-    is_there = there is not None and agent_id in agents_text.list_agents(there)
-    target_text = there if is_there and there else agents_text.add_agent(there, agent)
-    source_text = agents_text.remove_agent(text, agent_id)
+    is_there = there is not None and agent_id in agent_text.list_agents(there)
+    target_text = there if is_there and there else agent_text.add_agent(there, agent)
+    source_text = agent_text.remove_agent(text, agent_id)
     channels = list_bots(file, agent_id)
     rows, waiting, handed = _count_rows(source, file, agent_id)
     refused = list(_list_own_refusals(source, file, agent_id))

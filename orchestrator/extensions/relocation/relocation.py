@@ -15,7 +15,7 @@ from uuid import uuid4
 from orchestrator.errors import ConfigError, JournalError, OrchestratorError
 from orchestrator.extensions.relocation import (
     agent_files,
-    agents_text,
+    agent_text,
     move_plan,
     row_file,
     waiting_messages,
@@ -107,11 +107,11 @@ class Relocation:
             raise OrchestratorError(UNFINISHED.format(agent=self.agent_id))
         self._run_at_target("activate")
         text = move_plan.read_agents_text(self.source) or ""
-        if self.agent_id in agents_text.list_agents(text):
+        if self.agent_id in agent_text.list_agents(text):
             self._require_silent_bots()
             count = self._forward_messages(move)
             failpoint("relocation:forwarded")
-            self._write_agents(self.source, agents_text.remove_agent(text, self.agent_id))
+            self._write_agents(self.source, agent_text.remove_agent(text, self.agent_id))
             failpoint("relocation:removed")
         else:
             count = 0
@@ -214,8 +214,8 @@ class Relocation:
     def _take_back_files(self, text: str) -> None:
         file = self.source.load_agents()
         definition = file.find_agent(self.agent_id)
-        rest = agents_text.remove_agent(text, self.agent_id)
-        if agents_text.list_agents(rest):
+        rest = agent_text.remove_agent(text, self.agent_id)
+        if agent_text.list_agents(rest):
             self._write_agents(self.target, rest)
         else:  # the move made the file
             self.target.agents_path.unlink()
