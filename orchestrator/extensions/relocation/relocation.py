@@ -79,7 +79,7 @@ class Relocation:
         self._id[:] = [known.id if known is not None else uuid4().hex]
         if known is None:
             self.target.keep_address()
-            self._run_at_target("check")  # before anybody waits
+            self._run_at_target("check")  # before the agent is paused
         if known is None or known.phase == "leaving":
             known = self._leave(resumed=known is not None)
             failpoint("relocation:left")

@@ -185,7 +185,7 @@ def _iter_tables(path: Path) -> Iterator[tuple[str, list[str], Iterator[Row]]]:
 
 
 def _read_rows(file: Iterable[bytes], rest: list[bytes]) -> Iterator[Row]:
-    """Yield the rows up to the next line that is none, which goes to ``rest``."""
+    """Yield the rows up to the next line with something else, which goes to ``rest``."""
     for line in file:
         if not line.startswith(b"["):
             rest.append(line)

@@ -62,7 +62,7 @@ def store_messages(db: Database, path: Path) -> int:
     """Store the messages of a file that are not known yet, and return how many those were."""
     new_id: int | None = None
     stored = 0
-    for table, values in _read_file(path):
+    for table, values in _iter_stored_rows(path):
         if table == "inbox":
             known = db.execute(KNOWN, [values[name] for name in UNIQUE]).get
             new_id = None
@@ -82,7 +82,7 @@ def _format_lines(db: Database, table: str, query: str, value: int | str) -> Ite
         yield orjson.dumps([table, names, *orjson.loads(encode_row(values))]) + b"\n"
 
 
-def _read_file(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
+def _iter_stored_rows(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
     with path.open("rb") as file:
         for line in file:
             table, names, *row = orjson.loads(line)

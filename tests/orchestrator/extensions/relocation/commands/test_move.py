@@ -73,7 +73,7 @@ def test_moved_agent_is_confirmed_with_the_commands_that_were_printed(homes: Two
 @pytest.mark.parametrize(
     ("words", "advice"),
     [
-        (("move", "nobody", "--to", "{there}"), "no agent 'nobody' in agents.json; it has: home"),
+        (("move", "wrok", "--to", "{there}"), "no agent 'wrok' in agents.json; it has: home"),
         (("move", "work", "--to", "{here}"), "is the home of the agent itself; give another one"),
         (("move", "work", "--to", "{here}/agents.json"), "is a file; give the folder of a home"),
         (("move", "work", "--to", "mysql://a/b"), "begins with postgresql://"),
