@@ -240,6 +240,9 @@ class SpendingRules:
 
     def resume_agent(self, db: Database, agent_id: str, by: str) -> str | None:
         """End a pause on the operator's request; return the reason why it stays, or None."""
+        held = pauses.find_hold(db, agent_id)
+        if held is not None:
+            return held
         definition = self.agents.find_agent(agent_id)
         over = None if definition is None else self._find_budget_problem(db, definition, "")
         if over is not None and pauses.find_pause(db, agent_id) is not None:

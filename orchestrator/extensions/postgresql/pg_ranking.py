@@ -112,6 +112,12 @@ class PostgresqlDialect:
         sql = "SELECT count(*) FROM message_place WHERE words @@ CAST(? AS tsquery)"
         return int(db.execute(sql, (_build_query(db, wanted),)).get)
 
+    def skip_used_ids(self, db: Database, table: str) -> None:
+        db.execute(
+            f"SELECT setval(pg_get_serial_sequence('{table}', 'id'),"
+            f" (SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
+        )
+
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Free deleted data with VACUUM, in tables and indexes."""
         del db, table

@@ -53,6 +53,9 @@ class Dialect(Protocol):
     def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
         """Return the number of places with a term of each group."""
 
+    def skip_used_ids(self, db: Database, table: str) -> None:
+        """Give no new row of a table an id that a row stored with its id already has."""
+
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Leave no trace of what the block deletes, also in the text indexes (of one table)."""
 
@@ -124,6 +127,9 @@ class SqliteDialect:
     def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
         sql = "SELECT count(*) FROM said_words WHERE said_words MATCH ?"
         return int(db.execute(sql, (_join_groups(wanted),)).get)
+
+    def skip_used_ids(self, db: Database, table: str) -> None:
+        del db, table  # SQLite looks for the highest id by itself
 
     @contextmanager
     def wipe_deleted_rows(self, db: Database, table: str = "") -> Iterator[None]:

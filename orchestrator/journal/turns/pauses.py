@@ -32,6 +32,7 @@ class Pause:
 ACCOUNT = "account"
 FIRST_TRIAL = 60_000  # milliseconds until a refused key is tried again; doubled by every trial
 LAST_TRIAL = 3_600_000
+HOLD = "pause_held {}"  # with the agent's id, in the table of single values
 # The trials of the present refusal: a pause that a person or a limit ended is marked.
 TRIALS = """SELECT id FROM pause WHERE agent_id = :agent AND kind = 'account' AND mark IS NULL
   AND id > (SELECT coalesce(max(id), 0) FROM pause WHERE agent_id = :agent AND mark IS NOT NULL)
@@ -42,6 +43,12 @@ PAUSES = Rows(Pause, "pause")
 
 def find_pause(db: Database, agent_id: str) -> Pause | None:
     return PAUSES.find_first(db, "agent_id = ? AND ended_at IS NULL", agent_id)
+
+
+def find_hold(db: Database, agent_id: str) -> str | None:
+    """Return why no request may end the agent's pause, and what to do; None if one may."""
+    found = db.execute("SELECT v FROM meta WHERE k = ?", (HOLD.format(agent_id),)).get
+    return None if found is None else str(found)
 
 
 def list_pauses(db: Database) -> list[Pause]:
