@@ -64,6 +64,7 @@ EXPECTED = (WorkerState.STOPPED, WorkerState.STARTING)  # states before a ready 
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
 # Prefixes of variables that are read when an interpreter or its libraries start.
 STARTUP_VARIABLES = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
+NO_PLUGINS = {"PYDANTIC_DISABLE_PLUGINS": "1"}  # looking for them reads all packages
 PACKAGE = Path(env.__file__).parent.parent
 LIBRARIES = Path(anyio.__file__).parent.parent  # changes when something is installed
 log = structlog.get_logger()
@@ -157,7 +158,7 @@ class Zygotes:
             default_system_prompt_path=settings.find_default_prompt().path,
             skills_dirs=(find_bundled_path("skills"), settings.paths.skills),
         )
-        self._env = {**select_inherited_variables(environ), **thinker.to_env()}
+        self._env = {**select_inherited_variables(environ), **thinker.to_env(), **NO_PLUGINS}
         self._cwd = settings.home
         self._growth = growth
         self._ping = ping
