@@ -55,6 +55,7 @@ from thinker.protocol.peer import PeerClosedError, RpcError
 ARGV = (sys.executable, "-P", "-m", "thinker.zygote")
 FORKED = (WORKER, model_broker.ARGV)
 START_WAIT = 2.0  # seconds that a worker waits for a zygote that is starting
+BROKER_WAIT = 10.0  # the same of the broker, which no worker needs before there is one
 TIMEOUT = 2.0  # seconds; every request takes a zygote a few milliseconds
 SOURCE_CHECK = 1.0  # seconds between two checks for changed code
 PING = 10.0  # seconds between two checks of a zygote
@@ -174,7 +175,8 @@ class Zygotes:
 
     async def spawn_worker(self, program: Program) -> SpawnedChild:
         """Start a worker or the broker: fork it if possible, otherwise execute it."""
-        zygote = await self.wait_for_zygote() if self._can_fork(program) else None
+        wait = START_WAIT if program.argv == WORKER else BROKER_WAIT
+        zygote = await self.wait_for_zygote(wait) if self._can_fork(program) else None
         if zygote is not None:
             try:
                 return await zygote.fork_worker(program)
@@ -192,11 +194,11 @@ class Zygotes:
         same = _select_startup_variables(env) == _select_startup_variables(self._env)
         return program.argv in FORKED and jailed and same
 
-    async def wait_for_zygote(self) -> ZygoteClient | None:
+    async def wait_for_zygote(self, seconds: float = START_WAIT) -> ZygoteClient | None:
         """Return a zygote of the newest code, or None; wait for one that is starting."""
         if self._zygote is not None and self._code.has_changed():
             self._retire_zygote(self._zygote, ExitKind.CLEAN, "the code changed")
-        with anyio.move_on_after(START_WAIT):
+        with anyio.move_on_after(seconds):
             while self._zygote is None and self._history.state in EXPECTED:
                 await self._changes.changed.wait()
         return self._zygote

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+import anyio
 from pydantic import JsonValue
 
 from orchestrator.control.protocol import CLAIM_CONFIRM, Ack, TurnClaim
@@ -13,12 +14,15 @@ from orchestrator.journal.inspect.trace import list_turns_named
 from orchestrator.journal.turns.receipts import confirm_claim
 from thinker.protocol.peer import RequestHandler
 
+LATER = 1.0  # seconds, so that the start of the daemon need not wait for it
+
 
 class ReceiptsPart(Part):
     """Stores what people say of claims, for operators and decision makers."""
 
     async def run(self) -> None:
         """Load the words of all languages before an answer needs them in its transaction."""
+        await anyio.sleep(LATER)
         await self.daemon.machine.in_thread(load_tables)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
