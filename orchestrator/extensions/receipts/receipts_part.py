@@ -8,7 +8,6 @@ from pydantic import JsonValue
 
 from orchestrator.control.protocol import CLAIM_CONFIRM, Ack, TurnClaim
 from orchestrator.extension import Part
-from orchestrator.extensions.receipts.judge import load_tables
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.trace import list_turns_named
 from orchestrator.journal.turns.receipts import confirm_claim
@@ -23,7 +22,7 @@ class ReceiptsPart(Part):
     async def run(self) -> None:
         """Load the words of all languages before an answer needs them in its transaction."""
         await anyio.sleep(LATER)
-        await self.daemon.machine.in_thread(load_tables)
+        await self.daemon.machine.in_thread(_load_tables)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {CLAIM_CONFIRM: partial(self._confirm, by)}
@@ -31,6 +30,12 @@ class ReceiptsPart(Part):
     async def _confirm(self, by: str, params: JsonValue) -> Ack:
         asked = TurnClaim.model_validate(params)
         return await self.daemon.control.change_journal(_confirm_claim, asked, by)
+
+
+def _load_tables() -> None:
+    from orchestrator.extensions.receipts.judge import load_tables
+
+    load_tables()
 
 
 def _confirm_claim(db: Database, asked: TurnClaim, by: str, now: int) -> None:
