@@ -67,7 +67,7 @@ class Machine:
         self.document_text = self._files.read_text
         self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
         if self._zygotes is not None:
-            self.spawn_worker = self._zygotes.spawn_worker
+            self.spawn_worker = self.spawn_broker = self._zygotes.spawn_worker
 
     @property
     def zygote(self) -> ChildProcess | None:

@@ -104,6 +104,10 @@ class WorkerExtension:
     adapters: "Mapping[str, Callable[..., Model]]" = MappingProxyType({})
     """Makers of models, keyed by the provider's ``wire``; called like `OpenAIChat`."""
 
+    def prepare_worker(self, settings: "ThinkerSettings") -> None:
+        """Read the files that the worker's agent needs: a jailed process cannot."""
+        del settings
+
     def list_requests(self, worker: WorkerView) -> Mapping[str, BackgroundRequest]:
         """Return the further requests that the worker answers, keyed by method."""
         del worker

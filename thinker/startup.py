@@ -71,7 +71,8 @@ async def run_worker(environ: Mapping[str, str], prepared: PreparedJail | None =
 
 def confine_worker(settings: ThinkerSettings, prepared: PreparedJail | None) -> WorkerJail:
     """Close the jail of a worker with a supervisor; a worker run by hand has no jail."""
-    list_extensions()  # a jailed process cannot read their code
+    for extension in list_extensions():  # a jailed process cannot read their code
+        extension.prepare_worker(settings)
     if settings.peer_fd is None:
         return NO_JAIL
     if settings.sandbox == "off":

@@ -3,7 +3,8 @@
 The zygote has one thread and no event loop: it reads a line of JSON-RPC, answers, and reads the
 next. The descriptors of a new worker arrive on a second socket, the zygote's standard input: the
 wire, a file with the working directory and environment, which only the worker reads, and the
-channel to the broker. So all workers inherit the same memory, without secrets.
+channel to the broker. So all workers inherit the same memory, without secrets. The broker is forked
+in the same way: a message that names a module makes the new process run that program.
 
 While idle, the zygote keeps one preforked worker that only needs its descriptors. Copying the pages
 that a start writes to takes longer than the start itself; the preforked worker has already done
@@ -13,6 +14,7 @@ both.
 import ctypes
 import faulthandler
 import gc
+import importlib
 import os
 import select
 import signal
@@ -36,7 +38,12 @@ with block_imports("rich", "click"):  # optional extras of structlog and others
     from thinker.jail import kernel, worker_jail
     from thinker.jail.hardening import build_hardened_report, harden_process
     from thinker.protocol import logs, methods
-    from thinker.protocol.env import BROKER_VARIABLE, ThinkerSettings, unpack_start
+    from thinker.protocol.env import (
+        BROKER_VARIABLE,
+        PROGRAM_WIRE,
+        ThinkerSettings,
+        unpack_start,
+    )
     from thinker.protocol.methods import ForkedWorker, Ready, ReapedWorker
     from thinker.protocol.peer import FAILED
     from thinker.warmup import ROUNDS, rehearse_start, warm_up
@@ -45,6 +52,8 @@ EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
 GAPS = 300  # filled for each size; more did not reduce a worker's memory
 DESCRIPTORS = 3  # of a new worker: wire, start and, for a model, its channel to the broker
+WORKER = b"."  # the message that comes with them; of another program, the name of its module
+MODULE_SIZE = 256  # bytes of such a name at most
 STANDARD = 3  # descriptors: stdin, stdout, stderr
 CONFIRMATION_SECONDS = 0.5  # for a preforked worker to confirm that it runs
 REQUESTS = 65536  # bytes read at a time
@@ -131,9 +140,12 @@ class Zygote:
         return orjson.dumps(answer) + b"\n"
 
     def _serve_fork(self) -> dict[str, int]:
-        _, received, _, _ = socket.recv_fds(self._descriptors, 1, DESCRIPTORS)
+        message, received, _, _ = socket.recv_fds(self._descriptors, MODULE_SIZE, DESCRIPTORS)
         try:
-            pid = self._fork_worker(received)
+            if message == WORKER:
+                pid = self._fork_worker(received)
+            else:
+                pid = self._fork_program(message.decode(), *received)
         finally:
             for fd in received:
                 os.close(fd)
@@ -145,6 +157,29 @@ class Zygote:
             with suppress(OSError):
                 return preforked.assign_descriptors(descriptors)
         return self._prefork_worker(warm=False).assign_descriptors(descriptors)
+
+    def _fork_program(self, module: str, wire: int, start: int, stdin: int) -> int:
+        """Fork a process that runs a module's program, as an interpreter of its own would."""
+        pid = os.fork()
+        if pid == 0:
+            _end_process(partial(self._run_program, module, wire, start, stdin))
+        return pid
+
+    def _run_program(self, module: str, wire: int, start: int, stdin: int) -> int:
+        cwd, env = _read_start(start)
+        os.setsid()
+        kernel.die_with_parent(self._pid)
+        os.dup2(stdin, 0)
+        os.dup2(wire, PROGRAM_WIRE)
+        os.closerange(PROGRAM_WIRE + 1, os.sysconf("SC_OPEN_MAX"))
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(env)
+        time.tzset()
+        self._set_title(module)
+        gc.enable()
+        importlib.import_module(f"{module}.__main__").main()
+        return 0
 
     def _prefork_next(self) -> None:
         """Prefork a worker; if the system refuses, the next fork request reports it."""
@@ -166,18 +201,15 @@ class Zygote:
 
     def _run_worker(self, handover: int, *, warm: bool) -> NoReturn:
         """Turn this forked process into a worker: session, descriptors, title, then run."""
-        code = EXIT_OSERR
-        try:
+
+        def run() -> int:
             os.setsid()
             kernel.die_with_parent(self._pid)
             _close_other_descriptors(handover)
             self._set_title("thinker")
-            code = startup.run_process(partial(self._become_worker, handover, warm=warm))
-            sys.stdout.flush()
-        except BaseException:  # noqa: BLE001 - this process must never continue as a zygote
-            traceback.print_exc()
-        finally:
-            os._exit(code)
+            return startup.run_process(partial(self._become_worker, handover, warm=warm))
+
+        _end_process(run)
 
     async def _become_worker(self, handover: int, *, warm: bool) -> int:
         if warm:
@@ -191,7 +223,7 @@ class Zygote:
             if warm:
                 zygote.send(b".")
         wire, start, *broker = received
-        cwd, env = unpack_start(os.pread(start, os.fstat(start).st_size, 0))
+        cwd, env = _read_start(start)
         os.close(start)
         os.chdir(cwd)
         env["THINKER_PEER_FD"] = str(wire)
@@ -212,6 +244,22 @@ class Zygote:
         text = title.encode()
         ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
         kernel.prctl(PR_SET_NAME, start)
+
+
+def _end_process(run: Callable[[], int]) -> NoReturn:
+    """Run what a forked process is for, and end the process."""
+    code = EXIT_OSERR
+    try:
+        code = run()
+        sys.stdout.flush()
+    except BaseException:  # noqa: BLE001 - this process must never continue as a zygote
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _read_start(fd: int) -> tuple[str, dict[str, str]]:
+    return unpack_start(os.pread(fd, os.fstat(fd).st_size, 0))
 
 
 def _poll_readable(milliseconds: int | None, *sockets: socket.socket) -> set[int]:

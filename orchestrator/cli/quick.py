@@ -1,4 +1,4 @@
-"""Run the commands that scripts repeat without loading typer, which takes longer than they do.
+"""Run the daemon, and the commands that scripts repeat, without typer, which takes longer to load.
 
 Whatever is not plain, such as an unknown option or a daemon that is away, is left to the whole
 command line, which explains it.
@@ -21,6 +21,7 @@ FLAGS: Mapping[str, Mapping[str, str]] = {
     "health": {"--ready": "ready", "--json": "as_json"},
     "status": {"--json": "as_json"},
     "check": {"--json": "as_json"},
+    "run": {},
 }
 """The options of each quick command besides ``--home``, with the parameters that they set."""
 
@@ -53,8 +54,8 @@ def _run_words(words: list[str]) -> int | None:
     parsed = _parse_options(words[1:], FLAGS[words[0]])
     if parsed is None:
         return None
-    run = _check_files if words[0] == "check" else _ask_daemon
-    return run(words[0], *parsed)
+    runs = {"check": _check_files, "run": _run_daemon}
+    return runs.get(words[0], _ask_daemon)(words[0], *parsed)
 
 
 def _parse_options(
@@ -93,8 +94,23 @@ def _check_files(_: str, home: str, flags: Mapping[str, bool]) -> int:
     from thinker.http.optional_imports import block_imports  # noqa: PLC0415 - `health` needs none
 
     gc.disable()  # the process ends before that pays
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # it would look through all packages
+    _skip_plugins()
     with block_imports("rich"):  # structlog would load it for colours
         from orchestrator.cli.check_report import print_check  # noqa: PLC0415 - slow
 
     return print_check(Path(home) if home else None, as_json="as_json" in flags)
+
+
+def _run_daemon(_: str, home: str, __: Mapping[str, bool]) -> int:
+    from thinker.http.optional_imports import block_imports  # noqa: PLC0415 - `health` needs none
+
+    _skip_plugins()
+    with block_imports("rich", "click"):
+        from orchestrator.cli.daemon_start import start_daemon  # noqa: PLC0415 - slow
+
+    return start_daemon(Path(home) if home else None)
+
+
+def _skip_plugins() -> None:
+    """Keep pydantic from looking through all packages for plugins."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")

@@ -1,10 +1,10 @@
 """Fork workers from a warm process: they are ready in milliseconds and share most memory.
 
-A zygote (`thinker.zygote`) is replaced when its code changes, it grows or it hangs. Forked workers
-are the zygote's children: the supervisor watches and signals them through pidfds, and the zygote
-reaps them on request. The zygote never sees a key: a worker reads its environment from a file
-descriptor that only passes through. When a zygote dies, its workers die too, and their turns
-continue in new workers.
+The broker is forked as well, for its memory. A zygote (`thinker.zygote`) is replaced when its code
+changes, it grows or it hangs. Forked processes are the zygote's children: the supervisor watches
+and signals them through pidfds, and the zygote reaps them on request. The zygote never sees a key:
+they read their environment from a file descriptor that only passes through. When a zygote dies,
+they die too; the turns of its workers continue in new ones.
 
 Where: are workers forked?
 """
@@ -27,7 +27,7 @@ from pydantic import ValidationError
 
 from orchestrator.errors import WorkerError
 from orchestrator.home_paths import find_bundled_path
-from orchestrator.processes import restarts
+from orchestrator.processes import model_broker, restarts
 from orchestrator.processes.child_process import (
     DescriptorChild,
     Program,
@@ -43,12 +43,19 @@ from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.settings import Settings
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import env, methods
-from thinker.protocol.env import ThinkerSettings, select_inherited_variables
+from thinker.protocol.env import (
+    PROGRAM_WIRE,
+    ThinkerSettings,
+    pack_start,
+    select_inherited_variables,
+)
 from thinker.protocol.methods import ForkedWorker, ReapedWorker
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 ARGV = (sys.executable, "-P", "-m", "thinker.zygote")
+FORKED = (WORKER, model_broker.ARGV)
 START_WAIT = 2.0  # seconds that a worker waits for a zygote that is starting
+BROKER_WAIT = 10.0  # the same of the broker, which no worker needs before there is one
 TIMEOUT = 2.0  # seconds; every request takes a zygote a few milliseconds
 SOURCE_CHECK = 1.0  # seconds between two checks for changed code
 PING = 10.0  # seconds between two checks of a zygote
@@ -58,6 +65,7 @@ EXPECTED = (WorkerState.STOPPED, WorkerState.STARTING)  # states before a ready 
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
 # Prefixes of variables that are read when an interpreter or its libraries start.
 STARTUP_VARIABLES = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
+NO_PLUGINS = {"PYDANTIC_DISABLE_PLUGINS": "1"}  # looking for them reads all packages
 PACKAGE = Path(env.__file__).parent.parent
 LIBRARIES = Path(anyio.__file__).parent.parent  # changes when something is installed
 log = structlog.get_logger()
@@ -67,12 +75,12 @@ log = structlog.get_logger()
 class ZygoteClient(DescriptorChild):
     """A running zygote, which takes descriptors for new workers."""
 
-    workers: int = 0  # forked but not yet reaped
+    workers: int = 0  # and brokers: forked but not yet reaped
     retired: asyncio.Event = field(default_factory=asyncio.Event)
     _reaped: Wakeup = field(default_factory=Wakeup)
 
     async def fork_worker(self, program: Program) -> SpawnedProcess:
-        """Fork a worker.
+        """Fork a worker, or the broker.
 
         Raises:
             WorkerError: the system refuses to fork. PeerClosedError, RpcError, OSError,
@@ -80,14 +88,14 @@ class ZygoteClient(DescriptorChild):
         """
         try:
             program.cwd.stat()
-            start = env.pack_start(program.cwd, program.env)
+            start = _pack_program(program)
             ours, theirs = socket.socketpair()
         except (OSError, ValueError) as error:
             raise build_start_error(program, error) from error
         # Shielded: a caller that is cancelled must not lose track of the new worker.
         with theirs, anyio.CancelScope(shield=True):
             try:
-                self._send_start(theirs.fileno(), start, program.broker)
+                self._send_start(theirs.fileno(), start, program)
                 answer = await self.peer.call(methods.FORK, None, ForkedWorker, timeout=TIMEOUT)
                 pidfd = os.pidfd_open(answer.pid)
             except BaseException:
@@ -98,12 +106,15 @@ class ZygoteClient(DescriptorChild):
             ours, answer.pid, pidfd, partial(self._wait_for_exit_code, answer.pid)
         )
 
-    def _send_start(self, wire: int, start: bytes, broker: int | None) -> None:
+    def _send_start(self, wire: int, start: bytes, program: Program) -> None:
+        message, last = b".", program.broker
+        if program.argv != WORKER:
+            message, last = program.argv[-1].encode(), program.stdin
         with os.fdopen(os.memfd_create("start"), "wb") as file:
             file.write(start)
             file.flush()
-            passed = [wire, file.fileno(), *(() if broker is None else (broker,))]
-            socket.send_fds(self.descriptors, [b"."], passed)
+            passed = [wire, file.fileno(), *(() if last is None else (last,))]
+            socket.send_fds(self.descriptors, [message], passed)
 
     async def _wait_for_exit_code(self, pid: int) -> int:
         """Return the exit code of a worker that has ended; -SIGKILL without an answer."""
@@ -148,7 +159,7 @@ class Zygotes:
             default_system_prompt_path=settings.find_default_prompt().path,
             skills_dirs=(find_bundled_path("skills"), settings.paths.skills),
         )
-        self._env = {**select_inherited_variables(environ), **thinker.to_env()}
+        self._env = {**select_inherited_variables(environ), **thinker.to_env(), **NO_PLUGINS}
         self._cwd = settings.home
         self._growth = growth
         self._ping = ping
@@ -163,8 +174,9 @@ class Zygotes:
         return self._zygote
 
     async def spawn_worker(self, program: Program) -> SpawnedChild:
-        """Start a worker: fork it if possible, otherwise execute it."""
-        zygote = await self.wait_for_zygote() if self._can_fork(program) else None
+        """Start a worker or the broker: fork it if possible, otherwise execute it."""
+        wait = START_WAIT if program.argv == WORKER else BROKER_WAIT
+        zygote = await self.wait_for_zygote(wait) if self._can_fork(program) else None
         if zygote is not None:
             try:
                 return await zygote.fork_worker(program)
@@ -174,16 +186,19 @@ class Zygotes:
         return await execute_program(program)
 
     def _can_fork(self, program: Program) -> bool:
-        """Return whether a forked worker would equal an executed one."""
+        """Return whether a forked process would equal an executed one."""
         jailed = program.env.get("THINKER_SANDBOX", "on") == "on"  # as the preforked worker is
-        same = _select_startup_variables(program.env) == _select_startup_variables(self._env)
-        return program.argv == WORKER and jailed and same
+        env = program.env
+        if program.argv == model_broker.ARGV:  # which reads them itself
+            env = {name: env[name] for name in env if name.lower() not in model_broker.NETWORK}
+        same = _select_startup_variables(env) == _select_startup_variables(self._env)
+        return program.argv in FORKED and jailed and same
 
-    async def wait_for_zygote(self) -> ZygoteClient | None:
+    async def wait_for_zygote(self, seconds: float = START_WAIT) -> ZygoteClient | None:
         """Return a zygote of the newest code, or None; wait for one that is starting."""
         if self._zygote is not None and self._code.has_changed():
             self._retire_zygote(self._zygote, ExitKind.CLEAN, "the code changed")
-        with anyio.move_on_after(START_WAIT):
+        with anyio.move_on_after(seconds):
             while self._zygote is None and self._history.state in EXPECTED:
                 await self._changes.changed.wait()
         return self._zygote
@@ -294,6 +309,14 @@ def _iter_sources(folder: str) -> Iterator[tuple[str, int, int]]:
                     yield entry.path, stat.st_mtime_ns, stat.st_size
             elif entry.name != "__pycache__" and entry.is_dir():
                 yield from _iter_sources(entry.path)
+
+
+def _pack_program(program: Program) -> bytes:
+    """Encode what the new process reads; a worker takes the number of its wire from the zygote."""
+    env = program.env
+    if program.argv != WORKER:
+        env = {**env, program.fd_variable: str(PROGRAM_WIRE)}
+    return pack_start(program.cwd, env)
 
 
 def _select_startup_variables(environ: Mapping[str, str]) -> dict[str, str]:

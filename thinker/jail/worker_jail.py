@@ -146,11 +146,12 @@ def prepare_jail(
 def rehearse_jail(own: Sequence[Path]) -> None:
     """Do what a worker does for its jail, so that a forked worker needs no new pages for it.
 
-    This process is limited and hardened like a worker, but not jailed.
+    This process is hardened like a worker and has its limit of memory, but it is not jailed, and
+    keeps its limit of files, which the broker needs.
     """
     home = Path.cwd()
     harden_process()
-    limit_resources(memory=MEMORY, files=FILES)
+    limit_resources(memory=MEMORY)
     with suppress(OSError):
         ruleset = Ruleset(_build_common_grants(os.getcwd(), network=False))  # noqa: PTH109 - fewer pages
         PreparedJail(ruleset, network=False).grant_paths(OwnPaths(own, home))

@@ -19,6 +19,7 @@ from thinker.protocol.providers import PROVIDERS, Provider
 from thinker.protocol.served_models import DrawingModel, HearingModel, SpeakingModel
 
 BROKER_VARIABLE = "THINKER_BROKER_FD"
+PROGRAM_WIRE = 3  # the descriptor of the wire of a program that a zygote forked
 ELSEWHERE = "other"  # a server that is no known provider's
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 # Settings that are addresses, keys, places of this machine, or say nothing of a request.
@@ -239,7 +240,7 @@ def select_inherited_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def pack_start(cwd: Path, env: Mapping[str, str]) -> bytes:
-    """Encode a working directory and an environment for a forked worker.
+    """Encode a working directory and an environment for a forked process.
 
     Raises:
         ValueError: a name or value contains a NUL, which no environment can hold.

@@ -272,6 +272,12 @@ class _SocketWriter(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):
             self.transport = transport
+            transport.set_write_buffer_limits(high=MAX_BACKLOG)
+
+    def pause_writing(self) -> None:
+        """Abort: the other side has not read `MAX_BACKLOG` bytes."""
+        log.error("peer_reads_nothing", backlog=self.transport.get_write_buffer_size())
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self.peer.feed(data)
@@ -284,9 +290,6 @@ class _SocketWriter(asyncio.Protocol):
         if self.transport.is_closing():  # asyncio would warn about each later write
             return
         self.transport.write(data)
-        if self.transport.get_write_buffer_size() > MAX_BACKLOG:
-            log.error("peer_reads_nothing", backlog=self.transport.get_write_buffer_size())
-            self.transport.abort()
 
     def close(self) -> None:
         self.transport.close()

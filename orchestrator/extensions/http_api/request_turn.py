@@ -58,10 +58,8 @@ class RequestRecipe(Recipe):
         facts: LoopFacts,
         embedding: Embedding | None,
     ) -> Gathered:
-        conversation, request = (
-            RequestRecipe.load_conversation(db, turn),
-            _require_request(db, turn),
-        )
+        request = _require_request(db, turn)
+        conversation = _load_sent_conversation(db, request)
         read = (*conversation.history, *conversation.messages)
         taint.add_taint(db, turn.id, taint.make_history_taint(read))
         loaded = reserve_and_gather(db, turn, definition, facts, embedding)
@@ -71,14 +69,7 @@ class RequestRecipe(Recipe):
 
     @staticmethod
     def load_conversation(db: Database, turn: Turn) -> SentConversation:
-        request = _require_request(db, turn)
-        past = (
-            *request_history.list_earlier_messages(db, request, WINDOW),
-            *request_history.restore_messages(db, request, request.body.messages),
-        )
-        newest = [*takewhile(lambda one: isinstance(one, UserMessage), reversed(past))]
-        history = past[: len(past) - len(newest)]
-        return SentConversation(history, cast("tuple[UserMessage, ...]", past[len(history) :]))
+        return _load_sent_conversation(db, _require_request(db, turn))
 
     def build_request(self, inputs: TurnInputs) -> TurnRun:
         if not isinstance(inputs, RequestInputs):
@@ -141,7 +132,19 @@ def _require_request(db: Database, turn: Turn) -> Request:
     return found
 
 
+def _load_sent_conversation(db: Database, request: Request) -> SentConversation:
+    past = (
+        *request_history.list_earlier_messages(db, request, WINDOW),
+        *request_history.restore_messages(db, request, request.body.messages),
+    )
+    newest = [*takewhile(lambda one: isinstance(one, UserMessage), reversed(past))]
+    history = past[: len(past) - len(newest)]
+    return SentConversation(history, cast("tuple[UserMessage, ...]", past[len(history) :]))
+
+
 def _merge_tools(own: tuple[ToolSpec, ...], given: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
     """Join the agent's and the program's tools; the program's win for the same name."""
+    if not given:
+        return own  # the same object each time, which is encoded once
     names = {tool.name for tool in given}
     return (*given, *(tool for tool in own if tool.name not in names))

@@ -9,8 +9,9 @@ from orchestrator.extensions.receipts.judging import (
     Claim,
     JudgedCall,
     KnownTool,
-    judge_answer,
+    judge_read_answer,
     load_tables,
+    read_answer,
 )
 
 __all__ = [
@@ -44,13 +45,13 @@ def find_claims(
     The evidence is loaded only for an answer that claims something. Without it, nothing can be
     judged. JSON is for programs and not judged.
     """
-    shown = text[:MAX_TEXT]
-    if not judge_answer(shown, (), ()) or _is_json(text):
+    answer = read_answer(text[:MAX_TEXT])
+    if answer is None or not judge_read_answer(answer, (), ()) or _is_json(text):
         return None
     evidence = load_evidence()
     if evidence is None:
         return None
-    claims = judge_answer(shown, evidence.calls, evidence.offered)
+    claims = judge_read_answer(answer, evidence.calls, evidence.offered)
     return (claims, evidence) if claims else None
 
 

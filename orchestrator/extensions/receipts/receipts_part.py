@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from functools import partial
 
+import anyio
 from pydantic import JsonValue
 
 from orchestrator.control.protocol import CLAIM_CONFIRM, Ack, TurnClaim
 from orchestrator.extension import Part
-from orchestrator.extensions.receipts.judge import load_tables
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect.trace import list_turns_named
 from orchestrator.journal.turns.receipts import confirm_claim
 from thinker.protocol.peer import RequestHandler
+
+LATER = 1.0  # seconds, so that the start of the daemon need not wait for it
 
 
 class ReceiptsPart(Part):
@@ -19,7 +21,8 @@ class ReceiptsPart(Part):
 
     async def run(self) -> None:
         """Load the words of all languages before an answer needs them in its transaction."""
-        await self.daemon.machine.in_thread(load_tables)
+        await anyio.sleep(LATER)
+        await self.daemon.machine.in_thread(_load_tables)
 
     def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
         return {CLAIM_CONFIRM: partial(self._confirm, by)}
@@ -27,6 +30,12 @@ class ReceiptsPart(Part):
     async def _confirm(self, by: str, params: JsonValue) -> Ack:
         asked = TurnClaim.model_validate(params)
         return await self.daemon.control.change_journal(_confirm_claim, asked, by)
+
+
+def _load_tables() -> None:
+    from orchestrator.extensions.receipts.judge import load_tables
+
+    load_tables()
 
 
 def _confirm_claim(db: Database, asked: TurnClaim, by: str, now: int) -> None:

@@ -64,7 +64,7 @@ async def run_alone(home: Path, *words: str) -> tuple[str, str, set[str]]:
     done = await to_thread.run_sync(
         lambda: run([sys.executable, "-c", PROGRAM, *words, "--home", str(home)])
     )
-    code, *modules = done.stderr.split()
+    code, *modules = done.stderr.splitlines()[-1].split()
     return done.stdout, code, set(modules)
 
 
@@ -92,6 +92,15 @@ async def test_check_loads_neither_typer_nor_rich(tmp_path: Path) -> None:
     printed, code, modules = await run_alone(tmp_path, "check")
     assert (code, printed == command(tmp_path, "check").stdout) == (str(ExitCode.CONFIG), True)
     assert {"typer", "rich", "orchestrator.control.protocol"} & modules == set()
+
+
+@pytest.mark.process
+async def test_daemon_starts_without_typer(tmp_path: Path) -> None:
+    """Its options alone need it. Here it is refused before it opens a journal."""
+    (tmp_path / "run").write_text("", "utf-8")
+    _, code, modules = await run_alone(tmp_path, "run")
+    assert (code, "orchestrator.cli.daemon_start" in modules) == (str(ExitCode.CONFIG), True)
+    assert {"typer", "rich", "pydantic_settings"} & modules == set()
 
 
 @pytest.mark.parametrize("words", [["health"], ["health", "--ready"], ["health", "--json"]])

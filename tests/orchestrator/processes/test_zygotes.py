@@ -1,6 +1,7 @@
 """Forked workers: the same as executed ones, without a secret in between, and never an orphan."""
 
 import os
+import resource
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,9 @@ from fakes.inspection import holds, looks_inside
 from fakes.time_limit import LIMIT, time_limit
 
 from orchestrator.home_paths import find_bundled_path
+from orchestrator.processes.child_process import execute_program
 from orchestrator.processes.launch import LaunchSpec
+from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.reaper import wait_for_process_end
 from orchestrator.processes.worker import Worker, run_worker
 from orchestrator.processes.zygotes import Zygotes
@@ -61,6 +64,29 @@ async def test_forked_worker_is_like_an_executed_one(tmp_path: Path) -> None:
             assert (folder / "fd/0").readlink() == Path(os.devnull)
             assert await answers(worker)
     assert (worker.code, alive(worker.pid), alive(zygote.pid)) == (0, False, False)
+
+
+@looks_inside
+async def test_broker_is_forked_and_jailed_like_an_executed_one(tmp_path: Path) -> None:
+    """With its own variables, of which the zygote sees none, and with its own limit of files."""
+    environ = {"HTTPS_PROXY": f"http://{SECRET}@127.0.0.1:1", "SSL_CERT_DIR": "/etc/ssl/certs"}
+    parents, folders, limits, levels = [], [], [], []
+    with time_limit():
+        async with zygotes() as keeper:
+            zygote = await until_zygote(keeper)
+            for spawn in (execute_program, keeper.spawn_worker):
+                broker = ModelBroker(Settings(home=tmp_path), environ, spawn=spawn)
+                async with broker.start() as child:
+                    parents.append(parent(child.pid))
+                    assert os.getsid(child.pid) == child.pid
+                    assert holds(child.pid, SECRET)
+                    folders.append((Path(f"/proc/{child.pid}") / "cwd").readlink())
+                    limits.append(resource.prlimit(child.pid, resource.RLIMIT_NOFILE))
+                    levels.append(child.sandbox)
+            assert parents == [os.getpid(), zygote.pid]
+            assert not holds(zygote.pid, SECRET)
+    assert (folders[0], limits[0], levels[0]) == (folders[1], limits[1], levels[1])
+    assert (child.code, alive(child.pid)) == (0, False)
 
 
 @looks_inside

@@ -7,7 +7,7 @@ either change.
 
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -49,7 +49,8 @@ log = structlog.get_logger()
 class PageProcess(LoopBound):
     """Listens at ``place``, a port or a unix socket, and keeps the page's process while used.
 
-    ``handlers`` serve its requests and ``notified`` its notifications; they are set before `run`.
+    ``load_handlers`` returns what serves its requests, and ``notified`` has the handlers of its
+    notifications; they are set before `run`.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class PageProcess(LoopBound):
         self._asked = False  # a browser has connected since the process ended
         self._entrance = PageEntrance()
         self._changes = Wakeup()
-        self.handlers: Mapping[str, RequestHandler] = {}
+        self.load_handlers: Callable[[], Awaitable[Mapping[str, RequestHandler]]] = _load_none
         self.notified: Mapping[str, NotificationHandler] = {}
         self.place: int | Path | None = None  # None: the page is off
         self.problem = ""  # why the page cannot listen
@@ -184,9 +185,10 @@ class PageProcess(LoopBound):
             ENTRANCE_VARIABLE: self._entrance.model_dump_json(),
             **self._build_store_variables(),
         }
+        handlers = await self.load_handlers()
         program = Program("the page", ARGV, env, settings.home, FD_VARIABLE)
         async with run_child_with_descriptors(program, DescriptorChild, self._spawn) as child:
-            child.peer.requests |= self.handlers
+            child.peer.requests |= handlers
             child.peer.notifications |= self.notified
             if self.listener is not None:
                 socket.send_fds(child.descriptors, [b"listener"], [self.listener.fileno()])
@@ -237,3 +239,7 @@ def _describe_bind_error(place: int | Path, error: OSError) -> str:
             " it, or set channels.web.port in agents.json"
         )
     return f"{DEAF} on {place}: {error.strerror or error}; fix its folder"
+
+
+async def _load_none() -> Mapping[str, RequestHandler]:
+    return {}

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import anyio
 from pydantic import JsonValue
@@ -24,7 +26,6 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     ChatKeys,
     SettledCall,
 )
-from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
 from orchestrator.extensions.page.daemon_side.web_channel import WebChannel
 from orchestrator.extensions.page.page_settings import PageSettings
 from orchestrator.extensions.page.page_wire import PageEntrance
@@ -35,6 +36,11 @@ from orchestrator.processes.child_process import ChildProcess
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import Peer, RequestHandler
 
+if TYPE_CHECKING:
+    from orchestrator.extensions.page.daemon_side.page_requests import PageDesk
+
+DESK = "orchestrator.extensions.page.daemon_side.page_requests"
+
 
 class PageService(Part):
     """Runs the page, and follows its settings."""
@@ -43,6 +49,7 @@ class PageService(Part):
         super().__init__(daemon)
         self._changed, self._channel = Wakeup(), WebChannel(daemon.store)
         self._switch = daemon.settings.paths.page_on
+        self._desk: PageDesk | None = None  # before the page was opened
         self._looks = DaemonLooks(daemon)
         self.process = PageProcess(daemon.settings, daemon.environ, daemon.machine.monotonic)
 
@@ -51,7 +58,6 @@ class PageService(Part):
 
     async def open(self) -> None:
         daemon, process, machine = self.daemon, self.process, self.daemon.machine
-        control = daemon.control
         self._logins = PageLogins(
             store=daemon.store,
             process=process,
@@ -60,17 +66,24 @@ class PageService(Part):
             switch=self.switch_page,
             settings=self._get_settings,
         )
-        desk = PageDesk(
-            store=daemon.store,
-            logins=self._logins,
-            acting=self._build_methods_for,
-            send=partial(self._channel.accept_message, control.intake),
-            clock=machine.clock,
-            monotonic=machine.monotonic,
-        )
-        growing = GrowingAnswers(control.chats.activity, partial(process.notify_page, VIEW))
-        process.handlers = desk.page_methods
+        growing = GrowingAnswers(daemon.control.chats.activity, partial(process.notify_page, VIEW))
+        process.load_handlers = self._load_handlers
         process.notified = {WATCH: lambda params: growing.watch_chats(_parse_keys(params))}
+
+    async def _load_handlers(self) -> Mapping[str, RequestHandler]:
+        """Load what carries out acts, before the page's first process begins."""
+        daemon, machine = self.daemon, self.daemon.machine
+        if self._desk is None:
+            module = await machine.in_thread(import_module, DESK)
+            self._desk = module.PageDesk(
+                store=daemon.store,
+                logins=self._logins,
+                acting=self._build_methods_for,
+                send=partial(self._channel.accept_message, daemon.control.intake),
+                clock=machine.clock,
+                monotonic=machine.monotonic,
+            )
+        return self._desk.page_methods
 
     @cached_property
     def _screens(self) -> AddedScreens:

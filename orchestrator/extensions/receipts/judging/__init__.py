@@ -7,7 +7,11 @@ A language without a file is not judged.
 """
 
 from orchestrator.extensions.receipts.judging.claim_kinds import load_effect_tables
-from orchestrator.extensions.receipts.judging.judgement import judge_answer
+from orchestrator.extensions.receipts.judging.judgement import (
+    judge_answer,
+    judge_read_answer,
+    read_answer,
+)
 from orchestrator.extensions.receipts.judging.prose import load_letter_patterns
 from orchestrator.extensions.receipts.judging.reported_calls import Claim, JudgedCall, KnownTool
 
@@ -16,7 +20,9 @@ __all__ = [
     "JudgedCall",
     "KnownTool",
     "judge_answer",
+    "judge_read_answer",
     "load_tables",
+    "read_answer",
 ]
 
 

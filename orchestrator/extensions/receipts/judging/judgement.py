@@ -105,19 +105,41 @@ class _Found(NamedTuple):
     effect: ReportedEffect
 
 
+class ReadAnswer(NamedTuple):
+    """An answer whose sentences are read, to be judged by the calls of a conversation."""
+
+    lines: Sequence[str]
+    language: Language
+    found: Sequence[_Found]
+
+
 def judge_answer(
     text: str, calls: Sequence[JudgedCall], offered: Sequence[KnownTool]
 ) -> tuple[Claim, ...]:
     """Return the claims of an answer, in its order; one for each kind that a sentence reports."""
+    answer = read_answer(text)
+    return () if answer is None else judge_read_answer(answer, calls, offered)
+
+
+def read_answer(text: str) -> ReadAnswer | None:
+    """Read the sentences of an answer that may report an effect; None if it can claim nothing."""
     if len(text) > MAX_DONE and not may_report(text):
-        return ()
+        return None
     lines = list_lines(text)
     language = choose_language(lines)
     if language is None:
-        return ()
+        return None
+    return ReadAnswer(lines, language, list(_iter_found(lines, language)))
+
+
+def judge_read_answer(
+    answer: ReadAnswer, calls: Sequence[JudgedCall], offered: Sequence[KnownTool]
+) -> tuple[Claim, ...]:
+    """Return the claims of an answer as `judge_answer` does."""
+    lines, language, all_found = answer
     conversation = _Conversation(calls, offered)
     claims: dict[tuple[str, str], Claim] = {}
-    for found in _iter_found(lines, language):
+    for found in all_found:
         if not _is_report_of_others(found, language, conversation):
             claim = _judge_claim(found, language, conversation)
             claims.setdefault((claim.text, claim.kind), claim)

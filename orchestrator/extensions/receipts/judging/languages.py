@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,6 +20,7 @@ HAN = re.compile(r"[\u4e00-\u9fff]")
 KANA = re.compile(r"[\u3040-\u30ff]")
 VALUE = re.compile(r"https?://\S+|(?<!\S)\S{1,80}(?:@\S{1,80}|\.[A-Za-z0-9]{2,5})(?!\w)")
 HANGUL = re.compile(r"[\uac00-\ud7af]")
+T = TypeVar("T")
 KANA_SHARE = 8  # one kana among so many Han characters is Japanese
 
 
@@ -113,7 +114,7 @@ def list_verb_groups() -> Mapping[str, frozenset[str]]:
     for language in load_languages().values():
         for form, groups in language.groups.items():
             found.setdefault(form, set()).update(groups)
-    return {form: frozenset(groups) for form, groups in found.items()}
+    return {form: _share_value(frozenset(groups)) for form, groups in found.items()}
 
 
 def may_report(text: str) -> bool:
@@ -157,7 +158,7 @@ def _find_script(text: str) -> str | None:
 
 @cache
 def _weigh_words() -> Mapping[str, tuple[tuple[str, int], ...]]:
-    weights: dict[str, list[tuple[str, int]]] = {}
+    weights: dict[str, tuple[tuple[str, int], ...]] = {}
     for name, language in load_languages().items():
         if language.file.spaced:
             done = [word for word, tag in language.tags.items() if tag == "U"]
@@ -165,8 +166,14 @@ def _weigh_words() -> Mapping[str, tuple[tuple[str, int], ...]]:
             words |= {form: 1 + 2 * (language.tags[form] != "V") for form in language.groups}
             words |= {word: COMMON for word in language.file.common.split() if "'" not in word}
             for word, weight in words.items():
-                weights.setdefault(word, []).append((name, weight))
-    return {word: tuple(found) for word, found in weights.items()}
+                weights[word] = _share_value((*weights.get(word, ()), (name, weight)))
+    return weights
+
+
+@cache
+def _share_value(value: T) -> T:
+    """Return the first of all equal values, so that a table of words has each of them once."""
+    return value
 
 
 def _split_words(text: str) -> list[str]:
@@ -183,6 +190,7 @@ def _build_language(name: str, file: LanguageFile) -> Language:
     said = [word for word, tag in tags.items() if tag in "Ll"]
     said += [form for form, tag, _ in verbs if tag != "V" or not file.spaced]
     by_length = sorted(tags, key=len, reverse=True)
+    common = frozenset(file.common.split())
     return Language(
         name=name,
         file=file,
@@ -198,17 +206,17 @@ def _build_language(name: str, file: LanguageFile) -> Language:
         every=frozenset(_split_words(file.every)),
         listener=frozenset(_split_words(file.listener)),
         sorting=frozenset(_split_words(file.sorting)),
-        triggers=frozenset(_choose_trigger(form, file) for form in said),
+        triggers=frozenset(_choose_trigger(form, common) for form in said),
         tokens=None if file.spaced else re.compile("|".join(map(re.escape, by_length))),
         participle_like=re.compile(file.participle_like),
         simplified=str.maketrans(file.traditional, file.simplified),
     )
 
 
-def _choose_trigger(form: str, file: LanguageFile) -> str:
+def _choose_trigger(form: str, common: frozenset[str]) -> str:
     """Return the word of a form by which a line that has it is found."""
     words = LETTERS.findall(form)
-    rare = [word for word in words if word not in file.common.split()]
+    rare = [word for word in words if word not in common]
     return max(rare or words, key=len, default=form)
 
 
@@ -217,7 +225,7 @@ def _gather_values(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...
     found: dict[str, dict[str, None]] = {}
     for key, value in pairs:
         found.setdefault(key, {})[value] = None
-    return {key: tuple(values) for key, values in found.items()}
+    return {key: _share_value(tuple(values)) for key, values in found.items()}
 
 
 def _order_tags(

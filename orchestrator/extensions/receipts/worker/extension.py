@@ -10,9 +10,9 @@ from thinker.protocol.methods import TurnRun
 class ReceiptsWorker(WorkerExtension):
     """Judges answers of agents with ``"receipts": "on"``."""
 
-    def __init__(self) -> None:
-        """Read the tables now: a jailed process cannot."""
-        load_tables()
+    def prepare_worker(self, settings: ThinkerSettings) -> None:
+        if settings.receipts == "on":
+            load_tables()
 
     def build_answer_judge(self, settings: ThinkerSettings, turn: TurnRun) -> AnswerJudge | None:
         del turn

@@ -2,6 +2,7 @@
 
 from fakes.scripted import call, spec, turn_run
 
+from orchestrator.extensions.receipts.judging.languages import load_languages
 from orchestrator.extensions.receipts.worker.extension import ReceiptsWorker
 from orchestrator.extensions.receipts.worker.transcript_judge import TranscriptJudge
 from orchestrator.journal.turns.steps import UNKNOWN_OUTCOME
@@ -66,3 +67,13 @@ def test_only_agents_that_want_it_are_judged() -> None:
         for mode in ("on", "mark", "off")
     }
     assert [found[mode] is not None for mode in ("on", "mark", "off")] == [True, False, False]
+
+
+def test_tables_are_read_for_agents_that_want_it_alone() -> None:
+    """Before the jail closes: the process that forks all workers has none."""
+    extension = ReceiptsWorker()
+    load_languages.cache_clear()
+    extension.prepare_worker(ThinkerSettings(receipts="mark"))
+    assert load_languages.cache_info().currsize == 0
+    extension.prepare_worker(ThinkerSettings(receipts="on"))
+    assert load_languages.cache_info().currsize == 1
