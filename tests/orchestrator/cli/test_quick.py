@@ -100,7 +100,7 @@ async def test_daemon_starts_without_typer(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("", "utf-8")
     _, code, modules = await run_alone(tmp_path, "run")
     assert (code, "orchestrator.cli.daemon_start" in modules) == (str(ExitCode.CONFIG), True)
-    assert {"typer", "rich", "pydantic_settings"} & modules == set()
+    assert {"typer", "rich"} & modules == set()
 
 
 @pytest.mark.parametrize("words", [["health"], ["health", "--ready"], ["health", "--json"]])
