@@ -100,6 +100,19 @@ def _suspend_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.journal.db.sqlite_storage.JournalReader", reader)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _watched_journals() -> Iterator[list[str]]:
+    yield from import_module("fakes.statement_plans").watch_connections()
+
+
+@pytest.fixture(autouse=True)
+def _no_statement_reads_all(_watched_journals: list[str]) -> Iterator[None]:
+    """No statement that a test lets the daemon's writer or event loop run reads a whole table."""
+    _watched_journals.clear()
+    yield
+    assert _watched_journals == []
+
+
 @pytest.fixture(autouse=True)
 def _log_of_its_own() -> Iterator[None]:
     """No test inherits the log settings of a command that another one ran."""

@@ -36,6 +36,7 @@ CROSS_CUTTING = {  # tests of a whole folder
     "orchestrator/journal/db/test_distinct.py",
     "orchestrator/journal/test_golden.py",
     "orchestrator/journal/test_machine.py",
+    "orchestrator/journal/test_statement_plans.py",
     "orchestrator/extensions/anthropic/worker/test_anthropic_api_is_honest.py",
     "thinker/models/test_openai_api_is_honest.py",
     "thinker/models/test_reasoning.py",

@@ -61,6 +61,7 @@ CREATE INDEX inbox_local ON inbox(message_id) WHERE update_id IS NULL;
 CREATE INDEX inbox_unanswered ON inbox(state) WHERE state IN('dead','cancelled');
 CREATE INDEX inbox_dead ON inbox(id) WHERE state = 'dead';  -- each screen of the page counts them
 CREATE INDEX inbox_of_agent ON inbox(agent_id, channel, chat_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX inbox_of_chat ON inbox(chat_id, channel, id);  -- the newest of a chat
 CREATE INDEX inbox_album ON inbox(chat_key, album) WHERE album IS NOT NULL;
 
 CREATE TABLE held(  -- what a chat wrote before it was paired: the texts of its refused messages
@@ -162,6 +163,7 @@ CREATE TABLE turn(
   receipt TEXT) STRICT;  -- JSON: what the answer claims to have done; NULL: nothing  -- the worker took it
 CREATE UNIQUE INDEX one_open_turn ON turn(chat_key) WHERE state IN('running','waiting');
 CREATE INDEX turn_session ON turn(session_id, started_at);
+CREATE INDEX turn_name ON turn(substr(id, length(id) - 7));  -- as people name it
 
 CREATE TABLE prompt_part(digest TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT;
 
@@ -282,6 +284,7 @@ CREATE INDEX outbox_open ON outbox(chat_key, id)
   WHERE state NOT IN('delivered','unknown','abandoned','failed_permanent');
 CREATE INDEX outbox_loose ON outbox(ended_at)  -- for retention
   WHERE turn_id IS NULL AND ended_at IS NOT NULL;
+CREATE INDEX outbox_preview ON outbox(turn_id) WHERE final = 0;  -- each start closes some
 CREATE INDEX outbox_unknown ON outbox(chat_key) WHERE state = 'unknown';
 CREATE INDEX outbox_question ON outbox(approval_id) WHERE approval_id IS NOT NULL;
 CREATE INDEX outbox_choices ON outbox(choices) WHERE choices IS NOT NULL;

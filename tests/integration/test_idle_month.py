@@ -58,7 +58,9 @@ def test_month_without_a_message_calls_no_model(
     machine = SimulatedMachine(settings, loop, world, chance)
     world.begin_life(lambda: True, lambda: EPOCH + loop.time())
     storage = SqliteStorage(
-        settings.paths.journal, lambda commits: VirtualWriter(commits, loop, chance)
+        settings.paths.journal,
+        lambda commits: VirtualWriter(commits, loop, chance),
+        machine.in_thread,
     )
     quiet_since: list[int] = []
 

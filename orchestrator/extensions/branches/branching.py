@@ -10,16 +10,24 @@ from typing import NamedTuple
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.branches import line_calls
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Database, find_first_row_since
 from orchestrator.journal.turns import questions, sessions, subagents, turns
 from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.messages import MESSAGE
 
 MAX_SAID = 60  # characters of the message that a point is shown by
 POINTS = """SELECT session.id, session.agent_id, session.chat_key, session.scope, max(message.id)
-FROM message JOIN session ON session.id = session_id WHERE turn_id = ?1 {}
+FROM message JOIN session ON session.id = session_id WHERE turn_id = ?1 AND {}
 GROUP BY session.id, session.agent_id, session.chat_key, session.scope"""
-OF_SESSION = "AND session_id = (SELECT session_id FROM turn WHERE id = ?1)"
+OF_SESSION = "session_id = (SELECT session_id FROM turn WHERE id = ?1)"
+OF_TIME = "message.id >= ?2 AND message.id < ?3"  # of a moved chat's turn
+TIMES = "SELECT started_at, ended_at FROM turn WHERE id = ?"
+LATE = 3_600_000  # milliseconds after the end of a turn, in which its messages are stored
+# What was sent to a chat without a session belongs to no turn of it.
+KNOWN = """SELECT EXISTS(SELECT 1 FROM session WHERE chat_key = :chat_key)
+  OR EXISTS(SELECT 1 FROM inbox
+    WHERE channel = :channel AND chat_id = :chat_id AND chat_key = :chat_key)
+  OR EXISTS(SELECT 1 FROM outbox WHERE (turn_id IS NULL OR aside = 1) AND chat_key = :chat_key)"""
 NEWEST = "SELECT id FROM session WHERE agent_id = ? AND chat_key = ? ORDER BY id DESC LIMIT 1"
 REACHED = f"{sessions.LINE} SELECT 1 FROM line WHERE id = ?2 AND upto >= ?3"
 NOTHING_LEFT = "that turn left nothing in its conversation; choose another message"
@@ -60,7 +68,9 @@ def load_point(db: Database, turn_id: str) -> BranchPoint:
         UnknownNameError: the turn has no messages in a conversation.
     """
     found = db.execute(POINTS.format(OF_SESSION), (turn_id,)).fetchone()
-    found = found or db.execute(POINTS.format(""), (turn_id,)).fetchone()  # a moved chat's
+    if found is None:
+        between = (turn_id, *_find_messages_of_time(db, turn_id))
+        found = db.execute(POINTS.format(OF_TIME), between).fetchone()
     if found is None:
         raise UnknownNameError(NOTHING_LEFT)
     body = db.execute("SELECT body FROM message WHERE id = ?", (found[4],)).get
@@ -68,6 +78,13 @@ def load_point(db: Database, turn_id: str) -> BranchPoint:
     said = said if len(said) <= MAX_SAID else f"{said[: MAX_SAID - 1]}…"
     session_id, agent_id, chat_key, scope, upto = found
     return BranchPoint(turn_id, session_id, agent_id, chat_key, scope, upto, said)
+
+
+def _find_messages_of_time(db: Database, turn_id: str) -> tuple[int, int]:
+    """Return the first message since a turn began, and the first some time after its end."""
+    began, ended = db.execute(TIMES, (turn_id,)).fetchone() or (0, 0)
+    first = find_first_row_since(db, "message", "at", began)
+    return first, find_first_row_since(db, "message", "at", (ended or began) + LATE)
 
 
 def fork_conversation(
@@ -78,9 +95,8 @@ def fork_conversation(
     Raises:
         OrchestratorError: the chat exists.
     """
-    for table in ("session", "inbox", "outbox"):
-        if db.execute(f"SELECT 1 FROM {table} WHERE chat_key = ?", (address.chat_key,)).get:
-            raise OrchestratorError(TAKEN.format(address.name))
+    if db.execute(KNOWN, vars(address) | {"chat_key": address.chat_key}).get:
+        raise OrchestratorError(TAKEN.format(address.name))
     scope = f"{address.channel}:{address.chat_id}"
     child = _begin_child(db, point, _find_parent(db, point), address.chat_key, scope, now)
     audit.record_decision(db, by, "forked a conversation", f"turn {point.turn_id}", now)

@@ -27,12 +27,12 @@ ROOTS = """WITH RECURSIVE root(id, depth) AS (
   SELECT id, 0 FROM turn WHERE id = ?1
   UNION ALL SELECT run.turn_id, depth + 1 FROM root JOIN inbox ON inbox.turn_id = root.id
   JOIN subagent_run AS run ON run.inbox_id = inbox.id WHERE depth < 20)
-SELECT turn.id, session.id, parent_id FROM root JOIN turn ON turn.id = root.id
-JOIN session ON session.id = session_id ORDER BY depth DESC LIMIT 1"""
+SELECT turn.id, session.id, parent_id FROM root CROSS JOIN turn CROSS JOIN session
+WHERE turn.id = root.id AND session.id = session_id ORDER BY depth DESC LIMIT 1"""
 # The turns of the line of the session ?1 that are not before its point, and those of their calls.
 TAIL = f"""{LINE}, tail(id) AS (
-  SELECT turn.id FROM line JOIN turn ON turn.session_id = line.id WHERE turn.rowid > coalesce(
-    (SELECT told.rowid FROM message JOIN turn AS told ON told.id = turn_id
+  SELECT turn.id FROM line CROSS JOIN turn WHERE turn.session_id = line.id
+    AND turn.rowid > coalesce((SELECT told.rowid FROM message JOIN turn AS told ON told.id = turn_id
     WHERE message.id = upto), 0)
   UNION SELECT inbox.turn_id FROM tail JOIN subagent_run AS run ON run.turn_id = tail.id
   JOIN inbox ON inbox.id = run.inbox_id WHERE inbox.turn_id IS NOT NULL)"""

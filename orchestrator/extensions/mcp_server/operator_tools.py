@@ -97,7 +97,7 @@ class OperatorTools:
     async def list_chats(self, call: McpToolCall) -> McpAnswer:
         wanted, caller = ChatList.model_validate(call.arguments), call.caller
         own = None if caller.has_right(Right.READ) else caller.own_chats.removesuffix("/")
-        found = await self.daemon.store.read(chat_history.list_chats, wanted.before, own)
+        found = await self.daemon.store.search(chat_history.list_chats, wanted.before, own)
         chats: list[JsonObject] = [
             {
                 "chat": _format_chat_name(caller, chat.key),

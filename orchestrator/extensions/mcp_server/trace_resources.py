@@ -33,7 +33,7 @@ class TraceResources:
     async def list_resources(self, caller: McpCaller, cursor: str | None) -> JsonObject:
         """Return a page of resources, newest turns first; the first page has the list as well."""
         wanted = {} if caller.has_right(Right.READ) else {"chat": caller.own_chats}
-        page = await self.store.read(turn_search.search_turns, wanted, cursor)
+        page = await self.store.search(turn_search.search_turns, wanted, cursor)
         resources: list[JsonValue] = [_build_resource(turn) for turn in page.turns]
         if cursor is None:
             about = "The newest turns of all agents that you may see, as JSON."
@@ -72,7 +72,7 @@ class TraceResources:
         as_json, name = name.endswith(AS_JSON), name.removesuffix(AS_JSON)
         try:
             among = None if caller.has_right(Right.READ) else caller
-            found = await self.store.read(_load_trace, "" if name == uri else name, among)
+            found = await self.store.search(_load_trace, "" if name == uri else name, among)
         except UnknownNameError as error:
             code = INVALID_PARAMS if stateless else NOT_FOUND
             message = f"unknown resource {uri[:200]!r}: {error}"
@@ -83,7 +83,7 @@ class TraceResources:
 
     async def _load_overview(self, caller: McpCaller) -> str:
         wanted = {} if caller.has_right(Right.READ) else {"chat": caller.own_chats}
-        page = await self.store.read(turn_search.search_turns, wanted, None)
+        page = await self.store.search(turn_search.search_turns, wanted, None)
         turns = [
             {
                 "turn": turn.id,

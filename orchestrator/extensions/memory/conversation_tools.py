@@ -60,7 +60,7 @@ async def search_conversations(context: ToolContext, arguments: JsonObject) -> s
     question = read_question(query)
     store, memory = context.store, context.memory
     complete = await index_before_search(store)
-    found = await store.read(message_search.look_up, memory, question)
+    found = await store.search(message_search.look_up, memory, question)
     near = await _find_near_places(context, query)
     ranked = await context.off_loop(rank_messages, found.postings, found.total, near)
 
@@ -68,7 +68,7 @@ async def search_conversations(context: ToolContext, arguments: JsonObject) -> s
         rows = message_search.read_messages(db, memory, question, ranked, wanted, zone)
         return conversation_windows.show_found(db, rows, question.telling, limit, tokens, zone)
 
-    shown = await store.read(show)
+    shown = await store.search(show)
     text = shown.text or "No messages match."
     return mark_quoted_text(text if complete else f"{text}\n{INCOMPLETE}", shown.origins)
 
@@ -110,7 +110,7 @@ async def _find_near_places(context: ToolContext, query: str) -> dict[int, float
         near = message_vectors.rank_nearest_messages(db, memory, meaning)
         return message_search.load_places(db, near)
 
-    return await store.read(rank_places)
+    return await store.search(rank_places)
 
 
 def _read_filter(arguments: JsonObject, zone: ZoneInfo) -> MessageFilter:

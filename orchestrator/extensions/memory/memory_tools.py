@@ -71,7 +71,7 @@ async def search_memories(context: ToolContext, arguments: JsonObject) -> str:
     query, memory = read_text_argument(arguments, "query"), context.memory
     meaning = await context.meaning(query)
     title = ""
-    found = await context.store.transact(
+    found = await context.store.search(
         fact_reads.find_facts, memory, query, DEFAULT_FOUND, context.now, meaning
     )
     if not found:

@@ -31,6 +31,7 @@ from orchestrator.journal.memory.memory_scope import MemoryScope
 from thinker.protocol.messages import Origin
 
 MAX_PLACES = 6000  # with one term: the latest ones
+MAX_COUNTED = 20_000  # latest messages of a memory in which common terms are counted
 FORM_WEIGHT = 0.5  # of a word that stands for another one
 BATCH = 200  # ranked messages that are read at a time
 SAID_BY_NAMED = 1.1  # what the score of words counts more if the sender is named in the query
@@ -93,7 +94,8 @@ class FoundPlaces(NamedTuple):
 def look_up(db: Database, memory: MemoryScope, question: SearchQuestion) -> FoundPlaces:
     """Return where the terms of a question are.
 
-    A term of very many messages is looked up only in those that have one of the other terms.
+    A term of very many messages is looked up only in those that have one of the other terms. How
+    many have it is estimated from the latest messages of a memory that has more than `MAX_COUNTED`.
     """
     scopes = message_index.list_scope_terms(db, memory)
     if not scopes:
@@ -103,6 +105,7 @@ def look_up(db: Database, memory: MemoryScope, question: SearchQuestion) -> Foun
     def list_places(*terms: str) -> list[int]:
         return index.list_places(db, [scopes, terms], MAX_PLACES) if terms else []
 
+    sample = _Sample.choose(db, scopes)
     found = {term: list_places(term) for term in question.telling}
     common = [term for term, places in found.items() if len(places) == MAX_PLACES]
     rare = [term for term, places in found.items() if 0 < len(places) < MAX_PLACES]
@@ -110,12 +113,35 @@ def look_up(db: Database, memory: MemoryScope, question: SearchQuestion) -> Foun
     for term in common:
         wanted = [scopes, [term], rare] if rare else [scopes, [term]]
         places = index.list_places(db, wanted, MAX_PLACES)
-        postings.append(Postings(places, index.count_places(db, [scopes, [term]])))
+        postings.append(Postings(places, sample.estimate_count(db, [term])))
     forms = [list_places(*list_forms(term)) for term in found if not found[term]]
     postings += [Postings(places, len(places), FORM_WEIGHT) for places in forms if places]
     if not postings:
         postings = _look_up_circumstances(question, list_places)
-    return FoundPlaces(postings, index.count_places(db, [scopes]))
+    return FoundPlaces(postings, sample.estimate_count(db))
+
+
+class _Sample(NamedTuple):
+    """The latest messages of a memory, from a place on; ``share`` of all are among them."""
+
+    scopes: Sequence[str]
+    since: int = 0
+    share: float = 1.0
+
+    @classmethod
+    def choose(cls, db: Database, scopes: Sequence[str]) -> "_Sample":
+        index = get_dialect(db)
+        first = index.list_places(db, [scopes], 1, MAX_COUNTED)
+        if not first:
+            return cls(scopes)
+        (last,) = index.list_places(db, [scopes], 1)
+        # Places rise with time, and most memories grow evenly.
+        return cls(scopes, first[0] + 1, (last - first[0]) / last)
+
+    def estimate_count(self, db: Database, *groups: Sequence[str]) -> int:
+        """Return about how many messages of the memory have a term of each group."""
+        counted = get_dialect(db).count_places(db, [self.scopes, *groups], self.since)
+        return round(counted / self.share)
 
 
 def _look_up_circumstances(

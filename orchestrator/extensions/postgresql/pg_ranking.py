@@ -56,7 +56,8 @@ EARLIER_MATCHES = """ UNION ALL SELECT id FROM (SELECT id FROM message, wanted
 STEMS = """SELECT term, coalesce((ts_lexize('stems', term))[1], term)
   FROM unnest(string_to_array(?, ' ')) AS term"""
 PLACES = """WITH matching AS MATERIALIZED (SELECT place FROM message_place
-  WHERE words @@ CAST(? AS tsquery)) SELECT place FROM matching ORDER BY place DESC LIMIT ?"""
+  WHERE words @@ CAST(? AS tsquery))
+  SELECT place FROM matching ORDER BY place DESC LIMIT ? OFFSET ?"""
 PLACED = """INSERT INTO message_place SELECT ?, ?, array_to_tsvector(array_agg(DISTINCT
   coalesce((ts_lexize('stems', term))[1], term))) FROM unnest(string_to_array(?, ' ')) AS term"""
 MAX_RANKED_ROWS = {"fact": 1000, "message": 300}  # rows to rank: each one's words are counted again
@@ -104,13 +105,15 @@ class PostgresqlDialect:
     def place_messages(self, db: Database, rows: Sequence[tuple[int, int, str]]) -> None:
         db.executemany(PLACED, rows)
 
-    def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
+    def list_places(
+        self, db: Database, wanted: Sequence[Sequence[str]], limit: int, skipped: int = 0
+    ) -> list[int]:
         query = _build_query(db, wanted)
-        return [place for (place,) in db.execute(PLACES, (query, limit))]
+        return [place for (place,) in db.execute(PLACES, (query, limit, skipped))]
 
-    def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
-        sql = "SELECT count(*) FROM message_place WHERE words @@ CAST(? AS tsquery)"
-        return int(db.execute(sql, (_build_query(db, wanted),)).get)
+    def count_places(self, db: Database, wanted: Sequence[Sequence[str]], since: int = 0) -> int:
+        sql = "SELECT count(*) FROM message_place WHERE words @@ CAST(? AS tsquery) AND place >= ?"
+        return int(db.execute(sql, (_build_query(db, wanted), since)).get)
 
     def skip_used_ids(self, db: Database, table: str) -> None:
         db.execute(

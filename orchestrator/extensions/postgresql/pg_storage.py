@@ -74,7 +74,7 @@ class PostgresStorage:
             self.unclean = not session.take_journal(standing_by, away)
             opened.pop_all()
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
-        self.read = PostgresReader(server)
+        self.read = self.search = PostgresReader(server)
         self._session = session
         self.writer = WriterThread(_PostgresCommits(session), HEARTBEAT_SECONDS)
         watch_processes(SESSION, session.end_all_sessions)

@@ -45,7 +45,7 @@ CALLS = f"""SELECT step.turn_id, step.seq, step.name, substr(step.args, 1, {MAX_
     AND approval.seq = step.seq AND approval.state <> 'used'),
   EXISTS(SELECT 1 FROM subagent_run AS run JOIN inbox ON inbox.id = run.inbox_id
     WHERE run.turn_id = step.turn_id AND run.seq = step.seq AND {subagents.OPEN})
-  FROM known JOIN step ON step.turn_id = known.id WHERE step.kind = 'tool'
+  FROM known CROSS JOIN step WHERE step.turn_id = known.id AND step.kind = 'tool'
   ORDER BY step.t_plan DESC, step.turn_id DESC, step.seq DESC LIMIT {MAX_CALLS}"""
 TOOLS = """SELECT body FROM prompt_part WHERE digest = (SELECT tools FROM turn_prompt
   WHERE turn_id = ? ORDER BY at DESC LIMIT 1)"""

@@ -46,7 +46,8 @@ CONVERSATIONS = Rows(
     StoredSession,
     "(SELECT id, agent_id, chat_key, started_at, ended_at, tokens, summary,"
     " (SELECT count(*) FROM message WHERE session_id = session.id) AS messages,"
-    " ifnull((SELECT max(at) FROM message WHERE session_id = session.id), started_at) AS last_at"
+    " ifnull((SELECT at FROM message WHERE session_id = session.id ORDER BY id DESC LIMIT 1),"
+    " started_at) AS last_at"
     " FROM session) AS stored",
 )
 

@@ -81,13 +81,13 @@ class SpendingAdvicePart(Part):
     async def _forecast_costs(self, params: JsonValue) -> ForecastReport:
         asked = ForecastQuery.model_validate(params or {}).agent_id
         rules = self.daemon.operations.guard.build_rules()
-        found = await self.daemon.store.read(outlook.list_forecasts, rules, asked)
+        found = await self.daemon.store.search(outlook.list_forecasts, rules, asked)
         return ForecastReport(agents=found)
 
     async def _list_savings(self, params: JsonValue) -> SavingsReport:
         del params
         rules = self.daemon.operations.guard.build_rules()
-        uses = await self.daemon.store.read(_load_uses, rules)
+        uses = await self.daemon.store.search(_load_uses, rules)
         found = await self.daemon.machine.in_thread(savings.find_savings, rules.agents, uses)
         if not found:
             return SavingsReport(savings=(), note=NO_SAVINGS)

@@ -3,14 +3,17 @@
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns.usage import Amount
 
+LONGEST = 7 * 86_400_000  # milliseconds that a turn may wait for answers before it goes on
+
 
 def sum_chat_spending(db: Database, chat_key: str, since: int) -> tuple[Amount, bool]:
     """Sum the calls of a chat's turns since a time, and return whether a price was missing."""
     (row,) = db.execute(
         "SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0),"
-        " count(*) - count(usd) FROM model_call JOIN turn ON turn.id = turn_id"
-        " WHERE chat_key = ? AND at >= ?",
-        (chat_key, since),
+        " count(*) - count(usd) FROM session CROSS JOIN turn CROSS JOIN model_call"
+        " WHERE session.chat_key = ? AND turn.session_id = session.id AND turn.started_at >= ?"
+        " AND turn_id = turn.id AND at >= ?",
+        (chat_key, since - LONGEST, since),
     )
     return Amount(int(row[0]), float(row[1])), bool(row[2])
 

@@ -122,9 +122,9 @@ def delete_loose_messages(db: Database, before: int) -> int:
 def delete_old_messages(db: Database, before: int) -> int:
     """Remove messages of ended sessions and summarized messages, then empty sessions."""
     db.execute(
-        f"{PINNED_LINES} DELETE FROM message WHERE id IN(SELECT message.id FROM message"
-        " JOIN session ON session.id = session_id WHERE message.id < ? AND at < ?"
-        " AND (ended_at IS NOT NULL OR message.id <= summary_upto)"
+        f"{PINNED_LINES} DELETE FROM message WHERE id IN(SELECT message.id FROM session"
+        " CROSS JOIN message WHERE session_id = session.id AND at < ?2"
+        " AND message.id < iif(ended_at IS NULL, min(summary_upto + 1, ?1), ?1)"
         f" AND NOT {IN_PINNED_WINDOW} LIMIT {ROWS})",
         (find_first_row_since(db, "message", "at", before), before),
     )

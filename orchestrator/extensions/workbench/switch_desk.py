@@ -88,7 +88,7 @@ class SwitchDesk:
         )
 
     async def _load_turns(self, agent_id: str, since: int, until: int) -> list[UsedTurn]:
-        return await self.store.read(turn_sample.list_used_turns, agent_id, since, until)
+        return await self.store.search(turn_sample.list_used_turns, agent_id, since, until)
 
     def _find_price(self, report: TrialReport, week: list[UsedTurn]) -> Price | None:
         """Return the price of the tried model for calls as long as the week's are on average."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.trials import MAX_TURNS
-from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.database import Database, Rows, find_first_row_since
 
 SWITCH_SAMPLE = "switch/sample"  # SampleRequest → TurnSample
 SWITCH_COMPARE = "switch/compare"  # SwitchQuestion → SwitchReport
@@ -83,7 +83,7 @@ USED = Rows(
     " count(*), sum(prompt), sum(completion), sum(cached),"
     " CASE WHEN count(usd) = count(*) THEN sum(usd) END",
 )
-OF_AN_AGENT = """turn.agent_id = ? AND started_at >= ? AND started_at < ?
+OF_AN_AGENT = """turn.rowid >= ? AND turn.agent_id = ? AND started_at >= ? AND started_at < ?
 AND turn.state IN('closed','failed','cancelled','dead')
 AND model_call.state = 'settled' AND purpose = 'turn'
 AND EXISTS(SELECT 1 FROM turn_prompt WHERE turn_prompt.turn_id = turn.id)
@@ -92,7 +92,8 @@ GROUP BY turn.id, started_at, turn.state ORDER BY started_at, turn.id"""
 
 def list_used_turns(db: Database, agent_id: str, since: int, until: int) -> list[UsedTurn]:
     """Return an agent's ended turns of a period in milliseconds that called models, by time."""
-    return USED.select(db, OF_AN_AGENT, agent_id, since, until)
+    first = find_first_row_since(db, "turn", "started_at", since)
+    return USED.select(db, OF_AN_AGENT, first, agent_id, since, until)
 
 
 def choose_sample(turns: Sequence[UsedTurn], number: int) -> list[UsedTurn]:

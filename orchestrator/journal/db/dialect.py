@@ -8,6 +8,7 @@ from orchestrator.journal.db.database import Database
 
 Index: TypeAlias = Literal["words", "grams"]  # words by their stems, or any three characters
 MERGED = 12  # pages of the index that are merged at a time; the default takes 20 ms now and then
+MAX_MATCHES = 1000  # latest messages with all words that are put into order
 EARLIER = "earlier_index"  # in `meta` while messages are in the index of an earlier version
 
 
@@ -44,14 +45,16 @@ class Dialect(Protocol):
     def place_messages(self, db: Database, rows: Sequence[tuple[int, int, str]]) -> None:
         """Index messages: the id, the place, and the terms, which are separated by spaces."""
 
-    def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
-        """Return the places with a term of each group, the latest first.
+    def list_places(
+        self, db: Database, wanted: Sequence[Sequence[str]], limit: int, skipped: int = 0
+    ) -> list[int]:
+        """Return the places with a term of each group, the latest first, after the skipped ones.
 
         A term that ends with ``*`` is the beginning of one.
         """
 
-    def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
-        """Return the number of places with a term of each group."""
+    def count_places(self, db: Database, wanted: Sequence[Sequence[str]], since: int = 0) -> int:
+        """Return the number of places with a term of each group, from the place ``since`` on."""
 
     def skip_used_ids(self, db: Database, table: str) -> None:
         """Give no new row of a table an id that a row stored with its id already has."""
@@ -103,7 +106,10 @@ class SqliteDialect:
     def build_every_word_condition(
         self, db: Database, terms: Sequence[str], text: str, limit: int
     ) -> tuple[str, tuple[object, ...]]:
-        indexed = "SELECT rowid FROM said_words WHERE said_words MATCH ?1"
+        indexed = (  # by their latest places, which are about in the order of the messages
+            "SELECT rowid FROM (SELECT rowid FROM said_words WHERE said_words MATCH ?1"
+            f" ORDER BY rowid DESC LIMIT {MAX_MATCHES})"
+        )
         last = "SELECT ifnull(max(message_id), 0) FROM message_place"
         before = " UNION ALL SELECT rowid FROM message_words WHERE message_words MATCH ?1"
         where = (
@@ -120,13 +126,18 @@ class SqliteDialect:
         db.executemany(words, [row[1:] for row in rows])
         db.execute("INSERT INTO said_words(said_words, rank) VALUES('merge', ?)", (MERGED,))
 
-    def list_places(self, db: Database, wanted: Sequence[Sequence[str]], limit: int) -> list[int]:
-        sql = "SELECT rowid FROM said_words WHERE said_words MATCH ? ORDER BY rowid DESC LIMIT ?"
-        return [place for (place,) in db.execute(sql, (_join_groups(wanted), limit))]
+    def list_places(
+        self, db: Database, wanted: Sequence[Sequence[str]], limit: int, skipped: int = 0
+    ) -> list[int]:
+        sql = (
+            "SELECT rowid FROM said_words WHERE said_words MATCH ?"
+            " ORDER BY rowid DESC LIMIT ? OFFSET ?"
+        )
+        return [place for (place,) in db.execute(sql, (_join_groups(wanted), limit, skipped))]
 
-    def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
-        sql = "SELECT count(*) FROM said_words WHERE said_words MATCH ?"
-        return int(db.execute(sql, (_join_groups(wanted),)).get)
+    def count_places(self, db: Database, wanted: Sequence[Sequence[str]], since: int = 0) -> int:
+        sql = "SELECT count(*) FROM said_words WHERE said_words MATCH ? AND rowid >= ?"
+        return int(db.execute(sql, (_join_groups(wanted), since)).get)
 
     def skip_used_ids(self, db: Database, table: str) -> None:
         del db, table  # SQLite looks for the highest id by itself

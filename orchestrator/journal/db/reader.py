@@ -1,5 +1,6 @@
 """Read-only access to the journal."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -7,6 +8,8 @@ from typing import TypeVar
 import apsw
 
 from orchestrator.errors import JournalError
+from orchestrator.files import OffLoop
+from orchestrator.loop_bound import mark_journal_job
 
 T = TypeVar("T")
 
@@ -31,6 +34,10 @@ class JournalReader:
         Raises:
             JournalError: the file is closed or cannot be read.
         """
+        return self.read_now(work, *args)
+
+    def read_now(self, work: Callable[..., T], *args: object) -> T:
+        """Do as a call does."""
         try:
             self._db.execute("BEGIN")
             try:
@@ -42,3 +49,28 @@ class JournalReader:
 
     def close(self) -> None:
         self._db.close()
+
+
+class SearchReader:
+    """Reads that may take long, one at a time, on another thread.
+
+    Neither the event loop nor the writer waits for them. A caller that is cancelled waits for the
+    end of its read.
+    """
+
+    def __init__(self, path: Path, in_thread: OffLoop) -> None:
+        self._reader = JournalReader(path)
+        self._in_thread = in_thread
+        self._free = asyncio.Lock()
+
+    async def __call__(self, work: Callable[..., T], *args: object) -> T:
+        """Return ``work(db, *args)``, as `JournalReader` does."""
+        async with self._free:
+            return await self._in_thread(self._read_marked, work, args)
+
+    def _read_marked(self, work: Callable[..., T], args: tuple[object, ...]) -> T:
+        with mark_journal_job():
+            return self._reader.read_now(work, *args)
+
+    def close(self) -> None:
+        self._reader.close()

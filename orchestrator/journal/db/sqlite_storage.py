@@ -1,4 +1,4 @@
-"""The journal as an SQLite file: one connection that writes, and one that reads."""
+"""The journal as an SQLite file: one connection that writes, and two that read."""
 
 import math
 import os
@@ -8,11 +8,13 @@ from pathlib import Path
 
 import apsw
 import structlog
+from anyio import to_thread
 
 from orchestrator.errors import JournalError
+from orchestrator.files import OffLoop
 from orchestrator.journal import migrations
 from orchestrator.journal.db import journal_file
-from orchestrator.journal.db.reader import JournalReader
+from orchestrator.journal.db.reader import JournalReader, SearchReader
 from orchestrator.journal.db.writer import CrashRecord, GroupCommit, JobWriter, WriterThread
 from orchestrator.journal_address import SharingDaemon
 
@@ -22,12 +24,15 @@ log = structlog.get_logger()
 
 
 class SqliteStorage:
-    """An open file. ``writer`` makes the object that runs its jobs."""
+    """An open file. ``writer`` makes the object that runs its jobs, ``in_thread`` its searches."""
 
     watch = math.inf  # its home is locked
 
     def __init__(
-        self, path: Path, writer: Callable[[GroupCommit], JobWriter] = WriterThread
+        self,
+        path: Path,
+        writer: Callable[[GroupCommit], JobWriter] = WriterThread,
+        in_thread: OffLoop = to_thread.run_sync,
     ) -> None:
         """Open and migrate the file, then start its writer.
 
@@ -41,6 +46,7 @@ class SqliteStorage:
         self.address = path.resolve()
         self.crashes = CrashRecord(path.with_name(f"{path.name}-job"))
         self.read = JournalReader(path)
+        self.search = SearchReader(path, in_thread)
         self.writer = writer(GroupCommit(self._db))
 
     def measure_size(self) -> int:
@@ -61,6 +67,7 @@ class SqliteStorage:
         """Finish the queued jobs and close the file; a failed one is checked at the next start."""
         self.writer.close()
         self.read.close()  # first: the last connection to close removes the WAL
+        self.search.close()
         self._db.close()
         self.crashes.remove_file()
         if failed:

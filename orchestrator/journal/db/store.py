@@ -45,7 +45,9 @@ class Read(Protocol):
     """Reads one state of the journal."""
 
     async def __call__(self, work: Callable[..., T], *args: object) -> T:
-        """Return ``work(db, *args)``, which must be short; wait while the database is away.
+        """Return ``work(db, *args)``; wait while the database is away.
+
+        `Storage.read` may run it on the event loop, so it must take milliseconds.
 
         Like a job of the writer, it gets plain data and changes nothing in this process.
 
@@ -82,6 +84,10 @@ class Storage(Protocol):
     def read(self) -> Read: ...
 
     @property
+    def search(self) -> Read:
+        """Does as ``read``, for what may take longer: neither loop nor writer waits for it."""
+
+    @property
     def writer(self) -> JobWriter: ...
 
     def measure_size(self) -> int:
@@ -105,7 +111,7 @@ def _probe_database(db: Database) -> None:
 
 
 class Store(LoopBound):
-    """The open journal, used only through `transact`, `transact_once` and `read`.
+    """The open journal, used only through `transact`, `transact_once`, `read` and `search`.
 
     `transact` waits while nothing can be stored; `transact_once` does not. ``failure`` is set once
     the storage has failed. ``address``, ``checked``, ``unclean``, ``crashes``, `clock_offset` and
@@ -125,6 +131,7 @@ class Store(LoopBound):
         self.unclean = storage.unclean
         self.crashes = storage.crashes
         self.read = storage.read
+        self.search = storage.search
         self.clock_offset = storage.clock_offset
         self.sharing = storage.list_sharing_daemons
         self._writer = storage.writer

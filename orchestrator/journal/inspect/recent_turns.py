@@ -29,15 +29,15 @@ class TurnSummary(NamedTuple):
 def count_messages_by_state(db: Database) -> dict[str, int]:
     """Count the messages in each state.
 
-    Finished messages are the remainder, as no index counts them.
+    Finished messages are the remainder of all that ever came, as no index counts them.
     """
     sql = "SELECT state, count(*) FROM inbox WHERE {} GROUP BY state"
     states = dict.fromkeys(("new", "claimed", "done", "dead", "cancelled"), 0)
     states |= {
         str(state): int(n) for where in INDEXED for state, n in db.execute(sql.format(where))
     }
-    every = int(db.execute("SELECT count(*) FROM inbox").get)
-    return states | {"done": every - sum(states.values())}
+    every = int(db.execute("SELECT max(id) FROM inbox").get or 0)
+    return states | {"done": max(0, every - sum(states.values()))}
 
 
 def list_recent_turns(db: Database, limit: int) -> list[TurnSummary]:

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from orchestrator.chat_texts import describe_source
 from orchestrator.errors import UnknownNameError
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Database, build_distinct_query
 from orchestrator.journal.turns import (
     degradations,
     inbox,
@@ -22,11 +22,29 @@ from orchestrator.journal.turns.inbox import InboxRow
 from thinker.protocol.call_timing import CallTiming
 from thinker.protocol.messages import AssistantMessage, Frozen, Origin, ToolResult, Usage
 from thinker.protocol.methods import RETURNED
-from thinker.protocol.names import ChatName, format_chat_name, format_turn_name
+from thinker.protocol.names import TURN, ChatName, format_chat_name, format_turn_name
 from thinker.protocol.prompt_record import PromptRecord
 
 EXCERPT = 200  # characters of a text that the trace holds
 CANDIDATES = 20  # matches that the error lists when a name is ambiguous
+MAX_SEARCHED = 20_000  # newest turns that a short ending is compared with
+LAST_CHARACTER = "\U0010ffff"
+# The turns whose ids end with ?1: by the index of names, or among the newest.
+ENDS = "substr(id, length(id) - length(?1) + 1) = ?1"
+ENDING = f"""SELECT id FROM turn
+  WHERE substr(id, length(id) - 7) = substr(?1, length(?1) - 7) AND {ENDS}"""
+SHORT_ENDING = f"""SELECT id FROM (SELECT id FROM turn ORDER BY id DESC LIMIT {MAX_SEARCHED})
+  AS newest WHERE {ENDS}"""
+NAMED = """SELECT id FROM turn WHERE id IN(
+  SELECT id FROM (SELECT id FROM turn WHERE id >= ?1 AND id < ?3 ORDER BY id DESC LIMIT ?2) AS begun
+  UNION SELECT id FROM ({} ORDER BY id DESC LIMIT ?2) AS ended UNION SELECT ?1)
+  ORDER BY id = ?1 DESC, started_at DESC, rowid DESC LIMIT ?2"""
+BOTS = build_distinct_query("inbox", "bot_id", "channel = ?1")
+# The messages ?3 in all chats of a bot; no index begins with the ids of messages.
+OF_BOT = f"""SELECT own.id
+  FROM ({build_distinct_query("inbox", "chat_id", "channel = ?1 AND bot_id = ?2")}) AS chat
+  CROSS JOIN inbox AS own WHERE own.channel = ?1 AND own.bot_id = ?2
+  AND own.chat_id = chat.value AND own.message_id = ?3 LIMIT {CANDIDATES}"""
 TURNS_OF = """SELECT turn_id FROM transition WHERE kind = 'inbox' AND number = ?
   AND turn_id IS NOT NULL GROUP BY turn_id ORDER BY min(id)"""
 MESSAGES_OF = """SELECT DISTINCT number FROM transition
@@ -131,21 +149,23 @@ def list_messages_named(db: Database, name: str) -> list[InboxRow]:
     by_number = name.isascii() and name.isdecimal() and len(name) < len(str(2**63))
     if not (colon or by_number):
         return []
-    where = "id = ? OR channel = ? AND message_id = ? ORDER BY id LIMIT ?"
-    number = int(name) if by_number else None
-    return inbox.INBOX.select(db, where, number, channel, message_id, CANDIDATES)
+    found = [int(name)] if by_number else []
+    for (bot_id,) in db.execute(BOTS, (channel,)).fetchall() if colon else ():
+        found += [int(row) for (row,) in db.execute(OF_BOT, (channel, bot_id, message_id))]
+    where = "id IN(SELECT CAST(value AS BIGINT) FROM json_each(?)) ORDER BY id LIMIT ?"
+    return inbox.INBOX.select(db, where, orjson.dumps(found).decode(), CANDIDATES)
 
 
 def list_turns_named(db: Database, name: str) -> list[str]:
-    """Return the newest turns whose id ends or begins with a name."""
-    size = len(name)
-    found = db.execute(
-        f"SELECT id FROM turn WHERE substr(id, length(id) - {size - 1}) = ?1"
-        f" OR substr(id, 1, {size}) = ?1"
-        " ORDER BY id = ?1 DESC, started_at DESC, rowid DESC LIMIT ?2",
-        (name, CANDIDATES),
-    )
-    return [str(turn) for (turn,) in found] if name else []
+    """Return the newest turns whose id ends or begins with a name.
+
+    An ending that is shorter than a turn's name is found among the newest `MAX_SEARCHED` turns.
+    """
+    if not name:
+        return []
+    ending = ENDING if len(name) >= TURN else SHORT_ENDING
+    found = db.execute(NAMED.format(ending), (name, CANDIDATES, f"{name}{LAST_CHARACTER}"))
+    return [str(turn) for (turn,) in found]
 
 
 def _describe_candidates(db: Database, turns: Sequence[str]) -> list[str]:

@@ -11,6 +11,10 @@ from orchestrator.journal.db.database import Database, Rows
 
 PAGE = 50  # turns
 MAX_SEARCHED = 20_000  # newest turns that a filter looks through
+NEWEST = "SELECT id FROM turn WHERE id < :before ORDER BY id DESC LIMIT :most"
+LOOKED_AT = f"SELECT count(*), min(id) FROM ({NEWEST}) AS newest WHERE {{}}"
+MATCHES = f"""SELECT id FROM turn WHERE id IN(SELECT id FROM ({NEWEST}) AS newest) AND {{}}
+ORDER BY id DESC LIMIT :page"""
 # When a turn was requested: its sender has waited since then.
 ASKED = "ifnull((SELECT min(received_at) FROM inbox WHERE turn_id = turn.id), started_at)"
 # What each filter compares with its value.
@@ -117,27 +121,24 @@ def search_turns(
 
     ``also`` are further conditions with their values.
     """
-    conditions = [
+    conditions: list[tuple[str, object]] = [
         *((FILTERS[name], READ.get(name, str)(value)) for name, value in wanted.items() if value),
         *also,
     ]
-    found: list[str] = []
-    looked_at, last = 0, before
-    query = "SELECT id FROM turn WHERE id < ? ORDER BY id DESC LIMIT ?"
-    ids = [str(row) for (row,) in db.execute(query, (before or "~", most))]
-    for turn_id in ids:
-        if len(found) == PAGE:
-            break
-        looked_at, last = looked_at + 1, turn_id
-        if all(_matches_condition(db, turn_id, *condition) for condition in conditions):
-            found.append(turn_id)
-    more = looked_at < len(ids) or len(ids) == most
+    names: dict[str, object] = {"before": before or "~", "most": most, "page": PAGE}
+    looked_at, last = db.execute(LOOKED_AT.format("true"), names).fetchone()
+    more = looked_at == most
+    where = ["true"]
+    for number, (condition, value) in enumerate(conditions):
+        where.append(condition.replace(":value", f":value{number}"))
+        names[f"value{number}"] = value
+    rows = db.execute(MATCHES.format(" AND ".join(where)), names)
+    found = [str(turn) for (turn,) in rows]
+    if len(found) == PAGE:
+        names = {"before": names["before"], "most": most, "last": found[-1]}
+        until, last = db.execute(LOOKED_AT.format("id >= :last"), names).fetchone()
+        more, looked_at = more or until < looked_at, until
     return TurnPage(list_turns_by_id(db, found), last if more else None, looked_at)
-
-
-def _matches_condition(db: Database, turn_id: str, condition: str, value: object) -> bool:
-    query = f"SELECT 1 FROM turn WHERE id = :id AND {condition}"
-    return db.execute(query, {"id": turn_id, "value": value}).get is not None
 
 
 def list_turns_by_id(db: Database, ids: list[str]) -> list[FoundTurn]:

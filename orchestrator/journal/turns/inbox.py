@@ -31,6 +31,11 @@ RUNNING = "turn.state IN('running','waiting') AND turn.state = 'running'"  # use
 OLDEST_NEW = "chat_key = ? AND state = 'new'"
 WAITING_CHATS = build_distinct_query("inbox", "chat_key", "state = 'new'")
 CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
+MAX_SEARCHED = 10_000  # newest messages, of all channels
+NEWEST_BOT = """SELECT coalesce(
+  (SELECT bot_id FROM (SELECT id, channel, bot_id FROM inbox ORDER BY id DESC LIMIT ?2) AS newest
+    WHERE channel = ?1 ORDER BY id DESC LIMIT 1),
+  (SELECT min(bot_id) FROM inbox WHERE channel = ?1))"""
 CHAT = (  # a row's chat as `outbox.Address.chat_key` has it; tasks and subagents have other queues
     "inbox.channel || '/' || inbox.bot_id || '/' || inbox.chat_id || '/' || inbox.thread_id"
 )
@@ -351,9 +356,8 @@ def find_private_address(db: Database, channel: str, name: str) -> outbox.Addres
 
 
 def find_bot_id(db: Database, channel: str) -> str | None:
-    # By an index of channels, all messages of the channel would be sorted to find the newest one.
-    sql = "SELECT bot_id FROM inbox WHERE channel || '' = ? ORDER BY id DESC LIMIT 1"
-    found: str | None = db.execute(sql, (channel,)).get
+    """Return the bot that got the newest message of a channel; any bot of it after a long time."""
+    found: str | None = db.execute(NEWEST_BOT, (channel, MAX_SEARCHED)).get
     return found
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from orchestrator.extensions.page.reads import call_verdicts
 from orchestrator.extensions.page.reads.call_verdicts import CallVerdict
 from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.inspect import trace
 from orchestrator.journal.inspect.turn_search import FoundTurn, list_turns_by_id
 from orchestrator.journal.turns import approvals, degradations, receipts, turns
 from orchestrator.journal.turns.approvals import Approval
@@ -182,12 +183,7 @@ def find_turn_of_message(db: Database, message: int) -> str | None:
 
 def find_newest_turn(db: Database, beginning: str) -> str | None:
     """Return the newest turn whose id begins or ends with ``beginning``."""
-    found = db.execute(
-        "SELECT id FROM turn WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1"
-        " OR substr(id, length(id) - length(?1) + 1) = ?1 ORDER BY id DESC LIMIT 1",
-        (beginning,),
-    ).get
-    return None if found is None else str(found)
+    return max(trace.list_turns_named(db, beginning), default=None)
 
 
 def _build_step_bars(

@@ -104,7 +104,11 @@ class Simulation:
         self._world.begin_life(lambda: not loop.killed, lambda: EPOCH + loop.time())
         failpoints.set_observer(life)
         store = Store(
-            SqliteStorage(self._journal, lambda commits: VirtualWriter(commits, loop, chance))
+            SqliteStorage(
+                self._journal,
+                lambda commits: VirtualWriter(commits, loop, chance),
+                machine.in_thread,
+            )
         )
         try:
             loop.run(life.run_daemon(store))

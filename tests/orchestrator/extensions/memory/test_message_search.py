@@ -13,13 +13,15 @@ from fakes.postgresql import POSTGRESQL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.extensions.memory import message_index
+from orchestrator.extensions.memory import message_index, message_search
+from orchestrator.extensions.memory.query_terms import read_question
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.turns import sessions
 from thinker.protocol.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 ANN, BEN = own_of("telegram:1"), own_of("telegram:2")
+DAY = 86_400_000  # milliseconds
 OPERATOR = own_of("telegram:3", shared=True)
 
 
@@ -169,3 +171,19 @@ def test_search_finds_what_was_said_in_the_chat(db: Database) -> None:
             for memory in (WORK, ANN, BEN, OPERATOR)
         }
         assert found == {WORK: {"k0", "k1", "k2"}, ANN: {"k1"}, BEN: {"k2"}, OPERATOR: {"k0"}}
+
+
+def test_common_words_are_counted_in_the_latest_messages(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many an agent has, a search takes as long; the rare word still counts more."""
+    for number in range(40):
+        say(db, "work", UserMessage(content=f"soup for lunch {number}"), now=number * DAY)
+    say(db, "work", UserMessage(content="soup with dumplings"), now=40 * DAY)
+    index_all(db)
+    monkeypatch.setattr(message_search, "MAX_PLACES", 10)
+    monkeypatch.setattr(message_search, "MAX_COUNTED", 20)
+    places = message_search.look_up(db, WORK, read_question("soup dumplings"))
+    assert 30 <= places.total <= 60
+    assert [30 <= term.rows <= 60 for term in places.postings] == [False, True]
+    assert found(db, "soup dumplings")[0] == "soup with dumplings"

@@ -91,3 +91,42 @@ async def test_closed_journal_is_not_read_and_leaves_no_wal(tmp_path: Path) -> N
     assert files(tmp_path) == ["journal.db"]
     with pytest.raises(JournalError, match="cannot be read"):
         await store.read(get)
+
+
+async def test_search_keeps_neither_the_loop_nor_the_writer(store: Store) -> None:
+    """It runs on a thread of its own, where it sees what was committed."""
+    await store.transact(put, "one")
+    begun, looked = threading.Event(), threading.Event()
+
+    def look(db: Database) -> object:
+        begun.set()
+        looked.wait(LIMIT)
+        return get(db)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.search, look)
+        await anyio.to_thread.run_sync(begun.wait, LIMIT)
+        await store.transact(put, "two")
+        assert await store.read(get) == "two"
+        looked.set()
+    assert await store.search(get) == "two"
+
+
+async def test_searches_come_one_after_the_other(store: Store) -> None:
+    """There is one connection for them."""
+    running = [0]
+
+    def look(_: Database) -> None:
+        running.append(running[-1] + 1)
+        running.append(running[-1] - 1)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(store.search, look)
+    assert max(running) == 1
+
+
+async def test_search_cannot_write(store: Store) -> None:
+    """There is one writer."""
+    with pytest.raises(JournalError, match="cannot be read"):
+        await store.search(put, "one")

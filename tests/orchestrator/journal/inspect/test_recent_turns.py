@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes.journal import open_turn, opened, planned
+from fakes.journal import open_turn, opened, planned, receive, update
 
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
@@ -31,3 +31,14 @@ def test_recent_turns_come_newest_first_with_their_tools(db: Database) -> None:
         ("t1", "replied", ("read",), 40),
     ]
     assert [item.id for item in recent_turns.list_recent_turns(db, 1)] == ["t2"]
+
+
+def test_messages_that_retention_has_removed_were_done(db: Database) -> None:
+    """Nothing counts them all, however many there are."""
+    for number in range(1, 4):
+        receive(db, update(number, "hi", str(number)))
+    assert recent_turns.count_messages_by_state(db)["new"] == 3
+    db.execute("DELETE FROM transition WHERE kind = 'inbox'")
+    db.execute("DELETE FROM inbox WHERE id < 3")
+    counts = recent_turns.count_messages_by_state(db)
+    assert (counts["new"], counts["done"]) == (1, 2)
