@@ -9,6 +9,7 @@ Where: is agents.json validated?
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
@@ -99,7 +100,7 @@ class LoadedConfig:
 
     def has_value_at(self, path: JsonPath) -> bool:
         """Return whether the file has a value at a place, valid or not."""
-        return path in self.document.lines
+        return self.document.has_part(path)
 
 
 def load_agents_file(
@@ -209,12 +210,13 @@ def _load_agents(draft: Draft, value: JsonObject) -> None:
         draft.add_error(("agents",), 'has no agents; add one to "agents"')
         raise AgentsFileError(draft.problems)
     model = load_models().agent
+    explain = cache(partial(explain_entry_extension, "agents"))
     for number, item in enumerate(items):
         name = item.get("agentId") if isinstance(item, dict) else None
         known = name if isinstance(name, str) else None
         subject = f"agent '{known}'" if known else f"agent {number + 1}"
         path: JsonPath = ("agents", number)
-        part = drop_missing_fields(draft, path, item, subject, known)
+        part = drop_missing_fields(draft, path, item, (subject, known), explain)
         agent = validate_part(draft, path, part, model, (subject, known))
         if agent is not None:
             draft.agents[number] = agent
