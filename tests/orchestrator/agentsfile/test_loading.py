@@ -185,5 +185,7 @@ def test_digest_changes_with_the_bytes(tmp_path: Path) -> None:
 
 def test_ten_thousand_agents_are_read() -> None:
     """They share the table of providers, which would be most of their memory."""
-    agents = parsed(*(WORK | {"agentId": f"agent-{number}"} for number in range(10_000))).file.agents
+    agents = parsed(
+        *(WORK | {"agentId": f"agent-{number}"} for number in range(10_000))
+    ).file.agents
     assert (len(agents), len({id(agent.providers) for agent in agents})) == (10_000, 1)
