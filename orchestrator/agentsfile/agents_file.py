@@ -398,7 +398,9 @@ def diff_agents(old: AgentsFile, new: AgentsFile) -> AgentsDiff:
     before = {agent.agent_id: agent for agent in old.agents if agent.enabled}
     after = {agent.agent_id: agent for agent in new.agents if agent.enabled}
     kept = before.keys() & after.keys()
-    changed = frozenset(name for name in kept if before[name] != after[name])
+    changed = frozenset(
+        name for name in kept if before[name] is not after[name] and before[name] != after[name]
+    )
     return AgentsDiff(
         added=frozenset(after.keys() - kept),
         removed=frozenset(before.keys() - kept),

@@ -63,7 +63,7 @@ class Document:
         for depth, step in enumerate(path):
             above = path[:depth]
             if above not in self._members:
-                self._members[above] = dict(_find_members(self.text, value))
+                self._members[above] = dict(find_members(self.text, value))
             if step not in self._members[above]:
                 return place, depth
             place, value = self._members[above][step]
@@ -79,7 +79,7 @@ def _skip_white(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-def _find_members(text: str, at: int) -> Iterator[tuple[str | int, tuple[int, int]]]:
+def find_members(text: str, at: int) -> Iterator[tuple[str | int, tuple[int, int]]]:
     """Yield the names or numbers in the valid JSON value at ``at``, with where each begins.
 
     Where a member begins differs from where its value does. The values themselves are skipped at

@@ -70,12 +70,17 @@ class Supervisor(LoopBound):
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 
-    def define_agent(self, spec: LaunchSpec, idle_minutes: float) -> None:
-        """Add or change an agent; a running worker of the old spec drains and ends."""
+    def define_agent(
+        self, spec: LaunchSpec, idle_minutes: float, *, had_prompt: bool = True
+    ) -> None:
+        """Add or change an agent; a running worker of the old spec drains and ends.
+
+        ``had_prompt`` tells whether it may have a prompt file, perhaps from before a restart.
+        """
         if self.broker is not None:
             self.broker.set_needed(spec.agent_id, needed=bool(spec.grants))
-        if spec.prompt is None and os.path.lexists(spec.prompt_path):
-            spec.prompt_path.unlink(missing_ok=True)  # the agent had one, perhaps before a restart
+        if spec.prompt is None and had_prompt and os.path.lexists(spec.prompt_path):
+            spec.prompt_path.unlink(missing_ok=True)
         slot = self.slots.get(spec.agent_id)
         if slot is None:
             self.slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
@@ -105,7 +110,8 @@ class Supervisor(LoopBound):
         if slot is not None:
             if slot.worker is not None:
                 slot.worker.stop_requested = True
-            slot.spec.prompt_path.unlink(missing_ok=True)
+            if slot.spec.prompt is not None:
+                slot.spec.prompt_path.unlink(missing_ok=True)
             slot.wake()
 
     def resume_quarantined(self, agent_id: str) -> None:
