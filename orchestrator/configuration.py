@@ -28,6 +28,7 @@ from orchestrator.agentsfile import (
 )
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
 from orchestrator.agentsfile.prompt_edit import PromptEdit, find_prompt_edit
+from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import OffLoop, run_off_loop, write_private
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.keys_file import Keys
@@ -213,7 +214,7 @@ class Configuration(LoopBound):
 
     def _adopt_loaded(self, loaded: LoadedConfig) -> None:
         self.file = loaded.file
-        self._active = replace(loaded, data=b"")
+        self._active = loaded.without_values
 
     async def _load_file(self, path: Path) -> LoadedConfig:
         """Load the file.
@@ -268,7 +269,7 @@ class Configuration(LoopBound):
         shared = environ, local, dict(prompts.templates), file.sandbox
         known = self._applied_agents if shared == self._applied_with else {}
         self._applied_agents, self._applied_with = {}, shared
-        built = 0
+        built, grants = 0, dict[tuple[object, ...], Grant]()
         for definition in file.agents:
             agent_id = definition.agent_id
             if agent_id not in usable:
@@ -290,6 +291,8 @@ class Configuration(LoopBound):
                 sandbox=file.sandbox,
                 own=own,
             )
+            alike = tuple(grants.setdefault(grant.identity, grant) for grant in spec.grants)
+            spec = replace(spec, grants=alike)
             had_prompt = spec.prompt_path.name in stored
             supervisor.define_agent(spec, definition.idle_timeout_minutes, had_prompt=had_prompt)
             built += 1

@@ -69,7 +69,8 @@ class LoadedConfig:
     """A usable agents.json: its valid parts, its problems and its bytes.
 
     ``secrets`` are the fields that may hold a secret in the bytes themselves. ``validated`` has the
-    agents by the digests of their text, so that the next reading can use them again.
+    agents by the digests of their text, so that the next reading can use them again. ``numbers``
+    are the places of the agents in the list, by their ids.
     """
 
     file: AgentsFile
@@ -78,6 +79,12 @@ class LoadedConfig:
     document: Document
     secrets: tuple[str, ...] = ()
     validated: Mapping[bytes, AgentDefinition] = field(default_factory=dict, repr=False)
+    numbers: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def without_values(self) -> "LoadedConfig":
+        """The same without the bytes and the values in them, which take most of its memory."""
+        return replace(self, data=b"", document=replace(self.document, value=None))
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -95,12 +102,8 @@ class LoadedConfig:
 
     def find_line(self, agent_id: str, field: str) -> int:
         """Return the line of an agent's field, or of the agent; 0 for an unknown agent."""
-        value = self.document.value
-        agents = value.get("agents") if isinstance(value, dict) else None
-        for number, item in enumerate(agents if isinstance(agents, list) else ()):
-            if isinstance(item, dict) and item.get("agentId") == agent_id:
-                return self.document.find_line(("agents", number, field))
-        return 0
+        number = self.numbers.get(agent_id)
+        return 0 if number is None else self.document.find_line(("agents", number, field))
 
     def has_value_at(self, path: JsonPath) -> bool:
         """Return whether the file has a value at a place, valid or not."""
@@ -177,7 +180,13 @@ def parse_agents_file(
     if not draft.agents:
         raise AgentsFileError(problems)
     return LoadedConfig(
-        _build_agents_file(draft), problems, data, draft.document, tuple(draft.secrets), validated
+        _build_agents_file(draft),
+        problems,
+        data,
+        draft.document,
+        tuple(draft.secrets),
+        validated,
+        _number_agents(value),
     )
 
 
@@ -200,6 +209,16 @@ def _build_agents_file(draft: Draft) -> AgentsFile:
     }
     # Each part is valid already, and may be an instance of a subclass.
     return AgentsFile.model_construct(**{name: parts[name] for name in AgentsFile.model_fields})
+
+
+def _number_agents(value: JsonObject) -> dict[str, int]:
+    """Return the place of each agent in the list, of the first one with an id."""
+    items = value.get("agents")
+    found: dict[str, int] = {}
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and isinstance(item.get("agentId"), str):
+            found.setdefault(str(item["agentId"]), number)
+    return found
 
 
 def _check_repeated_fields(draft: Draft) -> None:
