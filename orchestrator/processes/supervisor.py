@@ -6,6 +6,7 @@ affect other agents. `orchestrator.processes.restarts` decides when a worker is 
 Where: is an idle worker stopped?
 """
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -31,6 +32,7 @@ from orchestrator.processes.worker_places import WorkerPlaces
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.context_windows import ContextWindow
 
+SETTLED = 1.0  # seconds after which a worker that is ready does not count as starting any more
 SHORTEST = 0.001  # seconds of a wait: what rounding leaves of one is over before it begins
 log = structlog.get_logger()
 
@@ -161,6 +163,7 @@ class Supervisor(LoopBound):
 
     def _note_if_idle(self, slot: Slot) -> None:
         if slot.worker is not None and not slot.callers:
+            self.places.note_started(slot)
             self.places.note_idle(slot)
 
     def _end_idle_worker(self, slot: Slot) -> None:
@@ -258,7 +261,9 @@ class Supervisor(LoopBound):
                     worker.request_drain()  # changed or removed while it started
                 slot.worker, worker.tell_window = worker, slot.note_window
                 slot.history = restarts.record_ready(slot.history)
-                self.places.note_started(slot)
+                # Until it has answered, or waits for its model, the next ones would slow it down.
+                loop = asyncio.get_running_loop()
+                loop.call_later(SETTLED, self.places.note_started, slot)
                 self._note_if_idle(slot)
                 took = round((self.clock() - slot.history.started) * 1000, 1)
                 log.debug("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
