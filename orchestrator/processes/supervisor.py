@@ -70,7 +70,7 @@ class Supervisor(LoopBound):
     spawn: Spawn = execute_program
     in_thread: OffLoop = to_thread.run_sync
     broker: ModelBroker | None = None  # None: workers call providers directly
-    places: WorkerPlaces = field(default_factory=WorkerPlaces)
+    places: WorkerPlaces[Slot] = field(default_factory=WorkerPlaces)
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 

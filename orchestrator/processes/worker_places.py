@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import anyio
 
 from orchestrator.loop_bound import LoopBound
 
+W = TypeVar("W", bound=Hashable)
 SHARE = 0.5  # of the memory, for workers
 WORKER_BYTES = 8_000_000  # of a worker after a turn; most have 7 MB of their own
 LEAST = 8  # workers, however small the memory
@@ -52,20 +54,20 @@ def find_default_starts() -> int:
 
 
 @dataclass
-class WorkerPlaces(LoopBound):
+class WorkerPlaces(LoopBound, Generic[W]):
     """The places of live workers; ``limit`` and ``starts`` are the most that live and start.
 
-    ``end`` ends an idle worker. Workers are named by any value, such as an agent id.
+    ``end`` ends an idle worker. ``W`` is what stands for a worker.
     """
 
     limit: int = field(default_factory=find_default_limit)
     starts: int = field(default_factory=find_default_starts)
-    end: Callable[[Hashable], None] = lambda _: None
+    end: Callable[[W], None] = lambda _: None
     live: int = field(default=0, init=False)
-    _waiting: dict[Hashable, anyio.Event] = field(default_factory=dict, init=False)
-    _starting: set[Hashable] = field(default_factory=set, init=False)
-    _idle: dict[Hashable, None] = field(default_factory=dict, init=False)  # the longest idle first
-    _ending: set[Hashable] = field(default_factory=set, init=False)
+    _waiting: dict[W, anyio.Event] = field(default_factory=dict, init=False)
+    _starting: set[W] = field(default_factory=set, init=False)
+    _idle: dict[W, None] = field(default_factory=dict, init=False)  # the longest idle first
+    _ending: set[W] = field(default_factory=set, init=False)
 
     @property
     def waiting(self) -> int:
@@ -73,7 +75,7 @@ class WorkerPlaces(LoopBound):
         return len(self._waiting)
 
     @asynccontextmanager
-    async def hold_place(self, name: Hashable, *, queued: bool = True) -> AsyncIterator[None]:
+    async def hold_place(self, name: W, *, queued: bool = True) -> AsyncIterator[None]:
         """Hold a place while the block lasts, after those who asked before."""
         if queued:
             await self._wait_for_place(name)
@@ -88,22 +90,22 @@ class WorkerPlaces(LoopBound):
             self._ending.discard(name)
             self._grant_places()
 
-    def note_started(self, name: Hashable) -> None:
+    def note_started(self, name: W) -> None:
         """Let the next one start."""
         if name in self._starting:
             self._starting.discard(name)
             self._grant_places()
 
-    def note_idle(self, name: Hashable) -> None:
+    def note_idle(self, name: W) -> None:
         """Note that nothing uses a live worker; it may end from now on."""
         self._idle.pop(name, None)
         self._idle[name] = None
         self._end_idle_workers()
 
-    def note_used(self, name: Hashable) -> None:
+    def note_used(self, name: W) -> None:
         self._idle.pop(name, None)
 
-    async def _wait_for_place(self, name: Hashable) -> None:
+    async def _wait_for_place(self, name: W) -> None:
         granted = self._waiting[name] = anyio.Event()
         self._grant_places()
         try:

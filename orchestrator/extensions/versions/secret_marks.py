@@ -169,8 +169,12 @@ def _iter_parts(text: str) -> Iterator[tuple[JsonPath, int, int]]:
     if not members:
         yield (), start, start
     for name, (place, at) in members:
-        inner = [((name, step), *found) for step, found in find_members(text, at)]
-        yield from inner or [((name,), place, at)]
+        is_part = True
+        for step, (start, value) in find_members(text, at):
+            is_part = False
+            yield (name, step), start, value
+        if is_part:
+            yield (name,), place, at
 
 
 def _iter_spans_of_part(text: str, value: JsonValue, above: JsonPath, at: int) -> Iterator[_Span]:

@@ -11,9 +11,8 @@ from pydantic import JsonValue
 from orchestrator.cli.output import format_moment
 from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.control.protocol import (
-    AgentReport,
-    BudgetUse,
     ChannelReport,
     ProcessReport,
     RecentTurn,

@@ -17,7 +17,7 @@ class Workers:
 
     def __init__(self, tasks: TaskGroup, limit: int, starts: int = 100) -> None:
         self.tasks = tasks
-        self.places = WorkerPlaces(limit, starts, self.end)
+        self.places = WorkerPlaces[Hashable](limit, starts, self.end)
         self.started: list[Hashable] = []
         self.ends: dict[Hashable, anyio.Event] = {}
 
