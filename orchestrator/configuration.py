@@ -8,7 +8,6 @@ Where: is an edit of agents.json applied live?
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +27,6 @@ from orchestrator.agentsfile import (
 )
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
 from orchestrator.agentsfile.prompt_edit import PromptEdit, find_prompt_edit
-from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import OffLoop, run_off_loop, write_private
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.keys_file import Keys
@@ -269,7 +267,7 @@ class Configuration(LoopBound):
         shared = environ, local, dict(prompts.templates), file.sandbox
         known = self._applied_agents if shared == self._applied_with else {}
         self._applied_agents, self._applied_with = {}, shared
-        built, grants = 0, dict[tuple[object, ...], Grant]()
+        built = 0
         for definition in file.agents:
             agent_id = definition.agent_id
             if agent_id not in usable:
@@ -291,8 +289,6 @@ class Configuration(LoopBound):
                 sandbox=file.sandbox,
                 own=own,
             )
-            alike = tuple(grants.setdefault(grant.identity, grant) for grant in spec.grants)
-            spec = replace(spec, grants=alike)
             had_prompt = spec.prompt_path.name in stored
             supervisor.define_agent(spec, definition.idle_timeout_minutes, had_prompt=had_prompt)
             built += 1

@@ -45,12 +45,6 @@ class Grant(Frozen):
     method: Literal["GET", "POST"] = "POST"
     probe: bool = False
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """A value that equal grants have, by which agents can share them."""
-        fields = vars(self) | {"headers": tuple(self.headers.items())}
-        return tuple(fields.values())
-
 
 class ChannelOpen(Frozen):
     """A worker's channel, with a unique number and the rights of its agent."""

@@ -85,7 +85,8 @@ class Supervisor(LoopBound):
         ``had_prompt`` tells whether it may have a prompt file, perhaps from before a restart.
         """
         if self.broker is not None:
-            self.broker.set_needed(spec.agent_id, needed=bool(spec.grants))
+            needed = spec.rights is not None and spec.rights.are_needed
+            self.broker.set_needed(spec.agent_id, needed=needed)
         if spec.prompt is None and had_prompt and os.path.lexists(spec.prompt_path):
             spec.prompt_path.unlink(missing_ok=True)
         slot = self.slots.get(spec.agent_id)

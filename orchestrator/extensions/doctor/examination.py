@@ -148,9 +148,7 @@ def _check_windows(file: AgentsFile | None, status: StatusReport | None) -> Iter
         else:
             yield Finding(name, f"{text} tokens")
     if len(asked) > MAX_WINDOWS:
-        yield Finding(
-            "windows", f"those of {len(asked) - MAX_WINDOWS:,} more agents are left out"
-        )
+        yield Finding("windows", f"those of {len(asked) - MAX_WINDOWS:,} more agents are left out")
 
 
 def _check_workers(status: StatusReport) -> Iterator[Finding]:
