@@ -7,8 +7,8 @@ from types import MappingProxyType
 from anyio.lowlevel import checkpoint
 
 from orchestrator.agentsfile import Problem
+from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.configuration import Configuration
-from orchestrator.control import status
 from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.journal.turns.degradations import DegradedTurns
 from orchestrator.processes.restarts import WorkerState
@@ -86,7 +86,7 @@ def _report_agent(
         memory="agent" if configuration.file.joins_chats(owner) else "person",
         reason=_describe_reason(slot, owner, configuration.problems),
         paused=paused,
-        window=status.describe_window(slot, configuration),
+        window=_describe_window(slot, configuration),
         budgets=tuple(list_uses(spent)),
     )
 
@@ -100,3 +100,12 @@ def _describe_reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str
             if problem.agent_id == owner and problem.path.endswith(".llmProvider"):
                 return problem.message
     return slot.history.reason
+
+
+def _describe_window(slot: Slot, configuration: Configuration) -> str:
+    """Return what an agent's model reads at once, for people; empty for the demo model."""
+    agent = configuration.file.find_agent(slot.spec.parent or slot.spec.agent_id)
+    endpoint = slot.spec.endpoint
+    if agent is None or endpoint.provider == "demo":
+        return ""
+    return find_window(agent, slot.window, f"{endpoint.provider}/{endpoint.model}").text

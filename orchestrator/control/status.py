@@ -11,7 +11,6 @@ import structlog
 
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
@@ -26,7 +25,7 @@ from orchestrator.journal.turns import approvals
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
-from orchestrator.processes.supervisor import Slot, Supervisor
+from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.remote_tools import KnownServer, RemoteTools
 from thinker.jail.hardening import build_hardened_report
 from thinker.protocol.names import ChatName, format_chat_name
@@ -208,12 +207,3 @@ def list_awaited_decisions(db: Database, now: int) -> list[str]:
         )
         for approval in approvals.list_pending_approvals(db, now)
     ]
-
-
-def describe_window(slot: Slot, configuration: Configuration) -> str:
-    """Return what an agent's model reads at once, for people; empty for the demo model."""
-    agent = configuration.file.find_agent(slot.spec.parent or slot.spec.agent_id)
-    endpoint = slot.spec.endpoint
-    if agent is None or endpoint.provider == "demo":
-        return ""
-    return find_window(agent, slot.window, f"{endpoint.provider}/{endpoint.model}").text
