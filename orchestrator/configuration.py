@@ -8,7 +8,6 @@ Where: is an edit of agents.json applied live?
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +18,13 @@ from anyio.lowlevel import checkpoint
 from watchfiles import awatch
 
 from orchestrator import agentsfile, keys_file
-from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, Problem
+from orchestrator.agentsfile import (
+    AgentDefinition,
+    AgentsFile,
+    AgentsFileError,
+    LoadedConfig,
+    Problem,
+)
 from orchestrator.agentsfile.problems import MAX_PROBLEMS
 from orchestrator.agentsfile.prompt_edit import PromptEdit, find_prompt_edit
 from orchestrator.files import OffLoop, run_off_loop, write_private
@@ -44,6 +49,7 @@ from orchestrator.watching import FileWatch, Watch, follow_edits
 from thinker.formats.regular_file import FileError, Folder
 from thinker.protocol.providers import list_key_variables
 
+AGENTS_AT_ONCE = 50  # launch specs built before other work has its turn; each takes 0.1 ms
 MAX_WATCHED = 4096  # folders; by default the kernel allows a user at least 8192 watches
 log = structlog.get_logger()
 
@@ -86,7 +92,14 @@ class Configuration(LoopBound):
         self._in_skills: tuple[Problem, ...] = ()
         self.fallen_back = False
         self._version: tuple[object, ...] = ()
+        self._applied_agents: dict[str, AgentDefinition] = {}  # whose launch specs are in force
+        self._applied_with: tuple[object, ...] = ()  # on what else the specs depend
         self._applied = Wakeup()
+
+    @property
+    def loaded(self) -> LoadedConfig | None:
+        """The active agents.json as it was read, without its bytes."""
+        return self._active
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -199,7 +212,7 @@ class Configuration(LoopBound):
 
     def _adopt_loaded(self, loaded: LoadedConfig) -> None:
         self.file = loaded.file
-        self._active = replace(loaded, data=b"")
+        self._active = loaded.without_values
 
     async def _load_file(self, path: Path) -> LoadedConfig:
         """Load the file.
@@ -215,6 +228,7 @@ class Configuration(LoopBound):
                 self._environ,
                 moved,
                 self._settings.home,
+                self._active,
             )
         except TimeoutError as error:
             raise AgentsFileError(
@@ -237,26 +251,49 @@ class Configuration(LoopBound):
             self.file.list_enabled_ids(),
             select_environment(self._environ, self.file.known_providers),
         )
-        templates = self.prompts.current_set.templates
-        for agent_id, slot in list(supervisor.slots.items()):
+        for number, (agent_id, slot) in enumerate(list(supervisor.slots.items())):
             if agent_id not in usable and slot.spec.parent is None:
                 supervisor.remove_agent(agent_id)
-        for definition in self.file.agents:
-            if definition.agent_id in usable:
-                with_model = self.prompts.current_set.apply_prompt_model(definition, self.file)
-                endpoint = own = resolve_endpoint(with_model, environ, local)
-                if with_model is not definition:
-                    own = resolve_endpoint(definition, environ, local)
-                spec = build_launch_spec(
-                    with_model,
-                    self._settings,
-                    endpoint,
-                    environ,
-                    templates,
-                    sandbox=self.file.sandbox,
-                    own=own,
-                )
-                supervisor.define_agent(spec, definition.idle_timeout_minutes)
+                if number % AGENTS_AT_ONCE == 0:
+                    await checkpoint()
+        await self._define_changed_agents(supervisor, environ, local)
+
+    async def _define_changed_agents(
+        self, supervisor: Supervisor, environ: dict[str, str], local: tuple[Endpoint, ...]
+    ) -> None:
+        """Define the enabled agents whose launch specs may have changed, a few at once."""
+        prompts, file, usable = self.prompts.current_set, self.file, self.file.list_enabled_ids()
+        stored = await self._off_loop(_list_names, self._settings.paths.agent_prompts)
+        shared = environ, local, dict(prompts.templates), file.sandbox
+        known = self._applied_agents if shared == self._applied_with else {}
+        self._applied_agents, self._applied_with = {}, shared
+        built = 0
+        for definition in file.agents:
+            agent_id = definition.agent_id
+            if agent_id not in usable:
+                continue
+            with_model = prompts.apply_prompt_model(definition, file)
+            if with_model is definition:
+                self._applied_agents[agent_id] = definition
+                if known.get(agent_id) is definition and agent_id in supervisor.slots:
+                    continue
+            endpoint = own = resolve_endpoint(with_model, environ, local)
+            if with_model is not definition:
+                own = resolve_endpoint(definition, environ, local)
+            spec = build_launch_spec(
+                with_model,
+                self._settings,
+                endpoint,
+                environ,
+                prompts.templates,
+                sandbox=file.sandbox,
+                own=own,
+            )
+            had_prompt = spec.prompt_path.name in stored
+            supervisor.define_agent(spec, definition.idle_timeout_minutes, had_prompt=had_prompt)
+            built += 1
+            if built % AGENTS_AT_ONCE == 0:
+                await checkpoint()
 
     async def wait_for_change(self) -> None:
         """Wait until another configuration is active."""
@@ -383,6 +420,14 @@ def _read_stamp(path: Path) -> tuple[int, ...] | None:
     except (OSError, ValueError):  # ValueError: a name with a NUL byte
         return None
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
+
+
+def _list_names(folder: Path) -> frozenset[str]:
+    """Return the names in a folder, which may be missing or unreadable."""
+    try:
+        return frozenset(path.name for path in folder.iterdir())
+    except OSError:
+        return frozenset()
 
 
 def _list_folders(folder: Path) -> list[Path]:

@@ -57,7 +57,8 @@ def find_answering_agent(
 ) -> str | None:
     """Return the agent that answers in a chat, handoffs included; None to refuse the message."""
     usable = agents.list_enabled_ids()
-    routed = resolve_agent(agents.bindings, message, usable, agents.fallback_agent_id)
+    bindings = agents.list_bindings(message.channel, message.chat_id)
+    routed = resolve_agent(bindings, message, usable, agents.fallback_agent_id)
     for handoff in handoffs.list_handoffs_in_chat(db, chat_key):
         if handoff.routed_id == routed:
             return handoff.agent_id if handoff.agent_id in usable else routed

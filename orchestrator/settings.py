@@ -66,6 +66,8 @@ class Settings(BaseSettings):
     """Seconds that a stop waits for turns to reach their next step boundary."""
     spawn: Literal["zygote", "exec"] = "zygote"
     """How workers start: forked from a prepared process, or each executed anew."""
+    max_workers: int | None = Field(None, ge=1)
+    """Workers alive at a time; by default as many as fit into half of the memory, at 8 MB each."""
     api_port: int | None = Field(None, ge=0, le=65535)
     """Port of the OpenAI-compatible endpoints; by default `channels.api.port` of agents.json."""
     fast_tasks: bool = False

@@ -95,7 +95,7 @@ def can_write_to_chat(
 
 
 def _is_bound(agents: AgentsFile, channel: str, chat: str) -> bool:
-    return (channel, chat) in [(item.channel, item.chat_id) for item in agents.bindings]
+    return chat in agents.list_bound_chats(channel)
 
 
 def _is_notify_chat(agents: AgentsFile, channel: str, chat: str) -> bool:

@@ -208,7 +208,8 @@ class AgentDefinition(ConfigModel):
     """IANA time zone for dates and schedules; USER_TIMEZONE or the machine's when absent."""
 
     _configured_id: str = PrivateAttr("")
-    _providers: Mapping[str, Provider] = PrivateAttr(PROVIDERS)
+    # A default would be deep-copied for each agent.
+    _providers: Mapping[str, Provider] = PrivateAttr(default_factory=lambda: PROVIDERS)
 
     def model_post_init(self, context: object, /) -> None:
         """Apply the profile; note the id, which a subagent's copy keeps, and the providers."""

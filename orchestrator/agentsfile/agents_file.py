@@ -1,7 +1,9 @@
 """Models of agents.json as a whole: agents, bindings, channels, tool servers."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
@@ -31,6 +33,7 @@ from orchestrator.channel_api import ChatRole
 from thinker.protocol.providers import Provider
 
 MAX_CALL = 900  # seconds; the longest a tool call may take
+K = TypeVar("K")
 S = TypeVar("S", bound=ConfigModel)
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
@@ -288,6 +291,16 @@ class AgentsFile(ConfigModel):
         """Return the agent with this id, enabled or not."""
         return self._agents_by_id.get(agent_id)
 
+    def list_bindings(self, channel: str, chat_id: str) -> tuple[Binding, ...]:
+        """Return the bindings of a chat and those of every chat of its channel."""
+        names = dict.fromkeys((chat_id, "*"))
+        found = (self._bindings_by_chat.get((channel, name), ()) for name in names)
+        return tuple(chain.from_iterable(found))
+
+    def list_bound_chats(self, channel: str) -> frozenset[str]:
+        """Return the chat ids in the bindings of a channel."""
+        return self._bound_chats.get(channel, frozenset())
+
     def replace_agent(self, changed: AgentDefinition) -> "AgentsFile":
         """Return the file with another version of the agent with this id."""
         parts = {name: getattr(self, name) for name in AgentsFile.model_fields}
@@ -301,13 +314,18 @@ class AgentsFile(ConfigModel):
         if agent_id not in self._joins_by_id:
             agent = self.find_agent(agent_id)
             self._joins_by_id[agent_id] = agent is not None and (
-                not list_openings(agent, self.bindings, self.fallback_agent_id, self.channels)
+                not list_openings(
+                    agent,
+                    self._bindings_by_agent.get(agent_id, ()),
+                    self.fallback_agent_id,
+                    self.channels,
+                )
                 if agent.memory is None
                 else agent.memory == "agent"
             )
         return self._joins_by_id[agent_id]
 
-    # A `model_copy` would keep these three: a changed file is validated anew.
+    # A `model_copy` would keep all of these: a changed file is validated anew.
     @cached_property
     def _enabled_ids(self) -> frozenset[str]:
         return frozenset(agent.agent_id for agent in self.agents if agent.enabled)
@@ -317,8 +335,30 @@ class AgentsFile(ConfigModel):
         return {agent.agent_id: agent for agent in reversed(self.agents)}  # the first one counts
 
     @cached_property
+    def _bindings_by_agent(self) -> dict[str, list[Binding]]:
+        return _group_bindings(self.bindings, lambda binding: binding.agent_id)
+
+    @cached_property
+    def _bindings_by_chat(self) -> dict[tuple[str, str], list[Binding]]:
+        return _group_bindings(self.bindings, lambda binding: (binding.channel, binding.chat_id))
+
+    @cached_property
+    def _bound_chats(self) -> dict[str, frozenset[str]]:
+        found = _group_bindings(self.bindings, lambda binding: binding.channel)
+        return {name: frozenset(one.chat_id for one in items) for name, items in found.items()}
+
+    @cached_property
     def _joins_by_id(self) -> dict[str, bool]:
         return {}
+
+
+def _group_bindings(
+    bindings: Iterable[Binding], key: Callable[[Binding], K]
+) -> dict[K, list[Binding]]:
+    found = defaultdict[K, list[Binding]](list)
+    for binding in bindings:
+        found[key(binding)].append(binding)
+    return found
 
 
 def list_openings(
@@ -358,7 +398,9 @@ def diff_agents(old: AgentsFile, new: AgentsFile) -> AgentsDiff:
     before = {agent.agent_id: agent for agent in old.agents if agent.enabled}
     after = {agent.agent_id: agent for agent in new.agents if agent.enabled}
     kept = before.keys() & after.keys()
-    changed = frozenset(name for name in kept if before[name] != after[name])
+    changed = frozenset(
+        name for name in kept if before[name] is not after[name] and before[name] != after[name]
+    )
     return AgentsDiff(
         added=frozenset(after.keys() - kept),
         removed=frozenset(before.keys() - kept),

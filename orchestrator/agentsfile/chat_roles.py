@@ -15,8 +15,9 @@ def find_written_role(agents: AgentsFile, channel: str, names: Collection[str]) 
     """Return the lowest role that agents.json gives these ids of a channel, if any."""
     found = [
         item.role
-        for item in agents.bindings
-        if item.role is not None and item.channel == channel and item.chat_id in names
+        for name in names
+        for item in agents.list_bindings(channel, name)
+        if item.role is not None and item.chat_id == name
     ]
     settings = agents.channels.list_chat_channels().get(channel)
     if settings is not None:
@@ -43,6 +44,7 @@ def find_role(
         known = [paired[channel, name] for name in names if (channel, name) in paired]
         found = min(known, key=ROLES.index, default=None)
     if found is None:
-        bound = {item.chat_id for item in agents.bindings if item.channel == channel}
-        found = None if bound.union(settings.allowlist).isdisjoint(names) else "operate"
+        bound = agents.list_bound_chats(channel)
+        named = any(name in bound or name in settings.allowlist for name in names)
+        found = "operate" if named else None
     return found

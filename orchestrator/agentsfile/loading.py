@@ -8,12 +8,15 @@ Where: is agents.json validated?
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
 
 from orchestrator.agentsfile import agents_file
+from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import (
     AgentsFile,
     Retention,
@@ -65,7 +68,9 @@ from thinker.protocol.providers import PROVIDERS
 class LoadedConfig:
     """A usable agents.json: its valid parts, its problems and its bytes.
 
-    ``secrets`` are the fields that may hold a secret in the bytes themselves.
+    ``secrets`` are the fields that may hold a secret in the bytes themselves. ``validated`` has the
+    agents by the digests of their text, so that the next reading can use them again. ``numbers``
+    are the places of the agents in the list, by their ids.
     """
 
     file: AgentsFile
@@ -73,6 +78,13 @@ class LoadedConfig:
     data: bytes
     document: Document
     secrets: tuple[str, ...] = ()
+    validated: Mapping[bytes, AgentDefinition] = field(default_factory=dict, repr=False)
+    numbers: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def without_values(self) -> "LoadedConfig":
+        """The same without the bytes and the values in them, which take most of its memory."""
+        return replace(self, data=b"", document=replace(self.document, value=None))
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -90,16 +102,12 @@ class LoadedConfig:
 
     def find_line(self, agent_id: str, field: str) -> int:
         """Return the line of an agent's field, or of the agent; 0 for an unknown agent."""
-        value = self.document.value
-        agents = value.get("agents") if isinstance(value, dict) else None
-        for number, item in enumerate(agents if isinstance(agents, list) else ()):
-            if isinstance(item, dict) and item.get("agentId") == agent_id:
-                return self.document.find_line(("agents", number, field))
-        return 0
+        number = self.numbers.get(agent_id)
+        return 0 if number is None else self.document.find_line(("agents", number, field))
 
     def has_value_at(self, path: JsonPath) -> bool:
         """Return whether the file has a value at a place, valid or not."""
-        return path in self.document.lines
+        return self.document.has_part(path)
 
 
 def load_agents_file(
@@ -107,11 +115,13 @@ def load_agents_file(
     environ: Mapping[str, str] | None = None,
     moved: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     home: Path | None = None,
+    before: LoadedConfig | None = None,
 ) -> LoadedConfig:
     """Read the file at ``path``, taking keys and ``${NAME}`` from ``environ``.
 
     ``home`` is the daemon's, which no server may reach. ``moved`` has the first ids of
-    moved chats, keyed by new id, for each channel.
+    moved chats, keyed by new id, for each channel. Agents that are as ``before`` are the same
+    objects.
 
     Raises:
         AgentsFileError: the file cannot be read, is not JSON or has no valid agent.
@@ -123,7 +133,7 @@ def load_agents_file(
         advice = "; check the path or run: orchestrator init" if missing else ""
         reason = f"cannot be read: {error}{advice}"
         raise AgentsFileError([Problem.build_unusable(path, reason)]) from error
-    return parse_agents_file(data, path.name, environ, moved, home)
+    return parse_agents_file(data, path.name, environ, moved, home, before)
 
 
 def parse_agents_file(
@@ -132,6 +142,7 @@ def parse_agents_file(
     environ: Mapping[str, str] | None = None,
     moved: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     home: Path | None = None,
+    before: LoadedConfig | None = None,
 ) -> LoadedConfig:
     """Parse the bytes of a file as `load_agents_file` does; messages call the file ``name``.
 
@@ -146,7 +157,7 @@ def parse_agents_file(
     _check_repeated_fields(draft)
     fill_references(draft, value, environ or {})
     _load_providers(draft, value)
-    _load_agents(draft, value)
+    validated = _load_agents(draft, value, before)
     _load_bindings(draft, value)
     load_channels(draft, value)
     load_extensions(draft, value)
@@ -169,7 +180,13 @@ def parse_agents_file(
     if not draft.agents:
         raise AgentsFileError(problems)
     return LoadedConfig(
-        _build_agents_file(draft), problems, data, draft.document, tuple(draft.secrets)
+        _build_agents_file(draft),
+        problems,
+        data,
+        draft.document,
+        tuple(draft.secrets),
+        validated,
+        _number_agents(value),
     )
 
 
@@ -194,6 +211,16 @@ def _build_agents_file(draft: Draft) -> AgentsFile:
     return AgentsFile.model_construct(**{name: parts[name] for name in AgentsFile.model_fields})
 
 
+def _number_agents(value: JsonObject) -> dict[str, int]:
+    """Return the place of each agent in the list, of the first one with an id."""
+    items = value.get("agents")
+    found: dict[str, int] = {}
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and isinstance(item.get("agentId"), str):
+            found.setdefault(str(item["agentId"]), number)
+    return found
+
+
 def _check_repeated_fields(draft: Draft) -> None:
     twice = [path for path in draft.document.repeated if len(path) == 1]
     for path in twice:
@@ -202,22 +229,41 @@ def _check_repeated_fields(draft: Draft) -> None:
         raise AgentsFileError(draft.problems)
 
 
-def _load_agents(draft: Draft, value: JsonObject) -> None:
+def _load_agents(
+    draft: Draft, value: JsonObject, before: LoadedConfig | None
+) -> dict[bytes, AgentDefinition]:
+    """Load the agents; return them by the digests of their text."""
     items = read_list_at(draft, value, "agents")
     if not items:
         _load_simple_fields(draft, value)  # its name may be misspelt
         draft.add_error(("agents",), 'has no agents; add one to "agents"')
         raise AgentsFileError(draft.problems)
     model = load_models().agent
+    explain = cache(partial(explain_entry_extension, "agents"))
+    known_before = _list_reusable_agents(draft, before)
+    validated: dict[bytes, AgentDefinition] = {}
     for number, item in enumerate(items):
         name = item.get("agentId") if isinstance(item, dict) else None
         known = name if isinstance(name, str) else None
         subject = f"agent '{known}'" if known else f"agent {number + 1}"
         path: JsonPath = ("agents", number)
-        part = drop_missing_fields(draft, path, item, subject, known)
-        agent = validate_part(draft, path, part, model, (subject, known))
+        part = drop_missing_fields(draft, path, item, (subject, known), explain)
+        digest = blake2b(json.dumps(part).encode(), digest_size=16).digest()
+        agent = known_before.get(digest)
+        if agent is None:
+            agent = validate_part(draft, path, part, model, (subject, known))
         if agent is not None:
-            draft.agents[number] = agent
+            draft.agents[number] = validated[digest] = agent
+    return validated
+
+
+def _list_reusable_agents(
+    draft: Draft, before: LoadedConfig | None
+) -> Mapping[bytes, AgentDefinition]:
+    """Return the agents that would come of the same text, by its digest."""
+    if before is None or draft.document.repeated or draft.unfilled:
+        return {}
+    return before.validated if before.file.known_providers == draft.known_providers else {}
 
 
 def _load_providers(draft: Draft, value: JsonObject) -> None:

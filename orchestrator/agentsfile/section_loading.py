@@ -3,7 +3,7 @@
 A part of a bundled extension that is not installed causes a warning; all else still works.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from pydantic import JsonValue
@@ -46,15 +46,24 @@ def load_channels(draft: Draft, value: JsonObject) -> None:
 
 
 def drop_missing_fields(
-    draft: Draft, at: JsonPath, item: JsonValue, subject: str, agent_id: str | None
+    draft: Draft,
+    at: JsonPath,
+    item: JsonValue,
+    subject: tuple[str, str | None],
+    explain: Callable[[str], str],
 ) -> JsonValue:
-    """Return an agent without the fields of missing extensions, each with a warning."""
+    """Return an agent without the fields of missing extensions, each with a warning.
+
+    ``subject`` is as for `validate_part`; ``explain`` says which extension a field lacks.
+    """
     if not isinstance(item, dict):
         return item
-    missing = {name: explain_entry_extension("agents", name) for name in item}
+    missing = {name: explain(name) for name in item}
+    if not any(missing.values()):
+        return item
     for name, text in missing.items():
         if text:
-            draft.add_warning((*at, name), f'{subject}: "{name}" {text}', agent_id)
+            draft.add_warning((*at, name), f'{subject[0]}: "{name}" {text}', subject[1])
     return {name: value for name, value in item.items() if not missing[name]}
 
 

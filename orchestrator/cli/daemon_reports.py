@@ -25,6 +25,7 @@ AGENTS: Columns = {
     "paused": "paused",
     "reason": "reason",
 }
+MAX_PROCESSES = 40  # shown
 BUDGETS: Columns = {
     "of all agents": lambda use: f"this {use.window.lower()}",
     "dollars": lambda use: _format_use(use.usd, use.usd_limit, ".2f"),
@@ -90,12 +91,19 @@ def print_status(report: "StatusReport", *, as_json: bool = False) -> int:
     write_line(f"home    {report.home}\nconfig  {report.config_file}")
     started = format_count(report.starts, "start")
     write_line(f"journal {report.journal}, {report.journal_bytes / 1e6:.1f} MB, {started}")
-    write_line(f"turns   {format_count(report.open_turns, 'open turn')}\ninbox   {inbox}\n")
+    write_line(f"turns   {format_count(report.open_turns, 'open turn')}\ninbox   {inbox}")
+    if report.workers is not None:
+        workers = report.workers
+        waiting = f", {workers.waiting} waiting" if workers.waiting else ""
+        write_line(f"workers {workers.live} of at most {workers.limit}{waiting}")
+    write_line()
     print_records("Nodes", report.nodes, NODES)
-    print_records("Agents", report.agents, AGENTS)
+    print_agents(report)
     print_records("Shared budget", report.budgets, BUDGETS)
     print_records("Broker", filter(None, [report.broker]), BROKER)
-    print_records("Processes", report.processes, PROCESSES)
+    print_records("Processes", report.processes[:MAX_PROCESSES], PROCESSES)
+    if len(report.processes) > MAX_PROCESSES:
+        print_text(f"and {len(report.processes) - MAX_PROCESSES} more processes\n")
     print_records("Channels", report.channels, CHANNELS)
     print_records("MCP servers", report.tool_servers, TOOL_SERVERS)
     show_problems(report.config_errors)
@@ -103,6 +111,16 @@ def print_status(report: "StatusReport", *, as_json: bool = False) -> int:
     for hint in report.hints:
         print_text(hint)
     return ExitCode.OK
+
+
+def print_agents(report: "StatusReport") -> None:
+    """Print the agents of a report; if some are left out, how many are in each state."""
+    if report.agents_left_out:
+        states = ", ".join(f"{count:,} {state}" for state, count in report.agent_states.items())
+        write_line(f"{sum(report.agent_states.values()):,} agents: {states}")
+    print_records("Agents", report.agents, AGENTS)
+    if report.agents_left_out:
+        print_text(f"and {report.agents_left_out:,} more; list some with --agents GLOB, or --all\n")
 
 
 def _format_use(used: float, limit: float | None, form: str) -> str:

@@ -68,7 +68,7 @@ class ControlServer:
         Showing the state writes nothing: a page that refreshes after each change would loop.
         """
         looks: dict[str, RequestHandler] = {
-            protocol.STATUS: lambda _: report_status(self.daemon, PROOF_AGE),
+            protocol.STATUS: partial(report_status, self.daemon, PROOF_AGE),
             protocol.HEALTH: lambda _: report_health(self.daemon, PROOF_AGE),
         }
         return {**replace(self, by=by).build_methods(), **self.added(None), **looks}
@@ -118,7 +118,7 @@ class ControlServer:
     def build_methods(self) -> dict[str, RequestHandler]:
         """Build all methods, except those that need a connection for later events."""
         return {
-            protocol.STATUS: lambda _: report_status(self.daemon),
+            protocol.STATUS: partial(report_status, self.daemon, 0.0),
             protocol.HEALTH: lambda _: report_health(self.daemon),
             protocol.CHAT_SEND: self._accept_chat_message,
             protocol.CHAT_WAIT: self._wait_for_outcome,

@@ -3,14 +3,16 @@
 Where: does the daemon answer status and reload?
 """
 
+import heapq
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import anyio
 import structlog
 
-from orchestrator.agentsfile import AgentsFile
+from orchestrator.agentsfile import AgentsFile, diff_agents
 from orchestrator.channel_api import Adapter
 from orchestrator.configuration import Configuration
 from orchestrator.control.protocol import ReloadReport
@@ -24,6 +26,7 @@ from orchestrator.system.sdnotify import Notifier
 from orchestrator.tools.remote_tools import RemoteTools
 from orchestrator.turns.dispatcher import Dispatcher
 
+MAX_NAMED = 5  # agents in a line of the log
 log = structlog.get_logger()
 
 
@@ -60,10 +63,19 @@ class DaemonOperations:
             edit = await self.configuration.read_prompt_edit()
             if edit is not None:
                 self.supervisor.replace_prompt(edit.agent_id, edit.prompt)
-                log.info("config_applied", agents=[edit.agent_id])
+                self._log_applied(before)
                 self.configured(before, self.configuration.file)
                 return
         await self.reload_configuration()
+
+    def _log_applied(self, before: AgentsFile) -> None:
+        """Log how many agents there are now, and what changed: numbers, and a few names."""
+        file = self.configuration.file
+        diff = diff_agents(before, file)
+        kinds = {"added": diff.added, "removed": diff.removed, "changed": diff.changed}
+        counts = {kind: len(names) for kind, names in kinds.items() if names}
+        names = heapq.nsmallest(MAX_NAMED, chain(*kinds.values()))
+        log.info("config_applied", agents=len(file.list_enabled_ids()), **counts, names=names)
 
     async def reload_configuration(self) -> ReloadReport:
         """Reload agents.json and apply it; a file with errors changes nothing."""
@@ -73,7 +85,7 @@ class DaemonOperations:
             applied = await self.configuration.reread_files()
             if applied:
                 await self.configuration.apply_to_processes(self.supervisor, self.servers)
-                log.info("config_applied", agents=sorted(self.supervisor.slots))
+                self._log_applied(before)
                 self.dispatcher.wake()
                 self.guard.retry_refused_keys()
                 self.configured(before, self.configuration.file)

@@ -11,12 +11,13 @@ from pydantic import Field, JsonValue
 
 from orchestrator.channel_api import ChatRole
 from orchestrator.config_problem import Problem
+from orchestrator.control.agent_report import AgentReport, BudgetUse, WorkerCounts
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.findings import Finding
 from orchestrator.journal_address import SharingDaemon
 from thinker.protocol.sandbox import SandboxLevel
 
-STATUS = "status"  # → StatusReport
+STATUS = "status"  # StatusRequest or nothing → StatusReport
 HEALTH = "health"  # → HealthReport
 EXAMINE = "doctor"  # → DoctorFindings, by `page/act`, from the extension of that name
 CHAT_SEND = "chat/send"  # ChatSend → Ack
@@ -49,43 +50,6 @@ class Ack(CamelModel):
     """The request was carried out."""
 
 
-class BudgetUse(CamelModel):
-    """The use of a limit, by an agent or by all, and its period: ``Hour``, ``Day`` or ``Month``.
-
-    An hour is the last 60 minutes. None means no limit.
-    """
-
-    window: str
-    tokens: int
-    usd: float
-    token_limit: int | None
-    usd_limit: float | None
-
-    @property
-    def share(self) -> float:
-        """The used share of the tighter limit; 1 when it is used up."""
-        parts = ((self.tokens, self.token_limit), (self.usd, self.usd_limit))
-        return max((used / limit for used, limit in parts if limit), default=1.0)
-
-
-class AgentReport(CamelModel):
-    """One agent in `orchestrator status`."""
-
-    agent_id: str
-    state: str
-    pid: int | None
-    restarts: int
-    provider: str
-    model: str
-    parent: str = ""  # whose subagent it is
-    memory: str = ""  # "agent": one for all chats; "person": one each
-    reason: str = ""  # why it is not running, if something is wrong
-    paused: str = ""  # why its messages wait, if they do
-    window: str = ""  # tokens that its model reads at once, and where that is known from
-    lacking: tuple[str, ...] = ()  # what its turns of the last day did without
-    budgets: tuple[BudgetUse, ...] = ()
-
-
 class ProcessReport(CamelModel):
     """One process of the daemon in `orchestrator status`.
 
@@ -106,11 +70,6 @@ class BrokerReport(CamelModel):
     pid: int | None
     restarts: int
     reason: str = ""
-
-
-def name_model(provider: str, model: str) -> str:
-    """Return what people call a model: its provider and name, once where both are the same."""
-    return provider if provider == model else f"{provider} {model}".strip()
 
 
 class ChannelReport(CamelModel):
@@ -158,7 +117,10 @@ class StatusReport(CamelModel):
     version: str
     home: str
     config_file: str
-    agents: tuple[AgentReport, ...]
+    agents: tuple[AgentReport, ...]  # those that were asked for
+    agent_states: Mapping[str, int] = {}  # how many agents are in each state, of all
+    agents_left_out: int = 0  # that match but are not among ``agents``
+    workers: WorkerCounts | None = None
     budgets: tuple[BudgetUse, ...] = ()  # of all agents together
     channels: tuple[ChannelReport, ...]
     tool_servers: tuple[ToolServerReport, ...] = ()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import anyio
@@ -10,10 +11,10 @@ import structlog
 
 from orchestrator import __version__
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.agentsfile.model_costs import find_window
 from orchestrator.channel_api import Adapter, ChannelStatus
 from orchestrator.configuration import Configuration
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import AgentReport, name_model
 from orchestrator.errors import JournalError
 from orchestrator.inbound.commands import DaemonSnapshot
 from orchestrator.journal.db import liveness
@@ -24,12 +25,13 @@ from orchestrator.journal.turns import approvals
 from orchestrator.outbound.flood_control import BOT, Hold
 from orchestrator.processes.child_process import ChildProcess
 from orchestrator.processes.restarts import WorkerState
-from orchestrator.processes.supervisor import Slot, Supervisor
+from orchestrator.processes.supervisor import Supervisor
 from orchestrator.tools.remote_tools import KnownServer, RemoteTools
 from thinker.jail.hardening import build_hardened_report
 from thinker.protocol.names import ChatName, format_chat_name
 
 POLL_AGE = 120.0  # seconds since its last successful poll after which a channel is not ready
+MAX_NAMED = 50  # agents in a line of the log, and hints about agents
 MAX_HOLD_SECONDS = 60.0  # seconds that a platform may silence a ready daemon's bot
 WRITE_TIMEOUT = 5.0  # seconds for one small write; a disk that takes longer is stuck
 DEMO_HINT = (
@@ -142,9 +144,7 @@ def _describe_silence(channel: ChannelStatus) -> str:
     )
 
 
-def list_troubles(
-    agents: Iterable[protocol.AgentReport], servers: Iterable[KnownServer]
-) -> Iterator[str]:
+def list_troubles(agents: Iterable[AgentReport], servers: Iterable[KnownServer]) -> Iterator[str]:
     """Yield each agent that takes no messages and each fault of an MCP server, with the reason."""
     for agent in agents:
         if agent.paused:
@@ -171,16 +171,18 @@ def announce_ready(
 ) -> None:
     """Log that the daemon is ready, with hints for its operator.
 
-    In the event, ``models`` has each agent's model: ``demo``, or a provider and a model.
+    In the event, ``models`` has the models of the first agents: ``demo``, or provider and model.
     """
-    specs = [slot.spec for slot in supervisor.slots.values() if slot.spec.parent is None]
+    every = (slot.spec for slot in supervisor.slots.values() if slot.spec.parent is None)
+    specs = sorted(islice(every, MAX_NAMED), key=lambda spec: spec.agent_id)
     models = {spec.agent_id: (spec.endpoint.provider, spec.endpoint.model) for spec in specs}
     facts: dict[str, object] = {
         "version": __version__,
         "config": str(configuration.path),
-        "agents": sorted(supervisor.slots),
+        "count": len(supervisor.slots),
+        "agents": [spec.agent_id for spec in specs],
         "channels": sorted(adapter.name for adapter in list_used_adapters(adapters)),
-        "models": {agent: protocol.name_model(*model) for agent, model in models.items()},
+        "models": {agent: name_model(*model) for agent, model in models.items()},
     }
     log.info("ready", home=str(home), **facts)
     for hint in list_hints(configuration, supervisor):
@@ -191,9 +193,9 @@ def list_hints(configuration: Configuration, supervisor: Supervisor) -> Iterable
     """Yield hints for the operator: demo models, use of the last good copy."""
     if configuration.fallen_back:
         yield f"{configuration.path} is broken, so the last good copy is in use; correct the file"
-    for slot in supervisor.slots.values():
-        if slot.spec.endpoint.provider == "demo" and slot.spec.parent is None:
-            yield DEMO_HINT.format(agent=slot.spec.agent_id)
+    specs = (slot.spec for slot in supervisor.slots.values())
+    demo = (one.agent_id for one in specs if one.endpoint.provider == "demo" and not one.parent)
+    yield from (DEMO_HINT.format(agent=agent_id) for agent_id in islice(demo, MAX_NAMED))
 
 
 def list_awaited_decisions(db: Database, now: int) -> list[str]:
@@ -205,12 +207,3 @@ def list_awaited_decisions(db: Database, now: int) -> list[str]:
         )
         for approval in approvals.list_pending_approvals(db, now)
     ]
-
-
-def describe_window(slot: Slot, configuration: Configuration) -> str:
-    """Return what an agent's model reads at once, for people; empty for the demo model."""
-    agent = configuration.file.find_agent(slot.spec.parent or slot.spec.agent_id)
-    endpoint = slot.spec.endpoint
-    if agent is None or endpoint.provider == "demo":
-        return ""
-    return find_window(agent, slot.window, f"{endpoint.provider}/{endpoint.model}").text

@@ -1,16 +1,17 @@
 """Report the daemon's state to its operator: whether it is ready, and everything that runs."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+import fnmatch
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from types import MappingProxyType
 
 import anyio
+from pydantic import JsonValue
 
 from orchestrator import __version__
-from orchestrator.agentsfile import Problem
-from orchestrator.configuration import Configuration
 from orchestrator.control import protocol, status, tool_advice
+from orchestrator.control.agent_choice import choose_slots, list_uses, report_agents
+from orchestrator.control.agent_report import StatusRequest, WorkerCounts
 from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.protocol import HealthReport, StatusReport
 from orchestrator.errors import JournalError
@@ -19,14 +20,14 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.memory import playbooks
 from orchestrator.journal.turns import handoffs, pauses, turns
-from orchestrator.journal.turns.degradations import DegradedTurns, list_recent_degradations
-from orchestrator.processes.restarts import WorkerState
-from orchestrator.processes.supervisor import Slot, Supervisor
-from orchestrator.spending.budgets import SHARED, WindowSpending
+from orchestrator.journal.turns.degradations import list_recent_degradations
+from orchestrator.processes.supervisor import Supervisor
+from orchestrator.spending.budgets import SHARED
 from thinker.protocol.names import format_chat_name
 
 MAX_RECENT = 5  # turns shown
 READ_TIMEOUT = 15.0  # seconds for reading the journal; a database may be away
+MAX_TROUBLES = 50  # agents whose troubles are told
 MAX_CHECKED = 50  # newest turns whose missing tools are reported
 CHANGED = (
     "the MCP server of {tool} changed its description, so it is not offered; check it, then run:"
@@ -35,8 +36,14 @@ CHANGED = (
 HANDED_OVER = "chat {chat} is handed over: agent '{new}' answers it instead of '{old}'"
 
 
-async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> StatusReport:
-    """Report the state; the journal was written at most ``proof_age`` seconds ago."""
+async def report_status(
+    daemon: DaemonOperations, proof_age: float = 0.0, params: JsonValue = None
+) -> StatusReport:
+    """Report the state; the journal was written at most ``proof_age`` seconds ago.
+
+    ``params`` are those of a `StatusRequest`.
+    """
+    request = StatusRequest.model_validate(params or {})
     health = await _judge_health(daemon, proof_age)
     try:
         with anyio.fail_after(READ_TIMEOUT):
@@ -50,6 +57,12 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
             missing = await daemon.store.transact(playbooks.list_missing_tools, MAX_CHECKED)
             lacking = await daemon.store.read(list_recent_degradations, daemon.clock())
             less = tuple(f"agent '{one.agent_id}' answers {one}" for one in lacking)
+            slots = daemon.supervisor.slots
+            matching = [slots[name] for name in fnmatch.filter(slots, request.agents)]
+            chosen = choose_slots(
+                matching, request.most, {*paused, *(one.agent_id for one in lacking)}
+            )
+            agents = await report_agents(daemon.configuration, chosen, paused, spent, lacking)
     except TimeoutError as error:
         reasons = "; ".join(health.reasons) or "the journal does not answer"
         raise JournalError(f"not ready: {reasons}") from error
@@ -62,8 +75,11 @@ async def report_status(daemon: DaemonOperations, proof_age: float = 0.0) -> Sta
         journal_bytes=daemon.store.measure_size(),
         nodes=sharing,
         starts=starts,
-        agents=_report_agents(daemon, paused, spent, lacking),
-        budgets=tuple(_list_uses(spent[SHARED])),
+        agents=agents,
+        agent_states=Counter(slot.history.state for slot in slots.values()),
+        agents_left_out=len(matching) - len(agents),
+        workers=WorkerCounts.from_object(daemon.supervisor.places),
+        budgets=tuple(list_uses(spent[SHARED])),
         channels=tuple(
             protocol.ChannelReport.from_object(adapter.status)
             for adapter in status.list_used_adapters(daemon.adapters.values())
@@ -118,28 +134,12 @@ async def report_health(daemon: DaemonOperations, proof_age: float = 0.0) -> Hea
     paused: dict[str, str] = {}
     with suppress(JournalError), anyio.move_on_after(READ_TIMEOUT):
         paused = await daemon.store.read(pauses.describe_pauses)
-    agents = _report_agents(daemon, paused)
+    slots = daemon.supervisor.slots.values()
+    wrong = choose_slots(slots, MAX_TROUBLES, paused.keys(), only_troubled=True)
+    agents = await report_agents(daemon.configuration, wrong, paused)
     troubles = status.list_troubles(agents, daemon.servers.list_states())
     problems = map(str, daemon.configuration.problems)
     return found.model_copy(update={"notes": (*found.notes, *troubles, *problems)})
-
-
-def _report_agents(
-    daemon: DaemonOperations,
-    paused: Mapping[str, str],
-    spent: Mapping[str, Iterable[WindowSpending]] = MappingProxyType({}),
-    lacking: Iterable[DegradedTurns] = (),
-) -> tuple[protocol.AgentReport, ...]:
-    found = [
-        _report_agent(slot, daemon.configuration, paused.get(name, ""), spent.get(name, ()))
-        for name, slot in daemon.supervisor.slots.items()
-    ]
-    lacks = defaultdict[str, list[str]](list)
-    for one in lacking:
-        lacks[one.agent_id].append(str(one))
-    return tuple(
-        report.model_copy(update={"lacking": tuple(lacks[report.agent_id])}) for report in found
-    )
 
 
 async def _judge_health(daemon: DaemonOperations, proof_age: float) -> HealthReport:
@@ -181,48 +181,3 @@ def _report_broker(supervisor: Supervisor) -> protocol.BrokerReport | None:
         restarts=history.restarts,
         reason="" if child is not None else history.reason,
     )
-
-
-def _report_agent(
-    slot: Slot,
-    configuration: Configuration,
-    paused: str,
-    spent: Iterable[WindowSpending],
-) -> protocol.AgentReport:
-    owner = slot.spec.parent or slot.spec.agent_id
-    return protocol.AgentReport(
-        agent_id=slot.spec.agent_id,
-        state=slot.history.state,
-        pid=slot.worker.pid if slot.worker is not None else None,
-        restarts=slot.history.restarts,
-        provider=slot.spec.endpoint.provider,
-        model=slot.spec.endpoint.model,
-        parent=slot.spec.parent or "",
-        memory="agent" if configuration.file.joins_chats(owner) else "person",
-        reason=_describe_reason(slot, owner, configuration.problems),
-        paused=paused,
-        window=status.describe_window(slot, configuration),
-        budgets=tuple(_list_uses(spent)),
-    )
-
-
-def _list_uses(spent: Iterable[WindowSpending]) -> Iterator[protocol.BudgetUse]:
-    for limits, used in spent:
-        yield protocol.BudgetUse(
-            window=limits.name,
-            tokens=used.tokens,
-            usd=used.usd,
-            token_limit=limits.tokens,
-            usd_limit=limits.usd,
-        )
-
-
-def _describe_reason(slot: Slot, owner: str, problems: Iterable[Problem]) -> str:
-    """Return the reason why an agent does not run, with what its definition lacks."""
-    if slot.history.state is WorkerState.RUNNING:
-        return ""
-    if slot.history.state is WorkerState.FATAL:
-        for problem in problems:
-            if problem.agent_id == owner and problem.path.endswith(".llmProvider"):
-                return problem.message
-    return slot.history.reason

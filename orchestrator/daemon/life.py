@@ -143,6 +143,7 @@ class Daemon:
                 processes.supervisor,
                 view.adapters.values(),
             )
+            self._machine.freeze_memory()
             count = len(processes.supervisor.slots)
             self._notifier.send_state("READY=1", f"STATUS={count} agents")
             failpoints.failpoint("ready")

@@ -11,6 +11,7 @@ from orchestrator.outbound.delivery import Delivery
 from orchestrator.processes import restarts
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.supervisor import Supervisor
+from orchestrator.processes.worker_places import WorkerPlaces, find_default_limit
 from orchestrator.spending.metered_calls import MeteredCalls
 from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.tools.remote_tools import NoRemoteTools, RemoteTools
@@ -39,7 +40,13 @@ def make_processes(view: DaemonView) -> Processes:
     clock, jitter = machine.monotonic, partial(restarts.draw_jitter, machine.draw_fraction)
     broker = ModelBroker(settings, environ, clock, jitter, machine.spawn_broker)
     supervisor = Supervisor(
-        view.tasks, clock, jitter, machine.spawn_worker, machine.in_thread, broker
+        view.tasks,
+        clock,
+        jitter,
+        machine.spawn_worker,
+        machine.in_thread,
+        broker,
+        WorkerPlaces(settings.max_workers or find_default_limit()),
     )
     failpoints.watch_processes(failpoints.WORKER, supervisor.list_pids)
     failpoints.watch_processes(failpoints.BROKER, broker.list_pids)

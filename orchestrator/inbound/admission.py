@@ -60,9 +60,7 @@ def judge_message(
     found = decide_admission(
         message,
         settings,
-        bound_chats={
-            binding.chat_id for binding in agents.bindings if binding.channel == message.channel
-        },
+        bound_chats=agents.list_bound_chats(message.channel),
         paired={chat for channel, chat in paired if channel == message.channel},
     )
     if found.verdict is not AdmissionDecision.ADMIT:

@@ -8,7 +8,7 @@ Where: are an agent's environment and prompt file made?
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from orchestrator.agentsfile.model_costs import list_known_windows, list_models
 from orchestrator.broker.broker_wire import Grant
 from orchestrator.files import write_private
 from orchestrator.home_paths import find_bundled_path
-from orchestrator.processes.model_grants import build_grants, build_worker_settings
+from orchestrator.processes.model_grants import ModelRights, build_rights
 from orchestrator.settings import (
     COMPACTION,
     DEFAULT_PROMPT,
@@ -57,7 +57,7 @@ class LaunchSpec:
     """Everything needed to start a worker.
 
     ``variables`` are set in its environment besides its ``settings``. ``prompt`` is the text of
-    its prompt file; None means that it has none. ``grants`` are for the broker: the addresses of
+    its prompt file; None means that it has none. ``rights`` are for the broker: the addresses of
     its providers, and their keys. ``parent`` is set for a subagent: the agent that it works for.
     ``sandbox`` says whether it may run without its jail. ``own`` is the endpoint of agents.json, if
     the agent's prompt names another model.
@@ -70,7 +70,7 @@ class LaunchSpec:
     endpoint: Endpoint
     prompt_path: Path
     prompt: str | None
-    grants: tuple[Grant, ...] = field(default=(), repr=False)
+    rights: ModelRights | None = None
     parent: str | None = None
     argv: tuple[str, ...] = WORKER
     sandbox: SandboxMode = "auto"
@@ -85,6 +85,11 @@ class LaunchSpec:
         """Return the settings with which a worker runs a turn, as the journal keeps them."""
         more: JsonObject = {"provenance": provenance, "turn": run.dump_for_record()}
         return {**self.recorded_settings, **more}
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """The addresses that the worker may post to, made anew each time."""
+        return () if self.rights is None else self.rights.build_grants()
 
     @property
     def env(self) -> dict[str, str]:
@@ -172,20 +177,19 @@ def build_launch_spec(
             },
         }
     )
-    keys = {**environ, **definition.env}
-    granted = build_grants(thinker, keys)
+    rights = build_rights(thinker, {**environ, **definition.env})
     secret = list_key_variables(definition.providers)
     others = {name: value for name, value in definition.env.items() if name not in secret}
     return LaunchSpec(
         agent_id=definition.agent_id,
         variables={**select_inherited_variables(environ), **others},
-        settings=build_worker_settings(thinker, keys),
+        settings=rights.settings,
         cwd=settings.home,
         endpoint=endpoint,
         prompt_path=prompt_path,
         prompt=prompt,
         sandbox=sandbox,
-        grants=granted,
+        rights=rights,
         own=own,
     )
 

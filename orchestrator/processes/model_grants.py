@@ -4,6 +4,7 @@ Where: does a model key go to the broker, not to the worker?
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from orchestrator.broker.broker_wire import CountsFormat, Grant
@@ -11,6 +12,32 @@ from thinker.protocol import model_endpoints
 from thinker.protocol.env import ThinkerSettings
 from thinker.protocol.model_endpoints import UsedEndpoint
 from thinker.protocol.providers import Provider
+
+
+@dataclass(frozen=True)
+class ModelRights:
+    """What an agent's worker may ask of models: by its settings, with ``keys`` by variable.
+
+    The grants are made for each worker that starts: ten thousand agents would hold 80 MB of them.
+    """
+
+    settings: ThinkerSettings
+    keys: Mapping[str, str] = field(repr=False)
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether the worker asks any model over the network."""
+        return any(True for _ in model_endpoints.list_used_endpoints(self.settings))
+
+    def build_grants(self) -> tuple[Grant, ...]:
+        return build_grants(self.settings, self.keys)
+
+
+def build_rights(settings: ThinkerSettings, keys: Mapping[str, str]) -> ModelRights:
+    """Return the rights of a worker with the settings that it is to have, and its keys in them."""
+    used = (one.provider for one in model_endpoints.list_used_endpoints(settings))
+    variables = {p.key_var: _find_key(p, keys) for p in used if p.key_var}
+    return ModelRights(_add_key_names(settings, variables), variables)
 
 
 def build_grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Grant, ...]:
@@ -33,13 +60,9 @@ def build_grants(settings: ThinkerSettings, keys: Mapping[str, str]) -> tuple[Gr
     return (*models, *probes)
 
 
-def build_worker_settings(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
+def _add_key_names(settings: ThinkerSettings, keys: Mapping[str, str]) -> ThinkerSettings:
     """Return the worker's settings, with the names of keys in place of keys."""
-    providers = [used.provider for used in model_endpoints.list_used_endpoints(settings)]
-    variables = {p.key_var: _find_key(p, keys) for p in providers if p.key_var}
-    valid = {
-        name: bool(model_endpoints.KEY.fullmatch(key)) for name, key in variables.items() if key
-    }
+    valid = {name: bool(model_endpoints.KEY.fullmatch(key)) for name, key in keys.items() if key}
     return settings.model_copy(
         update={
             "keys": tuple(name for name, fine in valid.items() if fine),

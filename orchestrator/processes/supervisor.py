@@ -6,6 +6,7 @@ affect other agents. `orchestrator.processes.restarts` decides when a worker is 
 Where: is an idle worker stopped?
 """
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -27,14 +28,16 @@ from orchestrator.processes.launch import LaunchSpec, write_prompt
 from orchestrator.processes.model_broker import ModelBroker
 from orchestrator.processes.restarts import ExitKind, History, WorkerState
 from orchestrator.processes.worker import Worker, run_worker
+from orchestrator.processes.worker_places import WorkerPlaces
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.context_windows import ContextWindow
 
+SETTLED = 1.0  # seconds after which a worker that is ready does not count as starting any more
 SHORTEST = 0.001  # seconds of a wait: what rounding leaves of one is over before it begins
 log = structlog.get_logger()
 
 
-@dataclass
+@dataclass(eq=False)
 class Slot(Wakeup):
     """One agent's launch spec, the history of its workers, and its running worker, if any."""
 
@@ -67,15 +70,25 @@ class Supervisor(LoopBound):
     spawn: Spawn = execute_program
     in_thread: OffLoop = to_thread.run_sync
     broker: ModelBroker | None = None  # None: workers call providers directly
+    places: WorkerPlaces[Slot] = field(default_factory=WorkerPlaces)
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
 
-    def define_agent(self, spec: LaunchSpec, idle_minutes: float) -> None:
-        """Add or change an agent; a running worker of the old spec drains and ends."""
+    def __post_init__(self) -> None:
+        self.places.end = self._end_idle_worker
+
+    def define_agent(
+        self, spec: LaunchSpec, idle_minutes: float, *, had_prompt: bool = True
+    ) -> None:
+        """Add or change an agent; a running worker of the old spec drains and ends.
+
+        ``had_prompt`` tells whether it may have a prompt file, perhaps from before a restart.
+        """
         if self.broker is not None:
-            self.broker.set_needed(spec.agent_id, needed=bool(spec.grants))
-        if spec.prompt is None and os.path.lexists(spec.prompt_path):
-            spec.prompt_path.unlink(missing_ok=True)  # the agent had one, perhaps before a restart
+            needed = spec.rights is not None and spec.rights.are_needed
+            self.broker.set_needed(spec.agent_id, needed=needed)
+        if spec.prompt is None and had_prompt and os.path.lexists(spec.prompt_path):
+            spec.prompt_path.unlink(missing_ok=True)
         slot = self.slots.get(spec.agent_id)
         if slot is None:
             self.slots[spec.agent_id] = Slot(spec, idle_minutes * 60)
@@ -105,7 +118,8 @@ class Supervisor(LoopBound):
         if slot is not None:
             if slot.worker is not None:
                 slot.worker.stop_requested = True
-            slot.spec.prompt_path.unlink(missing_ok=True)
+            if slot.spec.prompt is not None:
+                slot.spec.prompt_path.unlink(missing_ok=True)
             slot.wake()
 
     def resume_quarantined(self, agent_id: str) -> None:
@@ -129,6 +143,7 @@ class Supervisor(LoopBound):
         """
         slot = self._require_slot(agent_id)
         slot.callers += 1
+        self.places.note_used(slot)
         if self.broker is not None:
             self.broker.warm_connection(agent_id)
         try:
@@ -143,8 +158,20 @@ class Supervisor(LoopBound):
         finally:
             slot.callers -= 1
             slot.idle_since = self.clock()
+            self._note_if_idle(slot)
             if self.stopping or slot.worker is None or slot.worker.stop_requested:
                 slot.wake()  # its end waits for its last user
+
+    def _note_if_idle(self, slot: Slot) -> None:
+        if slot.worker is not None and not slot.callers:
+            self.places.note_started(slot)
+            self.places.note_idle(slot)
+
+    def _end_idle_worker(self, slot: Slot) -> None:
+        if slot.worker is not None:
+            log.debug("idle_worker_ended", agent_id=slot.spec.agent_id)
+            slot.worker.stop_requested = True
+            slot.wake()
 
     async def wait_until_available(self, agent_id: str) -> None:
         """Wait until a quarantined agent may be tried; raise `UnknownAgentError` if removed."""
@@ -208,7 +235,10 @@ class Supervisor(LoopBound):
             while self._is_accepting_turns(slot) and slot.callers:
                 delay = restarts.find_start_delay(slot.history, self.clock())
                 if not delay:
-                    await self._run_worker(slot)
+                    queued = slot.spec.parent is None
+                    async with self.places.hold_place(slot, queued=queued):
+                        if self._is_accepting_turns(slot) and slot.callers:
+                            await self._run_worker(slot)
                     return
                 with anyio.move_on_after(delay):
                     await slot.changed.wait()
@@ -232,6 +262,10 @@ class Supervisor(LoopBound):
                     worker.request_drain()  # changed or removed while it started
                 slot.worker, worker.tell_window = worker, slot.note_window
                 slot.history = restarts.record_ready(slot.history)
+                # Until it has answered, or waits for its model, the next ones would slow it down.
+                loop = asyncio.get_running_loop()
+                loop.call_later(SETTLED, self.places.note_started, slot)
+                self._note_if_idle(slot)
                 took = round((self.clock() - slot.history.started) * 1000, 1)
                 log.debug("worker_ready", agent_id=spec.agent_id, pid=worker.pid, ms=took)
                 slot.wake()

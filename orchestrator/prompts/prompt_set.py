@@ -104,7 +104,7 @@ class PromptSet:
 
 def build_environments(agent: AgentDefinition, agents: AgentsFile, place: Place) -> Environments:
     """Return the variables that agents.json sets for an agent in a chat, including secrets."""
-    binding = match_binding(agents.bindings, place)
+    binding = match_binding(agents.list_bindings(place.channel, place.chat_id), place)
     channel = agents.channels.list_sections().get(place.channel)
     return Environments(
         thread={} if binding is None else binding.variables,

@@ -213,8 +213,9 @@ class SpendingRules:
             )
 
     def list_budgets(self, db: Database) -> dict[str, list[WindowSpending]]:
-        """Return each agent's periods with a limit, those of all as `SHARED`, and their usage."""
-        names = (usage.SHARED, *(agent.agent_id for agent in self.agents.agents))
+        """Return the periods with a limit of agents and, as `SHARED`, of all, and their usage."""
+        limited = (agent.agent_id for agent in self.agents.agents if agent.budget is not None)
+        names = (usage.SHARED, *limited)
         return {name: list(self.iter_spent(db, name)) for name in names}
 
     def find_budget(self, agent_id: str) -> tuple[Budget | None, ZoneInfo]:

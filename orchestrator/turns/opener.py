@@ -115,8 +115,9 @@ class TurnOpening:
         if handed:
             agent_id = routing.route_message(db, agents, row, now)
         else:
+            bindings = agents.list_bindings(row.channel, row.chat_id)
             agent_id = routing.resolve_agent(
-                agents.bindings, row, agents.list_enabled_ids(), agents.fallback_agent_id
+                bindings, row, agents.list_enabled_ids(), agents.fallback_agent_id
             )
         return None if agent_id is None else agents.find_agent(agent_id)
 

@@ -13,7 +13,7 @@ from fakes.calling_model import CallingModel, one_agent, operated
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.journal import reading_in
 
-from orchestrator.control.protocol import AgentReport
+from orchestrator.control.agent_report import AgentReport
 from orchestrator.journal.inspect import invariants
 from thinker.protocol.messages import JsonObject
 

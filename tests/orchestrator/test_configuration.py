@@ -1,5 +1,6 @@
 """agents.json is watched: every way to write a file is heard, and nothing else is."""
 
+import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +18,10 @@ from watchfiles import Change, awatch
 from orchestrator.configuration import Configuration
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import find_bundled_path
+from orchestrator.processes.launch import LaunchSpec
+from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
+from orchestrator.tools.remote_tools import NoRemoteTools
 from orchestrator.watching import FileWatch
 
 
@@ -311,3 +315,60 @@ async def test_edit_of_a_prompt_is_put_in_force_without_the_rest(tmp_path: Path)
     assert await configuration.read_prompt_edit() is None
     assert await configuration.reread_files()
     assert configuration.file.agents[0].system_prompt == "Be both."
+
+
+async def test_reload_defines_only_agents_that_changed(tmp_path: Path) -> None:
+    """The others keep the spec that they have; a new key or template concerns all of them."""
+    settings, environ = Settings(home=tmp_path), {"OPENAI_API_KEY": "one"}
+    settings.paths.create_directories()
+    names = [f"agent-{number}" for number in range(120)]
+
+    def write(steps: int) -> None:
+        common = {"llmProvider": "openai", "model": "m"}
+        agents: list[dict[str, object]] = [{"agentId": name, **common} for name in names]
+        agents[-1]["maxSteps"] = steps
+        rewrite(tmp_path / "agents.json", json.dumps({"agents": agents}))
+
+    write(3)
+    configuration = Configuration(settings, environ)
+    await configuration.read_at_start()
+    async with anyio.create_task_group() as tasks:
+        supervisor = Supervisor(tasks)
+
+        async def list_specs() -> list[LaunchSpec]:
+            await configuration.apply_to_processes(supervisor, NoRemoteTools())
+            return [supervisor.slots[name].spec for name in names]
+
+        first = await list_specs()
+        write(4)
+        assert await configuration.reread_files()
+        second = await list_specs()
+        assert [old is new for old, new in zip(first, second, strict=True)] == [True] * 119 + [
+            False
+        ]
+        assert second[-1].settings.max_steps == 4
+        environ["OPENAI_API_KEY"] = "two"
+        third = await list_specs()
+        assert {grant.secrets for spec in third for grant in spec.grants} == {("two",)}
+
+
+async def test_agent_of_the_same_text_is_the_same_object(tmp_path: Path) -> None:
+    """Also after an edit of its prompt was taken back, which was read without the rest."""
+    settings = Settings(home=tmp_path)
+    settings.paths.create_directories()
+    agent = '{"agentId": "a", "llmProvider": "demo", "systemPrompt": "Be %s."}'
+    texts = [f'{{"agents": [{agent % word}]}}' for word in ("kind", "brief")]
+    rewrite(tmp_path / "agents.json", texts[0])
+    configuration = Configuration(settings, {})
+    await configuration.read_at_start()
+    before = configuration.file.agents[0]
+    assert await configuration.reread_files()
+    assert configuration.file.agents[0] is before
+    rewrite(tmp_path / "agents.json", texts[1])
+    assert await configuration.read_prompt_edit() is not None
+    rewrite(tmp_path / "agents.json", texts[0])
+    assert await configuration.reread_files()
+    assert configuration.file.agents[0].system_prompt == "Be kind."
+    rewrite(tmp_path / "agents.json", texts[1])
+    assert await configuration.reread_files()
+    assert configuration.file.agents[0].system_prompt == "Be brief."

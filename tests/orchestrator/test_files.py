@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import anyio
@@ -43,6 +44,22 @@ async def test_read_without_an_end_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     with time_limit(), pytest.raises(TimeoutError, match="check its file system"):
         await run_off_loop(held.wait)
     held.set()
+
+
+async def test_long_computation_is_not_a_silent_file_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file of ten thousand agents takes longer to check on a busy machine."""
+    monkeypatch.setattr("orchestrator.files.FILE_SECONDS", 0.1)
+
+    def compute() -> str:
+        end = time.thread_time() + 0.4
+        while time.thread_time() < end:
+            pass
+        return "done"
+
+    with time_limit():
+        assert await run_off_loop(compute) == "done"
 
 
 @pytest.mark.process

@@ -1,10 +1,13 @@
 """Routing: which binding applies; no other agent reads a refused message."""
 
 from dataclasses import replace
+from itertools import permutations
 
-from orchestrator.agentsfile import Binding
+import pytest
+
+from orchestrator.agentsfile import AgentsFile, Binding
 from orchestrator.channel_api import InboundMessage
-from orchestrator.routing import resolve_agent
+from orchestrator.routing import match_binding, resolve_agent
 
 MESSAGE = InboundMessage("telegram", "bot", "1", "m", "s", thread_id="7")
 ALL = frozenset({"any", "chat", "thread", "other"})
@@ -52,3 +55,19 @@ def test_target_names_the_agent_outright() -> None:
     """The console says whom it means; an unknown name is refused, not guessed."""
     assert resolve_agent((), replace(MESSAGE, target="other"), ALL, None) == "other"
     assert resolve_agent(BINDINGS, replace(MESSAGE, target="nobody"), ALL, "any") is None
+
+
+@pytest.mark.parametrize("order", list(permutations(BINDINGS)))
+@pytest.mark.parametrize("chat", ["1", "2", "*"])
+@pytest.mark.parametrize("channel", ["telegram", "web"])
+def test_bindings_of_a_chat_decide_as_all_do(
+    order: tuple[Binding, ...], chat: str, channel: str
+) -> None:
+    """So that a message is not compared with the bindings of ten thousand other chats."""
+    far = bound("9", "far")
+    file = AgentsFile.model_construct(agents=(), bindings=(far, *order))
+    for thread in ("7", "8", None):
+        message = replace(MESSAGE, channel=channel, chat_id=chat, thread_id=thread)
+        found = file.list_bindings(channel, chat)
+        assert match_binding(found, message) is match_binding(file.bindings, message)
+        assert far not in found

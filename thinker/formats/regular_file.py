@@ -47,7 +47,7 @@ class FileKind(NamedTuple):
     advice: str
 
 
-AGENTS_FILE = FileKind(4 * MIB, "is it the right file?")  # a thousand agents with long prompts
+AGENTS_FILE = FileKind(8 * MIB, "is it the right file?")  # ten thousand agents
 # A systemPrompt of agents.json is written to such a file, so its limit is not lower.
 BASE_PROMPT = FileKind(AGENTS_FILE.max_bytes, "shorten it")
 DEFINITION = FileKind(256 * KIB, "split it and include the parts")  # more than most models take

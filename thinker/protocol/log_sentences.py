@@ -92,7 +92,7 @@ SENTENCES = {
     "collector_broke": "sending {signal} broke; tried again. This is a fault of the program",
     "spans_refused": "the collector refused {spans} spans, they are left out: {problem}",
     "spans_rejected": "the collector rejected {spans} spans: {problem}",
-    "config_applied": "the new configuration is active: {agents}",
+    "config_applied": "the new configuration is active: {agents} agents, changed: {names}",
     "config_refused": "the edit is refused; the last good file applies; see: orchestrator check",
     "config_brought": "version {version} of the configuration, pushed from {host}, is in the home",
     "config_not_brought": "{problem}",

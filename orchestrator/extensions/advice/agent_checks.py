@@ -25,9 +25,11 @@ def check_unbound_agents(draft: Draft) -> None:
 
 def check_joint_memory(draft: Draft) -> None:
     for number, agent in draft.agents.items():
+        if not agent.enabled or agent.memory != "agent":
+            continue
         bindings, fallback = draft.bindings.values(), draft.fallback_agent_id
         reasons = list_openings(agent, bindings, fallback, draft.channels)
-        if agent.enabled and agent.memory == "agent" and reasons:
+        if reasons:
             draft.add_warning(
                 ("agents", number, "memory"),
                 f"agent '{agent.agent_id}' has one memory for all chats, and strangers may reach it"

@@ -1,5 +1,8 @@
 """Check for bindings that never apply, or not as they seem to."""
 
+from collections import defaultdict
+from itertools import islice
+
 from orchestrator.agentsfile.agents_file import Binding
 from orchestrator.agentsfile.chat_ids import check_chat_id
 from orchestrator.agentsfile.draft import Draft
@@ -37,27 +40,33 @@ def check_bindings(draft: Draft) -> None:
 
 def check_binding_order(draft: Draft) -> None:
     """Warn where the first matching binding and the most specific one name different agents."""
-    bindings = list(draft.bindings.items())
-    for place, (number, binding) in enumerate(bindings):
-        for earlier, broader in bindings[:place]:
-            if broader.agent_id != binding.agent_id and _covers_binding(broader, binding):
-                draft.add_warning(
-                    ("bindings", number),
-                    f"binding {binding.place} beats {broader.place} in line"
-                    f" {draft.find_line('bindings', earlier)}, because the most specific one"
-                    f" applies and not the first: '{binding.agent_id}' answers it, not"
-                    f" '{broader.agent_id}'; move it before that line to make this plain",
-                )
-                break
+    first = defaultdict[tuple[str, str], dict[str, int]](dict)  # of each agent, keyed by place
+    for number, binding in draft.bindings.items():
+        beaten = [
+            earlier
+            for place in _list_broader_places(binding)
+            for agent_id, earlier in islice(first[place].items(), 2)
+            if agent_id != binding.agent_id
+        ]
+        if binding.thread_id is None:
+            first[binding.channel, binding.chat_id].setdefault(binding.agent_id, number)
+        if beaten:
+            broader = draft.bindings[min(beaten)]
+            draft.add_warning(
+                ("bindings", number),
+                f"binding {binding.place} beats {broader.place} in line"
+                f" {draft.find_line('bindings', min(beaten))}, because the most specific one"
+                f" applies and not the first: '{binding.agent_id}' answers it, not"
+                f" '{broader.agent_id}'; move it before that line to make this plain",
+            )
 
 
-def _covers_binding(broader: Binding, binding: Binding) -> bool:
-    """Return whether every message of one binding would match another, broader one."""
-    if broader.channel != binding.channel or broader.thread_id is not None:
-        return False
-    if broader.chat_id == "*":
-        return binding.chat_id != "*"
-    return broader.chat_id == binding.chat_id and binding.thread_id is not None
+def _list_broader_places(binding: Binding) -> list[tuple[str, str]]:
+    """Return channel and chat of the bindings that match whatever this one matches, and more."""
+    if binding.chat_id == "*":
+        return []
+    every = [(binding.channel, "*")]
+    return every if binding.thread_id is None else [*every, (binding.channel, binding.chat_id)]
 
 
 def check_bound_ids(draft: Draft) -> None:

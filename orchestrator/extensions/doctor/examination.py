@@ -37,6 +37,7 @@ ENOUGH = 500 * 1024**2  # bytes of free disk; a busy journal grows by some MB a 
 CLOCK_UNSYNCHRONIZED = 5  # TIME_ERROR of adjtimex(2)
 TIMEX_SIZE = 256  # bytes; struct timex has 208
 RELEASED = 1_735_689_600  # seconds since the epoch; an earlier time means a wrong clock
+MAX_WINDOWS = 50  # agents whose windows are told
 NAMED = '"extensions": {{"{}": {{}}}} in agents.json'
 
 
@@ -55,6 +56,7 @@ def list_findings(
     yield _check_keys(file, environ)
     yield from _check_windows(file, status)
     if status is not None:
+        yield from _check_workers(status)
         yield from _check_channels(status)
     yield from _check_provenance(file)
     yield from _check_home(settings.home)
@@ -132,15 +134,33 @@ def _check_keys(file: AgentsFile | None, environ: Mapping[str, str]) -> Finding:
 def _check_windows(file: AgentsFile | None, status: StatusReport | None) -> Iterator[Finding]:
     """Yield how many tokens the agents' models read at once; a guess is a warning."""
     running = {report.agent_id: report.window for report in (status.agents if status else ())}
-    for agent in file.agents if file else ():
-        if agent.enabled and agent.llm_provider not in ("auto", "demo"):
-            text = running.get(agent.agent_id) or find_window(agent).text
-            name = f"window of {agent.agent_id}"
-            if "(assumed)" in text and agent.agent_id in running:
-                advice = f'{text} tokens; set "contextTokens" in agents.json if it is not so'
-                yield Finding(name, advice, "warning")
-            else:
-                yield Finding(name, f"{text} tokens")
+    asked = [
+        agent
+        for agent in (file.agents if file else ())
+        if agent.enabled and agent.llm_provider not in ("auto", "demo")
+    ]
+    for agent in asked[:MAX_WINDOWS]:
+        text = running.get(agent.agent_id) or find_window(agent).text
+        name = f"window of {agent.agent_id}"
+        if "(assumed)" in text and agent.agent_id in running:
+            advice = f'{text} tokens; set "contextTokens" in agents.json if it is not so'
+            yield Finding(name, advice, "warning")
+        else:
+            yield Finding(name, f"{text} tokens")
+    if len(asked) > MAX_WINDOWS:
+        yield Finding("windows", f"those of {len(asked) - MAX_WINDOWS:,} more agents are left out")
+
+
+def _check_workers(status: StatusReport) -> Iterator[Finding]:
+    """Yield how many workers live, and whether agents wait since no more may."""
+    if status.workers is not None:
+        live, limit, waiting = status.workers.live, status.workers.limit, status.workers.waiting
+        text = f"{live} of at most {limit} live"
+        if waiting and live >= limit:
+            advice = f"{text}, and {waiting} agents wait; raise ORCHESTRATOR_MAX_WORKERS if"
+            yield Finding("workers", f"{advice} the memory allows it", "warning")
+        else:
+            yield Finding("workers", text)
 
 
 def _check_channels(status: StatusReport) -> Iterator[Finding]:

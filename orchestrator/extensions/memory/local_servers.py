@@ -55,12 +55,11 @@ class LocalServers:
 
     def is_idle(self, agent_id: str, *, embeds: bool = False) -> bool:
         """Return whether a job of the agent may begin; always, if none of its servers is local."""
-        shared = self._list_sharing_agents(agent_id, embeds=embeds)
-        slots = self.supervisor.slots
-        now = self.supervisor.clock()
+        needed, now = self._list_needed(agent_id, embeds=embeds), self.supervisor.clock()
         return not any(
-            self.jobs[name] or slots[name].callers or now - slots[name].idle_since < self.quiet
-            for name in shared
+            (self.jobs[name] or slot.callers or now - slot.idle_since < self.quiet)
+            and needed & self._find_servers(name).all
+            for name, slot in self.supervisor.slots.items()
         )
 
     @asynccontextmanager
@@ -71,7 +70,7 @@ class LocalServers:
         """
         gave_way = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            if self._list_sharing_agents(agent_id):
+            if self._list_needed(agent_id):
                 tasks.start_soon(self._watch_others, agent_id, gave_way)
             yield gave_way
             tasks.cancel_scope.cancel()
@@ -88,14 +87,16 @@ class LocalServers:
 
     def is_needed(self, agent_id: str, *, embeds: bool = False) -> bool:
         """Return whether a turn waits for a local server that a job of the agent needs."""
-        slots, shared = self.supervisor.slots, self._list_sharing_agents(agent_id, embeds=embeds)
-        return any(slots[name].callers > self.jobs[name] for name in shared)
+        needed = self._list_needed(agent_id, embeds=embeds)
+        return any(  # whether an agent is used is seen faster than what it uses
+            slot.callers > self.jobs[name] and needed & self._find_servers(name).all
+            for name, slot in self.supervisor.slots.items()
+        )
 
-    def _list_sharing_agents(self, agent_id: str, *, embeds: bool = False) -> list[str]:
-        """Return the agents that use a local server that a job of this one needs."""
+    def _list_needed(self, agent_id: str, *, embeds: bool = False) -> frozenset[str]:
+        """Return the local servers that a job of an agent needs."""
         own = self._find_servers(agent_id)
-        needed = own.all if embeds else own.chat
-        return [name for name in self.supervisor.slots if needed & self._find_servers(name).all]
+        return own.all if embeds else own.chat
 
     def _find_servers(self, agent_id: str) -> UsedServers:
         slot = self.supervisor.slots.get(agent_id)

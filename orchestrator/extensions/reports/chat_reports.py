@@ -13,7 +13,10 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.schedule import tasks
 from orchestrator.journal.turns import inbox, pauses, turns
+from orchestrator.processes.restarts import WorkerState
 from orchestrator.schedules.describe import format_local_time
+
+MAX_AGENTS = 30  # in an answer
 
 
 def describe_daemon(db: Database, snapshot: DaemonSnapshot, now: int) -> str:
@@ -21,7 +24,7 @@ def describe_daemon(db: Database, snapshot: DaemonSnapshot, now: int) -> str:
     counts = recent_turns.count_messages_by_state(db)
     up = timedelta(seconds=(now - snapshot.started) // 1000)
     parts = {
-        "Agents": _list_agent_states(db, snapshot),
+        "Agents": _list_shown_agents(db, snapshot),
         "Channels": snapshot.channels,
         "Tool servers": snapshot.servers,
     }
@@ -39,6 +42,21 @@ def _list_agent_states(db: Database, snapshot: DaemonSnapshot) -> dict[str, str]
     return {name: paused.get(name, state) for name, state in snapshot.agents.items()}
 
 
+def _list_shown_agents(
+    db: Database, snapshot: DaemonSnapshot, here: str | None = None
+) -> dict[str, str]:
+    """Return the states of a few agents: if some are left out, those that stand by come last.
+
+    The last entry tells how many are left out.
+    """
+    states = _list_agent_states(db, snapshot)
+    if len(states) <= MAX_AGENTS:
+        return states
+    shown = sorted(states, key=lambda name: (name != here, states[name] == WorkerState.STOPPED))
+    rest = len(states) - MAX_AGENTS
+    return {name: states[name] for name in shown[:MAX_AGENTS]} | {f"{rest} more": "left out"}
+
+
 def describe_chat(db: Database, snapshot: DaemonSnapshot, key: str, here: str | None) -> str:
     """Return what the people of a chat may know: their agent, and whether it is at work."""
     state = _list_agent_states(db, snapshot).get(here or "", "unknown")
@@ -52,7 +70,7 @@ def describe_agents(db: Database, snapshot: DaemonSnapshot, here: str | None) ->
     """Return a line for each agent; ``here`` is the one that answers in the chat."""
     return "\n".join(
         f"{name}: {state}{' - answers here' if name == here else ''}"
-        for name, state in _list_agent_states(db, snapshot).items()
+        for name, state in _list_shown_agents(db, snapshot, here).items()
     )
 
 

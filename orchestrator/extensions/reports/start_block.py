@@ -22,7 +22,7 @@ def format_start_block(ready: Mapping[str, Any]) -> str:
     rows = [
         ("home", home),
         ("config", str(ready["config"])),
-        *_title_first("agents", _iter_agent_lines(models)),
+        *_title_first("agents", _iter_agent_lines(models, int(ready.get("count", len(models))))),
         ("channels", ", ".join(ready["channels"])),
         ("next", "in a second terminal:"),
         *(("", command) for command in _iter_commands(home, models)),
@@ -36,13 +36,13 @@ def _title_first(title: str, values: Iterable[str]) -> Iterator[tuple[str, str]]
         yield ("" if number else title), value
 
 
-def _iter_agent_lines(models: Mapping[str, str]) -> Iterator[str]:
+def _iter_agent_lines(models: Mapping[str, str], count: int) -> Iterator[str]:
     width = max(map(len, models), default=0)
     for agent in sorted(models)[:MAX_AGENTS]:
         model = models[agent]
         yield f"{agent:{width}}  {DEMO if model == 'demo' else model}"
-    if len(models) > MAX_AGENTS:
-        yield f"and {len(models) - MAX_AGENTS} more"
+    if count > MAX_AGENTS:
+        yield f"and {count - MAX_AGENTS:,} more"
     if not models:
         yield "none; add one to agents.json"
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from orchestrator.chat_texts import format_on_one_line
 from orchestrator.cli.conversation import ANSWERED
 from orchestrator.cli.output import format_minute, make_printable
+from orchestrator.control.agent_report import name_model
 from orchestrator.control.protocol import (
     ChatCall,
     ChatEntry,
@@ -17,7 +18,6 @@ from orchestrator.control.protocol import (
     ChatExchange,
     ChatOutcome,
     ChatScene,
-    name_model,
 )
 from orchestrator.extensions.terminal.answer_stream import AnswerStream
 from orchestrator.extensions.terminal.markdown_lines import MarkdownLines

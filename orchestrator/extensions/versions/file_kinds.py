@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from orchestrator.active_extensions import list_file_problems
-from orchestrator.agentsfile import AgentsFile, AgentsFileError, Problem
+from orchestrator.agentsfile import AgentsFile, AgentsFileError, LoadedConfig, Problem
 from orchestrator.agentsfile.loading import parse_agents_file
 from orchestrator.editable import EditableKind
 from orchestrator.errors import UnknownNameError
@@ -54,8 +54,9 @@ class ConfiguredHome:
     """A home whose files are edited.
 
     ``load_moves`` returns the first ids of moved chats, keyed by new id. ``get_agents`` returns the
-    agents.json in force. ``apply`` puts files in force that have been written. ``list_served``
-    returns the servers of the tools that are known now, keyed by the tools' names.
+    agents.json in force, and ``get_loaded`` how it was read. ``apply`` puts files in force that
+    have been written. ``list_served`` returns the servers of the tools that are known now, keyed by
+    the tools' names.
     """
 
     settings: Settings
@@ -66,6 +67,7 @@ class ConfiguredHome:
     off_loop: OffLoop
     in_thread: OffLoop
     list_served: Callable[[], Mapping[str, str]] = dict
+    get_loaded: Callable[[], LoadedConfig | None] = lambda: None
 
     def find_note(self) -> str:
         """Return what an edit means in a home whose configuration other machines share."""
@@ -163,7 +165,8 @@ class AgentsKind(HomeFileKind):
     def _check(self, data: bytes, moves: Moves, served: Mapping[str, str]) -> Sequence[Problem]:
         settings = self.settings
         try:
-            loaded = parse_agents_file(data, MAIN, self.home.environ, moves, settings.home)
+            before = self.home.get_loaded()
+            loaded = parse_agents_file(data, MAIN, self.home.environ, moves, settings.home, before)
         except AgentsFileError as error:
             return error.problems
         library = PromptLibrary(settings)

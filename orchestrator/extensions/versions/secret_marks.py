@@ -14,7 +14,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
+from orchestrator.agentsfile.positions import (
+    JsonPath,
+    JsonSyntaxError,
+    find_members,
+    parse_json_document,
+)
 from orchestrator.agentsfile.problems import SECRET_FIELDS
 from orchestrator.agentsfile.references import MARK as REFERENCE
 from orchestrator.agentsfile.text_edits import JsonLayout
@@ -31,6 +36,8 @@ _JSON_START = re.compile(r"\s*\{(?!\{)")  # two begin a template
 _JSON_FIELD = re.compile(
     rf'"(?:{_NAMES})"\s*:\s*(?:"(?:[^"\\\n]|\\.)*"?|\{{(?:"(?:[^"\\\n]|\\.)*"?|[^{{}}"])*)'
 )
+# In valid JSON: the name of such a field, also if it is written with escapes.
+_JSON_SIGN = re.compile(rf'"(?:{_NAMES})"|\\u')
 _JSON_VALUE = re.compile(r':\s*"((?:[^"\\\n]|\\.)+)')
 # Of YAML: the space and dashes before a line's content, a name and its colon, and the rest.
 _YAML_LINE = re.compile(r"([ \t]*)((?:-(?:[ \t]+|$))*)(?:([^\s#:\[{][^:#=]*):(?=\s|$)\s*)?(.*)")
@@ -139,7 +146,40 @@ def _list_spans(name: str, text: str) -> list[_Span]:
 
 
 def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
-    layout = JsonLayout.read_text(text)
+    """Yield the secrets of valid JSON; a part without any sign of one is not looked at closely."""
+    signs = sorted(
+        [*(sign.start() for sign in _JSON_SIGN.finditer(text))]
+        + [start for start, _ in iter_token_spans(text)]
+    )
+    parts = list(_iter_parts(text))
+    ends = [place for _, place, _ in parts[1:]] + [len(text)]
+    for (path, place, at), end in zip(parts, ends, strict=True):
+        named = not SECRET_FIELDS.isdisjoint(map(str, path))
+        if named or bisect_left(signs, place) < bisect_left(signs, end):
+            yield from _iter_spans_of_part(text, value, path, at)
+
+
+def _iter_parts(text: str) -> Iterator[tuple[JsonPath, int, int]]:
+    """Yield the members of the members of valid JSON in order: path, place, and where the value is.
+
+    What has no members is a part by itself.
+    """
+    start = len(text) - len(text.lstrip())
+    members = list(find_members(text, start))
+    if not members:
+        yield (), start, start
+    for name, (place, at) in members:
+        is_part = True
+        for step, (start, value) in find_members(text, at):
+            is_part = False
+            yield (name, step), start, value
+        if is_part:
+            yield (name,), place, at
+
+
+def _iter_spans_of_part(text: str, value: JsonValue, above: JsonPath, at: int) -> Iterator[_Span]:
+    layout = JsonLayout(text)
+    layout.read_value(at, above)
     for path, (first, last) in layout.values.items():
         quoted = text[first] == '"'
         start, end = first + quoted, last - quoted

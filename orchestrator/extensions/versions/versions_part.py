@@ -56,6 +56,7 @@ class VersionsPart(Part):
             off_loop=machine.off_loop,
             in_thread=machine.in_thread,
             list_served=self._list_served_tools,
+            get_loaded=lambda: daemon.configuration.loaded,
         )
 
     def _list_served_tools(self) -> Mapping[str, str]:

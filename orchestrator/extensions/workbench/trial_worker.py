@@ -117,8 +117,8 @@ def build_trial_spec(
     prompt_path = folder / "system-prompt.txt"
     if spec.prompt is not None:
         settings = settings.model_copy(update={"system_prompt_path": prompt_path})
-    grants = spec.grants if model.called else ()
-    return replace(spec, settings=settings, prompt_path=prompt_path, cwd=folder, grants=grants)
+    rights = spec.rights if model.called else None
+    return replace(spec, settings=settings, prompt_path=prompt_path, cwd=folder, rights=rights)
 
 
 def _build_definition(

@@ -164,9 +164,9 @@ def test_unreadable_file_is_refused(tmp_path: Path) -> None:
     """A missing file, a directory, a file of another encoding, a huge one."""
     (tmp_path / "latin.json").write_bytes(b'{"agents": "\xe4"}')
     with (tmp_path / "huge.json").open("wb") as file:
-        file.truncate(4 * 1024 * 1024 + 1)
+        file.truncate(8 * 1024 * 1024 + 1)
     words = {"none.json": "cannot be read", ".": "cannot be read", "latin.json": "not UTF-8"}
-    for name, word in (words | {"huge.json": "larger than 4 MiB"}).items():
+    for name, word in (words | {"huge.json": "larger than 8 MiB"}).items():
         with pytest.raises(AgentsFileError, match=word):
             load_agents_file(tmp_path / name)
 
@@ -181,3 +181,11 @@ def test_digest_changes_with_the_bytes(tmp_path: Path) -> None:
     second = load_agents_file(path)
     assert first.file == second.file
     assert first.data != second.data
+
+
+def test_ten_thousand_agents_are_read() -> None:
+    """They share the table of providers, which would be most of their memory."""
+    agents = parsed(
+        *(WORK | {"agentId": f"agent-{number}"} for number in range(10_000))
+    ).file.agents
+    assert (len(agents), len({id(agent.providers) for agent in agents})) == (10_000, 1)

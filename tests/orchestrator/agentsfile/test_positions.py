@@ -1,6 +1,7 @@
 """The JSON reader: it agrees with the standard one and knows the line of each part."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -11,6 +12,7 @@ from orchestrator.agentsfile import AgentsFileError, parse_agents_file
 from orchestrator.agentsfile.positions import (
     MAX_REPEATED,
     MAX_VALUES,
+    JsonPath,
     JsonSyntaxError,
     parse_json_document,
 )
@@ -58,6 +60,32 @@ def test_lines_are_those_of_the_keys_and_items() -> None:
     assert document.find_line(("b", 0, "missing")) == 5
 
 
+def test_line_of_a_name_that_appears_twice_is_that_of_the_last() -> None:
+    """That one counts, and a message says so."""
+    document = parse_json_document('{\n "a": {"x": 1},\n "a": {\n "b": 2}\n}')
+    assert document.find_line(("a",)) == 3
+    assert document.find_line(("a", "b")) == 4
+    assert document.has_part(("a", "b"))
+    assert not document.has_part(("a", "x"))
+
+
+@given(VALUES, st.sampled_from([None, 2]))
+def test_every_part_has_a_place(value: object, indent: int | None) -> None:
+    """Whatever it is inside of, its own line starts with it."""
+    document = parse_json_document(json.dumps(value, indent=indent))
+    for path in _list_paths(document.value, ()):
+        assert document.has_part(path)
+        assert not document.has_part((*path, -1))
+
+
+def _list_paths(value: object, at: JsonPath) -> Iterator[JsonPath]:
+    yield at
+    if isinstance(value, dict | list):
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, inner in members:
+            yield from _list_paths(inner, (*at, step))
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -97,6 +125,6 @@ def test_syntax_error_has_its_line_and_what_to_do(text: str, line: int, words: s
     ],
 )
 def test_file_that_would_take_minutes_to_check_is_refused(text: str) -> None:
-    """The size alone does not bound the work: 4 MiB hold two million values."""
+    """The size alone does not bound the work: 8 MiB hold four million values."""
     with pytest.raises(JsonSyntaxError, match="is it the right file"):
         parse_json_document(text)

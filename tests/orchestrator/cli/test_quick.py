@@ -16,8 +16,13 @@ from pydantic import JsonValue
 from orchestrator.cli.quick import run_quickly
 from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import AgentReport
 from orchestrator.control.daemon_answer import JsonRecord, find_answer
-from orchestrator.control.protocol import AgentReport, HealthReport, RecentTurn, StatusReport
+from orchestrator.control.protocol import (
+    HealthReport,
+    RecentTurn,
+    StatusReport,
+)
 from orchestrator.errors import ExitCode
 from thinker.protocol.peer import FAILED, RpcError
 

@@ -11,9 +11,8 @@ from pydantic import JsonValue
 from orchestrator.cli.output import format_moment
 from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import AgentReport, BudgetUse, StatusRequest, WorkerCounts
 from orchestrator.control.protocol import (
-    AgentReport,
-    BudgetUse,
     ChannelReport,
     ProcessReport,
     RecentTurn,
@@ -95,6 +94,26 @@ async def test_status_shows_who_shares_the_journal(tmp_path: Path) -> None:
     assert ["one", "10.0.0.1", "works", format_moment(1_800_000_000_000).split()[0]] in rows
     assert ["two", "10.0.0.2", "stands", "by"] in rows
     assert "7 starts" in shown.stdout
+
+
+async def test_status_of_many_agents_lists_a_few_and_counts_them_all(tmp_path: Path) -> None:
+    """With the limit of live workers; what is listed can be chosen."""
+    many = REPORT.model_copy(
+        update={
+            "agent_states": {"running": 1, "stopped": 9_999},
+            "agents_left_out": 9_999,
+            "workers": WorkerCounts(live=200, limit=200, waiting=7),
+        }
+    )
+    async with serving(tmp_path, {protocol.STATUS: many}) as server:
+        shown = await ask(tmp_path, "status", "--agents", "w*", "--all")
+    assert "10,000 agents: 1 running, 9,999 stopped\n" in shown.stdout
+    assert "and 9,999 more; list some with --agents GLOB, or --all" in shown.stdout
+    assert "workers 200 of at most 200, 7 waiting" in shown.stdout
+    (params,) = server.params(protocol.STATUS)
+    asked = StatusRequest.model_validate(params)
+    assert asked.agents == "w*"
+    assert asked.most >= 10_000
 
 
 async def test_status_json_is_the_report_under_the_documented_names(tmp_path: Path) -> None:

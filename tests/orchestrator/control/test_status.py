@@ -10,8 +10,9 @@ from fakes.channel import FakeChannel
 from fakes.journal import store_in
 
 from orchestrator.channel_api import ChannelStatus
-from orchestrator.control import protocol, status
-from orchestrator.control.protocol import AgentReport, ToolServerReport
+from orchestrator.control import status
+from orchestrator.control.agent_report import AgentReport, name_model
+from orchestrator.control.protocol import ToolServerReport
 from orchestrator.journal.db import liveness
 from orchestrator.outbound.flood_control import BOT, Hold
 
@@ -137,6 +138,6 @@ async def test_channel_that_never_polled_is_judged_by_its_state(
 
 def test_model_with_the_name_of_its_provider_is_named_once() -> None:
     """The demo model is no "demo demo"."""
-    assert protocol.name_model("demo", "demo") == "demo"
-    assert protocol.name_model("groq", "qwen3") == "groq qwen3"
-    assert protocol.name_model("", "") == ""
+    assert name_model("demo", "demo") == "demo"
+    assert name_model("groq", "qwen3") == "groq qwen3"
+    assert name_model("", "") == ""

@@ -250,3 +250,17 @@ async def test_drain_waits_for_step_boundaries_and_ends_every_worker(
                 pass
         await gone(supervisor)
         assert supervisor.slots["work"].history.failures == ()
+
+
+async def test_longest_idle_worker_makes_room_for_another_agent(tmp_path: Path, mode: str) -> None:
+    """With a limit of one, agents take turns; none waits for a worker that only stands by."""
+    async with supervised(Clock(), mode) as (supervisor, _):
+        supervisor.places.limit = 1
+        pids = []
+        for name in ("one", "two", "one"):
+            supervisor.define_agent(real_spec(tmp_path, name), 30)
+            async with supervisor.use_worker(name) as worker:
+                pids.append(worker.pid)
+                assert supervisor.list_pids() == [worker.pid]
+        assert len(set(pids)) == 3
+        assert all(slot.history.failures == () for slot in supervisor.slots.values())

@@ -8,8 +8,9 @@ from pydantic import JsonValue
 from starlette.responses import RedirectResponse
 
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import AgentReport, StatusRequest, name_model
 from orchestrator.control.editing import EditableFiles
-from orchestrator.control.protocol import AgentReport, StatusReport, name_model
+from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page import edit_calls
 from orchestrator.extensions.page.edit_forms import agents_schema
@@ -68,7 +69,8 @@ async def _show_agents(request: ScreenRequest) -> ScreenResult:
 @edit_calls.need_daemon
 async def _show_agent(request: ScreenRequest) -> ScreenResult:
     name = request.path["agent"]
-    report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)
+    asked = StatusRequest(agents=name, most=1)
+    report = await edit_calls.ask_extension(request, protocol.STATUS, asked, StatusReport)
     agent = next((one for one in report.agents if one.agent_id == name), None)
     doing = await request.journal(activity.list_open_turns)
     if not request.has_right(Right.READ):
@@ -116,6 +118,9 @@ def render_agents(
                 ((*_render_agent_row(request, one, doing),) for one in report.agents),
                 render_blank("No agent works here yet.", add if edits else None, icon="agents"),
             ),
+            h.p[f"and {report.agents_left_out:,} more, which stand by"]
+            if report.agents_left_out
+            else None,
         ),
         actions=add if edits else None,
     )

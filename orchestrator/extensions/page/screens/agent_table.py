@@ -6,7 +6,7 @@ from typing import NamedTuple
 import htpy as h
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentReport, BudgetUse, name_model
+from orchestrator.control.agent_report import AgentReport, BudgetUse, name_model
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.daemon_side.page_protocol import ProcessFigures
 from orchestrator.extensions.page.html import figures, svg

@@ -8,8 +8,8 @@ import htpy as h
 from starlette.responses import RedirectResponse
 
 from orchestrator.control import trials
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.protocol import AgentReport, BudgetUse
 from orchestrator.control.roles import Right
 from orchestrator.control.trials import TrialEstimate, TrialReport, TrialRequest
 from orchestrator.errors import OrchestratorError

@@ -9,7 +9,8 @@ import htpy as h
 from starlette.responses import Response
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentReport, StatusReport
+from orchestrator.control.agent_report import AgentReport
+from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_button

@@ -6,22 +6,30 @@ import typer
 
 from orchestrator.cli.client import ask_daemon, send_order
 from orchestrator.cli.commands import make_command_group
-from orchestrator.cli.daemon_reports import AGENTS
+from orchestrator.cli.daemon_reports import print_agents
+from orchestrator.cli.listed_agents import EveryAgent, ListedAgents, make_status_request
 from orchestrator.cli.options import AsJson, Home, load_settings
-from orchestrator.cli.tables import print_json, print_records
+from orchestrator.cli.tables import print_json
 from orchestrator.control import protocol
 
 app = make_command_group("agents")
 
 
 @app.command("list")
-def list_agents(*, as_json: AsJson = False, home: Home = None) -> None:
-    """List the agents of the running daemon."""
-    agents = ask_daemon(load_settings(home), protocol.STATUS, None, protocol.StatusReport).agents
+def list_agents(
+    *,
+    agents: ListedAgents = "",
+    every: EveryAgent = False,
+    as_json: AsJson = False,
+    home: Home = None,
+) -> None:
+    """List the agents of the running daemon; of many, a few that need attention first."""
+    asked = make_status_request(agents, every=every)
+    report = ask_daemon(load_settings(home), protocol.STATUS, asked, protocol.StatusReport)
     if as_json:
-        print_json({"agents": agents})
+        print_json({"agents": report.agents, "agentsLeftOut": report.agents_left_out})
     else:
-        print_records("Agents", agents, AGENTS)
+        print_agents(report)
 
 
 @app.command()

@@ -76,6 +76,8 @@ class VirtualWriter:
 class SimulatedMachine(Machine):
     """One life's machine. ``drift`` is how far the wall clock is off, in seconds."""
 
+    freeze_memory = staticmethod(lambda: None)  # one process has many lives
+
     def __init__(
         self, settings: Settings, loop: VirtualLoop, world: SimulatedWorld, chance: Random
     ) -> None:

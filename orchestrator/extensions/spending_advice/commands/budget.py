@@ -6,12 +6,14 @@ import typer
 
 from orchestrator.cli.client import ask_daemon
 from orchestrator.cli.commands import make_command_group
+from orchestrator.cli.listed_agents import make_status_request
 from orchestrator.cli.options import AsJson, Home, load_settings
 from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import BudgetUse
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.control.protocol import BudgetUse, StatusReport
+from orchestrator.control.protocol import StatusReport
 from orchestrator.extensions.spending_advice.cost_answers import (
     BUDGET_EXTEND,
     COSTS_FORECAST,
@@ -43,7 +45,8 @@ class BudgetReport(CamelModel):
 def show(*, as_json: AsJson = False, home: Home = None) -> None:
     """Show what is used of each limit, and what the day and the month will come to."""
     settings = load_settings(home)
-    status = ask_daemon(settings, protocol.STATUS, None, StatusReport)
+    asked = make_status_request("", every=True)
+    status = ask_daemon(settings, protocol.STATUS, asked, StatusReport)
     found = ask_daemon(settings, COSTS_FORECAST, None, ForecastReport)
     report = BudgetReport(
         limits=(

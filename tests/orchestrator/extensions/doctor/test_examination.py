@@ -8,7 +8,8 @@ from fakes.installed_extensions import install_extensions
 from pydantic import SecretStr
 
 from orchestrator import installed as installed_extensions
-from orchestrator.control.protocol import AgentReport, StatusReport
+from orchestrator.control.agent_report import AgentReport
+from orchestrator.control.protocol import StatusReport
 from orchestrator.extension import Command, Extension, Finding
 from orchestrator.extensions.doctor import examination
 from orchestrator.extensions.doctor.examination import (

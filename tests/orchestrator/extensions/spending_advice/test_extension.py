@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fakes.control_server import STATUS
 
-from orchestrator.control.protocol import BudgetUse
+from orchestrator.control.agent_report import BudgetUse
 from orchestrator.extensions.spending_advice.extension import SpendingAdviceExtension
 from orchestrator.settings import Settings
 

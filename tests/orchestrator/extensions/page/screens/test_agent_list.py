@@ -7,8 +7,8 @@ from fakes.control_server import STATUS
 from fakes.edited_page import edited_page
 from fakes.screens import html, request
 
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.control.editing import EditableFile, EditableFiles
-from orchestrator.control.protocol import AgentReport, BudgetUse
 from orchestrator.extensions.page.reads.activity import TurnInProgress
 from orchestrator.extensions.page.screens import agent_list
 from thinker.protocol.messages import JsonObject

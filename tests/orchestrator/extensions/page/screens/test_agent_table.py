@@ -2,7 +2,7 @@
 
 from fakes.screens import NOW, html, request
 
-from orchestrator.control.protocol import AgentReport, BudgetUse
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.extensions.page.daemon_side.page_protocol import ProcessFigures
 from orchestrator.extensions.page.reads.activity import RecentSpending, TurnInProgress
 from orchestrator.extensions.page.screens import agent_table

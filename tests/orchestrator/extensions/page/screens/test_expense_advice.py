@@ -8,7 +8,7 @@ from fakes.trials import CHANGE, ESTIMATE, EVIL, TRIAL
 from pydantic import BaseModel, JsonValue
 
 from orchestrator.control import trials
-from orchestrator.control.protocol import AgentReport, BudgetUse
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.control.trials import TrialRequest
 from orchestrator.extensions.page.screens import expense_advice
 from orchestrator.extensions.page.screens.expense_advice import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from fakes.page import NOW, page_bench
 from fakes.screens import html, request
 
-from orchestrator.control.protocol import AgentReport, BudgetUse
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.extensions.page.reads.spending_days import SpendingSlot
 from orchestrator.extensions.page.screens import expenses
 from orchestrator.extensions.page.screens.expense_periods import Days, Period

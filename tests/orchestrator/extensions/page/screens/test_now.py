@@ -4,7 +4,8 @@ from fakes.control_server import STATUS
 from fakes.screens import html, request
 
 from orchestrator.config_problem import Problem
-from orchestrator.control.protocol import AgentReport, StatusReport
+from orchestrator.control.agent_report import AgentReport
+from orchestrator.control.protocol import StatusReport
 from orchestrator.extensions.page.reads.activity import RecentSpending
 from orchestrator.extensions.page.screens import now
 

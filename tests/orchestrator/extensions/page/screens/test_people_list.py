@@ -8,7 +8,7 @@ from fakes.screens import NOW, html, request
 from pydantic import JsonValue
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentReport
+from orchestrator.control.agent_report import AgentReport
 from orchestrator.extensions.page.daemon_side.page_protocol import (
     DASHBOARD_INVITE,
     PageAddress,

@@ -7,10 +7,10 @@ from fakes.control_server import ask, command, serving
 
 from orchestrator.config_problem import Problem
 from orchestrator.control import protocol
+from orchestrator.control.agent_report import AgentReport
 from orchestrator.control.protocol import (
     Ack,
     AgentName,
-    AgentReport,
     ChannelReport,
     ProcessReport,
     RecentTurn,

@@ -6,7 +6,7 @@ from pathlib import Path
 from fakes.control_server import STATUS, ask, serving
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import AgentReport, BudgetUse
+from orchestrator.control.agent_report import AgentReport, BudgetUse
 from orchestrator.extensions.spending_advice.cost_answers import (
     BUDGET_EXTEND,
     COSTS_FORECAST,
