@@ -24,6 +24,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
     PostgresConnection,
     extract_first_line,
 )
+from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
 from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
@@ -214,7 +215,7 @@ class WritingSession:
 
     def _open_session(self) -> PostgresConnection:
         self.close()
-        self._db = PostgresConnection(self._server.url)
+        self._db = PipelinedConnection(self._server.url)
         self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
         return self._db
 

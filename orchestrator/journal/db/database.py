@@ -84,13 +84,16 @@ def roll_back_on_failure(db: Database) -> Iterator[None]:
 
     Errors that have rolled back the whole transaction are raised.
     """
+    began = False
     try:
         with db:
+            began = True
             yield
     except ABORTED:
         raise
-    except Exception:  # noqa: BLE001, S110 - the caller repeats this work by itself and gets the error
-        pass
+    except Exception:  # the caller repeats this work by itself and gets the error
+        if not began:  # a statement before the block has failed
+            raise
 
 
 NUMBERED = ("turn", "web_session")  # tables whose ids are strings
