@@ -25,6 +25,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
     extract_first_line,
 )
 from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
+from orchestrator.extensions.postgresql.session_check import require_session_lock
 from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
@@ -80,6 +81,7 @@ class WritingSession:
         """
         try:
             db = self._connect_with_retries(standing_by, away)
+            require_session_lock(db, self._server.url, str(self._server))
             if not db.execute(pg_schema.TRY_LOCK).get:
                 pg_schema.verify_schema(db, str(self._server))  # or it would wait in vain
                 log.warning("standing_by", journal=str(self._server))
