@@ -208,6 +208,11 @@ class PostgresConnection:
         with self._translate_errors():
             return sum(1 for _ in self._session.notifies(timeout=0))
 
+    def require_change(self, error: Exception) -> None:
+        """Raise ``error`` unless the last statement has changed one row."""
+        if self.changes() != 1:
+            raise error
+
     def changes(self) -> int:
         return self._changes
 

@@ -18,14 +18,13 @@ from psycopg.errors import error_from_result
 from psycopg.pq.abc import PGresult
 
 from orchestrator.extensions.postgresql.pg_connection import (
-    FAILED,
     PREPARED,
     WRITES,
     PostgresConnection,
     PostgresCursor,
 )
 from orchestrator.extensions.postgresql.statements import translate_statement
-from orchestrator.journal.db.database import Value, Values
+from orchestrator.journal.db.database import AbortedError, Question, Value, Values
 
 MAX_PENDING = 256  # statements that wait for answers, as both are kept in memory
 MARKS = ("BEGIN", "SAVEPOINT", "RELEASE")  # statements that fail only if another one has failed
@@ -53,8 +52,11 @@ class _Pending(Protocol):
 class _Answer:
     """The answer to a statement, which is waited for when it is looked at."""
 
-    def __init__(self, db: "PipelinedConnection") -> None:
+    def __init__(self, db: "PipelinedConnection", *, adds: bool = False) -> None:
+        """Make one; the rows that it has changed are those since one that does not ``adds``."""
         self._db = db
+        self._adds = adds
+        self.required: Exception | None = None  # raised unless it has changed one row
         self._result: PGresult | None = None
         self._error: psycopg.Error | None = None
         self._rows: list[Value] | None = None
@@ -62,7 +64,9 @@ class _Answer:
     def take(self, result: PGresult | None, error: psycopg.Error | None) -> None:
         self._result, self._error = result, error
         if result is not None:
-            self._db.count_changes(result)
+            self._db.count_changes(result, adds=self._adds)
+            if self.required is not None and result.command_tuples != 1:
+                self._db.unmet = self._db.unmet or self.required
 
     @property
     def description(self) -> list[tuple[str]]:
@@ -127,6 +131,8 @@ class PipelinedConnection(PostgresConnection):
         self._plans: OrderedDict[str, _Plan] = OrderedDict()  # the one used last is at the end
         self._planned = 0
         self._pending: deque[_Pending | None] = deque()  # None: the server forgets errors there
+        self._asked: dict[tuple[object, ...], PostgresCursor] = {}  # by statement and values
+        self.unmet: Exception | None = None  # of a statement that has changed no row
         self._is_working = False  # a pending statement can fail by itself
         self._is_open = False  # a transaction is open once the pending statements are done
         self._transformer = Transformer(self._session)
@@ -144,12 +150,40 @@ class PipelinedConnection(PostgresConnection):
         return self._is_open if self._pending else super().in_transaction
 
     def execute(self, statement: str, values: Values = (), /) -> PostgresCursor:
+        if self._asked and not statement.startswith(MARKS):
+            asked = self._asked.pop((statement, *values), None)
+            if asked is not None:
+                return asked
+            if not statement.startswith("SELECT"):  # it may change the answers
+                self._asked.clear()
+        return self._execute(statement, values)
+
+    def ask_ahead(self, questions: Iterable[Question]) -> None:
+        """Send queries; `execute` with the same statement and values returns the answer.
+
+        An answer is forgotten once something is written.
+        """
+        if self._is_open:
+            asked = [(each, self._execute(*each)) for each in questions]
+            self._asked |= {(statement, *values): cursor for (statement, values), cursor in asked}
+
+    def require_change(self, error: Exception) -> None:
+        """Raise ``error`` with the next answer unless the last statement has changed one row."""
+        last = self._pending[-1] if self._pending else None
+        if isinstance(last, _Answer):
+            last.required = error
+        else:
+            super().require_change(error)
+
+    def _execute(
+        self, statement: str, values: Values = (), *, adds: bool = False
+    ) -> PostgresCursor:
         if statement.startswith("ROLLBACK"):
-            with suppress(*FAILED):  # errors of what is undone
+            with suppress(Exception):  # errors of what is undone
                 self.settle()
         elif len(self._pending) >= MAX_PENDING:
             self.settle()
-        answer = _Answer(self)
+        answer = _Answer(self, adds=adds)
         with self._translate_errors():
             if statement.startswith(QUERIES):
                 self._send_query(statement, values)
@@ -160,11 +194,11 @@ class PipelinedConnection(PostgresConnection):
         return PostgresCursor(answer)
 
     def executemany(self, statement: str, rows: Iterable[Values], /) -> PostgresCursor:
-        before = self.total_changes()
-        cursors = [self.execute(statement, values) for values in rows]
-        if cursors:
-            self._changes = self.total_changes() - before
-        return cursors[-1] if cursors else self.execute("SELECT WHERE false")
+        cursor = None
+        self._asked.clear()
+        for values in rows:
+            cursor = self._execute(statement, values, adds=cursor is not None)
+        return cursor or self.execute("SELECT WHERE false")
 
     def __enter__(self) -> None:
         self._settle_work()  # an earlier error is none of the part's
@@ -173,8 +207,10 @@ class PipelinedConnection(PostgresConnection):
     def __exit__(self, kind: object, error: BaseException | None, trace: object, /) -> None:
         try:
             if error is None:
-                self.settle()
-        except psycopg.Error as late:
+                self._settle_work()
+        except AbortedError:
+            raise
+        except Exception as late:
             super().__exit__(type(late), late, None)
             raise
         super().__exit__(kind, error, trace)
@@ -199,13 +235,19 @@ class PipelinedConnection(PostgresConnection):
         Raises:
             psycopg.Error: a statement is refused; those behind it were skipped.
             AbortedError: the session or the transaction has ended.
+            Exception: given to `require_change`.
         """
         if self._pending:
             self.waits += 1
             self._is_working = False
             with self._translate_errors():
                 self._send_sync()
-                self._receive_answers()
+                failure = self._receive_answers()
+                unmet, self.unmet = self.unmet, None
+                if failure is not None and (unmet is None or self.closed):
+                    raise failure
+            if unmet is not None:
+                raise unmet
 
     def load_rows(self, result: PGresult) -> list[Value]:
         """Return the rows of a result."""
@@ -214,11 +256,12 @@ class PipelinedConnection(PostgresConnection):
         self._transformer.set_pgresult(result)
         return list(self._transformer.load_rows(0, result.ntuples, tuple))
 
-    def count_changes(self, result: PGresult) -> None:
+    def count_changes(self, result: PGresult, *, adds: bool) -> None:
         """Count the rows that a statement has written."""
         if (result.command_status or b"").startswith(WRITTEN):
-            self._changes = result.command_tuples or 0
-            self._total += self._changes
+            more = result.command_tuples or 0
+            self._changes = self._changes + more if adds else more
+            self._total += more
 
     def refuse(self, error: psycopg.Error | None) -> NoReturn:
         """Raise the error of a statement, as `settle` does."""
@@ -281,7 +324,8 @@ class PipelinedConnection(PostgresConnection):
         self._pg.pipeline_sync()
         self._pending.append(None)
 
-    def _receive_answers(self) -> None:
+    def _receive_answers(self) -> psycopg.Error | None:
+        """Give out all answers, and return the first error."""
         failure: psycopg.Error | None = None
         try:
             while self._pg.flush():  # answers may have to be read before more can be sent
@@ -305,8 +349,7 @@ class PipelinedConnection(PostgresConnection):
             if left is not None:
                 left.take(None, failure)
         self._pending.clear()
-        if failure is not None:
-            raise failure
+        return failure
 
     def _receive_result(self) -> PGresult | None:
         """Return the next result; None ends the results of a statement."""

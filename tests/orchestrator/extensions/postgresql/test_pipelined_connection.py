@@ -11,7 +11,13 @@ from fakes.postgresql import database_of, needs_server
 from orchestrator.extensions.postgresql import pipelined_connection
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
-from orchestrator.journal.db.database import AbortedError, roll_back_on_failure
+from orchestrator.journal.db.database import (
+    AbortedError,
+    ask_ahead,
+    require_change,
+    roll_back_on_failure,
+)
+from orchestrator.journal.db.store import FencedError
 
 pytestmark = needs_server
 PUT = "INSERT INTO meta VALUES(?,?)"
@@ -210,6 +216,67 @@ def test_statements_that_wait_for_answers_are_limited(
         db.execute("SELECT v FROM meta WHERE k = ?", (str(number),))
     assert db.waits - waits >= 10
     assert db.execute("SELECT count(*) FROM meta").get == 40
+
+
+def test_queries_asked_ahead_are_answered_together(db: PipelinedConnection) -> None:
+    """Each of them once; another query between them changes nothing."""
+    values = "SELECT v FROM meta WHERE k = ?"
+    db.execute(PUT, ("a", "1"))
+    waits = db.waits
+    ask_ahead(db, (values, ("a",)), (KEYS, ()))
+    assert db.execute(values, ("b",)).get is None
+    assert (db.execute(KEYS).get, db.execute(values, ("a",)).get) == ("a", "1")
+    assert db.waits == waits + 1
+    assert db.execute(KEYS).get == "a"
+    assert db.waits == waits + 2
+
+
+@pytest.mark.parametrize("write", ["INSERT", "several", "ROLLBACK", "COMMIT"])
+def test_answer_from_before_a_write_is_not_used(db: PipelinedConnection, write: str) -> None:
+    """The query is asked again."""
+    db.execute("SAVEPOINT job")
+    db.execute(PUT, ("a", "1"))
+    ask_ahead(db, (KEYS, ()))
+    if write == "INSERT":
+        db.execute(PUT, ("b", "2"))
+    elif write == "several":
+        db.executemany(PUT, [("b", "2")])
+    elif write == "ROLLBACK":
+        db.execute("ROLLBACK TO job")
+    else:
+        db.execute("COMMIT")
+        db.execute("DELETE FROM meta")
+    expected = {"ROLLBACK": None, "COMMIT": None}.get(write, ["a", "b"])
+    assert db.execute(KEYS).get == expected
+
+
+def test_change_that_is_required_fails_the_next_call_that_waits(db: PipelinedConnection) -> None:
+    """Before the statements behind it count; a row that was changed satisfies it."""
+    db.execute(PUT, ("a", "1"))
+    change = "UPDATE meta SET v = '2' WHERE k = ?"
+    db.execute(change, ("a",))
+    require_change(db, FencedError("not there"))
+    assert db.execute(KEYS).get == "a"
+    db.execute("SAVEPOINT job")
+    db.execute(change, ("b",))
+    require_change(db, FencedError("gone"))
+    db.execute(PUT, ("a", "1"))  # refused as well
+    with pytest.raises(FencedError, match="gone"):
+        db.changes()
+    db.execute("ROLLBACK TO job")
+    assert db.execute("SELECT v FROM meta").get == "2"
+    db.execute(change, ("b",))
+    require_change(db, FencedError("gone"))
+    db.execute("ROLLBACK")
+    assert not db.in_transaction
+
+
+def test_required_change_outside_a_transaction_is_told_at_once(db: PipelinedConnection) -> None:
+    """As by a session that answers each statement."""
+    db.execute("ROLLBACK")
+    db.execute("UPDATE meta SET v = '2'")
+    with pytest.raises(FencedError):
+        require_change(db, FencedError("gone"))
 
 
 def test_script_of_statements_runs_inside_the_transaction(db: PipelinedConnection) -> None:
