@@ -201,7 +201,7 @@ class PipelinedConnection(PostgresConnection):
         return cursor or self.execute("SELECT WHERE false")
 
     def __enter__(self) -> None:
-        self._settle_work()  # an earlier error is none of the part's
+        self._settle_work()  # an earlier error is not of this part
         super().__enter__()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object, /) -> None:
