@@ -70,7 +70,7 @@ async def commit_step(store: Store, step: Step) -> PlannedStep:
 def _build_transcript(db: Database, step: Step) -> TurnTranscript | None:
     """Return the journal's content of a one-step turn, unless other messages have joined."""
     commit, opening = step.commit, step.opening
-    if inbox.count_turn_messages(db, commit.turn_id) != len(opening):
+    if inbox.count_turn_messages(db, commit.turn_id, opening[0]) != len(opening):
         return None
     answer = RecordedStep(seq=1, response=commit.response, finish=commit.finish, usage=commit.usage)
     return TurnTranscript(opening, (answer,))

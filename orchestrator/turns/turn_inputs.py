@@ -14,7 +14,7 @@ from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fact_cards, fact_vectors
 from orchestrator.journal.memory.fact_vectors import Embedding
-from orchestrator.journal.memory.prompt_memory import PromptMemory, load_prompt_memory
+from orchestrator.journal.memory.prompt_memory import PromptMemory, ask_overview, load_prompt_memory
 from orchestrator.journal.turns import attachments, inbox, prompt_records, subagents, taint, turns
 from orchestrator.journal.turns.attachments import UnreadFile
 from orchestrator.journal.turns.pauses import Pause
@@ -88,6 +88,8 @@ def gather_inputs(
     """Settle what a dead process left of the turn, and read what its worker needs."""
     cached = definition.prompt_layout == "cached"
     jump = JUMP if cached else 1
+    memory = turn_access.build_memory_scope(facts.rules.agents, db, turn.agent_id, turn.scope)
+    ask_overview(db, memory)
     if facts.first is None:
         stored = turns.load_stored_turn(
             db, turn.id, facts.running, WINDOW, facts.rules.clock(), jump
@@ -97,7 +99,6 @@ def gather_inputs(
     text = "\n".join([row.text for row in stored.messages])
     if embedding is not None:
         fact_vectors.delete_stale_vectors(db, turn.agent_id, embedding)
-    memory = turn_access.build_memory_scope(facts.rules.agents, db, turn.agent_id, turn.scope)
     size = fact_cards.SMALL_CARD_TOKENS if definition.profile else fact_cards.CARD_TOKENS
     known = load_prompt_memory(
         db, memory, text, definition.skills, turn.started_at, embedding, turn.session_id, size

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import orjson
 
-from orchestrator.journal.db.database import Database, Value
+from orchestrator.journal.db.database import Database, Value, ask_ahead
 from orchestrator.journal.db.dialect import get_dialect, has_earlier_index
 from orchestrator.journal.memory.fulltext import split_terms, take_first_terms
 from orchestrator.journal.memory.memory_scope import EVERY, MemoryScope
@@ -37,6 +37,8 @@ SAID = (
     " JOIN message ON message.id = said.id JOIN session ON session.id = said.session_id"
 )
 LAST = "SELECT ifnull(max(message_id), 0) FROM message_place"
+NEWEST = "SELECT ifnull(max(place), 0) FROM message_place"
+NUMBER = "SELECT min(id) FROM search_scope WHERE agent_id = ? AND scope = ?"
 PREVIOUS = (
     "SELECT place, at FROM message JOIN message_place ON message_id = message.id"
     " WHERE session_id = ? AND message.id < ? ORDER BY message.id DESC LIMIT 1"
@@ -163,9 +165,15 @@ def _index_messages(db: Database, rows: Iterable[Value]) -> _Indexed:
             break
         owner = said.agent_id, said.scope
         if owner not in numbers:
+            ask_ahead(
+                db,
+                *((NUMBER, (said.agent_id, scope)) for scope in (said.scope, EVERY)),
+                (NEWEST, ()),
+                (PREVIOUS, (said.session_id, said.id)),
+            )
             numbers[owner] = _number_scope(db, *owner), _number_scope(db, said.agent_id, EVERY)
         if newest < 0:
-            newest = int(db.execute("SELECT ifnull(max(place), 0) FROM message_place").get) >> 11
+            newest = int(db.execute(NEWEST).get) >> 11
         place, at = previous.get(said.session_id) or _find_previous(db, said)
         sitting, position = place >> 11, (place >> 5 & 63) + 1
         if not place or said.at - at > SILENCE or position == MAX_SITTING:
@@ -215,7 +223,6 @@ def _find_previous(db: Database, said: _Said) -> tuple[int, int]:
 
 
 def _number_scope(db: Database, agent_id: str, scope: str) -> int:
-    sql = "SELECT min(id) FROM search_scope WHERE agent_id = ? AND scope = ?"
-    found = db.execute(sql, (agent_id, scope)).get
+    found = db.execute(NUMBER, (agent_id, scope)).get
     new = "INSERT INTO search_scope(agent_id, scope) VALUES(?,?) RETURNING id"
     return int(found if found is not None else db.execute(new, (agent_id, scope)).get)

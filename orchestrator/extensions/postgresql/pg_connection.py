@@ -2,10 +2,10 @@
 
 import re
 import select
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 from psycopg import pq
@@ -76,10 +76,21 @@ class _SumLoader(Loader):
         return int(number) if number == number.to_integral_value() else float(number)
 
 
+class FetchedRows(Protocol):
+    """The rows of one statement, as psycopg's cursors give them."""
+
+    @property
+    def description(self) -> Sequence[Sequence[Any]] | None: ...
+
+    def fetchone(self) -> Value: ...
+
+    def fetchall(self) -> list[Value]: ...
+
+
 class PostgresCursor:
     """The rows of one statement, all fetched."""
 
-    def __init__(self, cursor: "psycopg.Cursor[Any]") -> None:
+    def __init__(self, cursor: FetchedRows) -> None:
         self._cursor = cursor
 
     @property
@@ -196,6 +207,11 @@ class PostgresConnection:
         self.execute("SELECT 1")
         with self._translate_errors():
             return sum(1 for _ in self._session.notifies(timeout=0))
+
+    def require_change(self, error: Exception) -> None:
+        """Raise ``error`` unless the last statement has changed one row."""
+        if self.changes() != 1:
+            raise error
 
     def changes(self) -> int:
         return self._changes

@@ -11,6 +11,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
     PostgresConnection,
     extract_first_line,
 )
+from orchestrator.extensions.postgresql.session_check import require_session_lock
 from orchestrator.journal.db import liveness
 from orchestrator.journal_address import DatabaseServer
 
@@ -29,6 +30,7 @@ def open_database(server: DatabaseServer) -> PostgresConnection:
     with ExitStack() as opened:
         db = opened.enter_context(closing(connect_to_server(server, PostgresConnection)))
         try:
+            require_session_lock(db, server.url, str(server))
             if not db.execute(pg_schema.TRY_LOCK).get:
                 raise AlreadyRunningError(f"{server}: a daemon has this journal; stop it first")
             pg_schema.upgrade_schema(db, str(server))

@@ -12,11 +12,8 @@ import structlog
 from anyio import to_thread
 
 from orchestrator.errors import JournalError
-from orchestrator.extensions.postgresql.pg_connection import (
-    ENDED,
-    PostgresConnection,
-    extract_first_line,
-)
+from orchestrator.extensions.postgresql.pg_connection import ENDED, extract_first_line
+from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
 from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.loop_bound import mark_journal_job
@@ -33,7 +30,7 @@ class PostgresReader:
     def __init__(self, server: DatabaseServer) -> None:
         self._server = server
         self._limit = anyio.CapacityLimiter(READERS)
-        self._idle: SimpleQueue[PostgresConnection] = SimpleQueue()
+        self._idle: SimpleQueue[PipelinedConnection] = SimpleQueue()
         self._giving_back = Lock()
         self._closed = False
         self._away = False
@@ -70,7 +67,7 @@ class PostgresReader:
                     except AbortedError:
                         if not db.closed:
                             raise
-            return self._read_by_session(PostgresConnection(self._server.url), work, args)
+            return self._read_by_session(PipelinedConnection(self._server.url), work, args)
         except ENDED:
             raise
         except psycopg.Error as error:
@@ -79,7 +76,7 @@ class PostgresReader:
             ) from error
 
     def _read_by_session(
-        self, db: PostgresConnection, work: Callable[..., T], args: tuple[object, ...]
+        self, db: PipelinedConnection, work: Callable[..., T], args: tuple[object, ...]
     ) -> T:
         try:
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -97,7 +94,7 @@ class PostgresReader:
             while True:
                 self._idle.get_nowait().close()
 
-    def _give_back_session(self, db: PostgresConnection) -> None:
+    def _give_back_session(self, db: PipelinedConnection) -> None:
         """Keep a session for the next read; an abandoned read may return late."""
         with self._giving_back:
             if self._closed or self._idle.qsize() >= READERS:

@@ -152,13 +152,14 @@ class _PostgresCommits:
         if not db.in_transaction:  # the only job has failed
             return
         mark = f"{self._session.holder} {next(self._numbers)}"
-        wrote = db.execute(MARK, (mark,)).get
-        if wrote:
-            self._session.sent = mark
+        marked = db.execute(MARK, (mark,))
+        self._session.sent = mark
         try:
             with self._session.confirm_alive():
                 db.execute("COMMIT")
+            wrote = bool(marked.get)
         except AbortedError:
+            wrote = any(job.wrote for job in group)
             if not wrote or not self._is_committed(mark):
                 raise
         if wrote:

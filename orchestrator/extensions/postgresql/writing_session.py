@@ -24,6 +24,8 @@ from orchestrator.extensions.postgresql.pg_connection import (
     PostgresConnection,
     extract_first_line,
 )
+from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
+from orchestrator.extensions.postgresql.session_check import require_session_lock
 from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
@@ -79,6 +81,7 @@ class WritingSession:
         """
         try:
             db = self._connect_with_retries(standing_by, away)
+            require_session_lock(db, self._server.url, str(self._server))
             if not db.execute(pg_schema.TRY_LOCK).get:
                 pg_schema.verify_schema(db, str(self._server))  # or it would wait in vain
                 log.warning("standing_by", journal=str(self._server))
@@ -214,7 +217,7 @@ class WritingSession:
 
     def _open_session(self) -> PostgresConnection:
         self.close()
-        self._db = PostgresConnection(self._server.url)
+        self._db = PipelinedConnection(self._server.url)
         self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
         return self._db
 

@@ -16,6 +16,7 @@ from pydantic_core import ArgsKwargs
 
 Value: TypeAlias = Any  # of a column, or several of them in a tuple
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]  # of ``?`` and of ``:name`` in a statement
+Question: TypeAlias = tuple[str, Sequence[Any]]  # a query and its values
 
 
 class AbortedError(Exception):
@@ -78,19 +79,42 @@ class Connection(Database, Protocol):
     def close(self) -> None: ...
 
 
+def ask_ahead(db: Database, *questions: Question) -> None:
+    """Announce queries that follow before anything is written: a server answers them together."""
+    ask = getattr(db, "ask_ahead", None)
+    if ask is not None:
+        ask(questions)
+
+
+def require_change(db: Database, error: Exception) -> None:
+    """Raise ``error`` unless the last statement has changed one row.
+
+    A server's answer may come later: the error is raised by a later call, before the transaction
+    ends.
+    """
+    require = getattr(db, "require_change", None)
+    if require is not None:
+        require(error)
+    elif db.changes() != 1:
+        raise error
+
+
 @contextmanager
 def roll_back_on_failure(db: Database) -> Iterator[None]:
     """Roll back the block's writes if it fails, and swallow the error.
 
     Errors that have rolled back the whole transaction are raised.
     """
+    began = False
     try:
         with db:
+            began = True
             yield
     except ABORTED:
         raise
-    except Exception:  # noqa: BLE001, S110 - the caller repeats this work by itself and gets the error
-        pass
+    except Exception:  # the caller repeats this work by itself and gets the error
+        if not began:  # a statement before the block has failed
+            raise
 
 
 NUMBERED = ("turn", "web_session")  # tables whose ids are strings
@@ -110,6 +134,10 @@ class Rows(Generic[T]):
     @cached_property
     def _type_adapter(self) -> TypeAdapter[T]:  # made at the first query, as it takes a millisecond
         return TypeAdapter(self._record)
+
+    def build_question(self, where: str, *values: object) -> Question:
+        """Return what `select` asks, for `ask_ahead`."""
+        return self._query + where, values
 
     def select(self, db: Database, where: str, *values: object) -> list[T]:
         """Return the matching rows; ``where`` may continue with ORDER BY and LIMIT."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Database, ask_ahead
 from orchestrator.journal.memory import fact_cards, facts, playbooks, profile
 from orchestrator.journal.memory.fact_cards import FactCard
 from orchestrator.journal.memory.fact_vectors import Embedding
@@ -49,6 +49,11 @@ class PromptMemory(NamedTuple):
     profile_origin: Origin = "user"
     playbooks: tuple[JsonObject, ...] = ()
     skills: tuple[ListedSkill, ...] = ()
+
+
+def ask_overview(db: Database, memory: MemoryScope) -> None:
+    """Announce `load_prompt_memory`."""
+    ask_ahead(db, (OVERVIEW, (memory.agent_id, EVERY if memory.joined else memory.chat)))
 
 
 def load_prompt_memory(

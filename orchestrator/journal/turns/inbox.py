@@ -12,7 +12,7 @@ from typing import NamedTuple
 from orchestrator import chat_texts
 from orchestrator.channel_api import EDIT, NOT_ADDRESSED, REMOVAL, InboundMessage
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database, Rows, build_distinct_query
+from orchestrator.journal.db.database import Database, Rows, ask_ahead, build_distinct_query
 from orchestrator.journal.turns import albums, attachments, corrections, held_messages, outbox
 from thinker.protocol.fencing import compute_mark
 from thinker.protocol.messages import MAX_AUTHOR, Origin, QuotedMessage, UserMessage, WhileBusy
@@ -30,6 +30,15 @@ INTERNAL = (TASK, SUBAGENT, RESULT, HANDOFF, HOOK)  # the kinds that the daemon 
 RUNNING = "turn.state IN('running','waiting') AND turn.state = 'running'"  # uses the partial index
 OLDEST_NEW = "chat_key = ? AND state = 'new'"
 WAITING_CHATS = build_distinct_query("inbox", "chat_key", "state = 'new'")
+HAS_WORK = (
+    "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
+    f" OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1 AND {RUNNING})"
+)
+HINDRANCES = (  # see `turns.find_hindrances`
+    "SELECT EXISTS(SELECT 1 FROM handoff WHERE chat_key = ? AND agent_id != routed_id),"
+    " EXISTS(SELECT 1 FROM pause WHERE ended_at IS NULL)"
+)
+COUNT = "SELECT count(*) FROM inbox WHERE turn_id = ?"
 CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
 MAX_SEARCHED = 10_000  # newest messages, of all channels
 NEWEST_BOT = """SELECT coalesce(
@@ -297,11 +306,7 @@ def list_chats_with_work(db: Database) -> dict[str, bool]:
 
 
 def has_work(db: Database, key: str) -> bool:
-    sql = (
-        "SELECT EXISTS(SELECT 1 FROM inbox WHERE chat_key = ?1 AND state = 'new')"
-        f" OR EXISTS(SELECT 1 FROM turn WHERE chat_key = ?1 AND {RUNNING})"
-    )
-    return bool(db.execute(sql, (key,)).get)
+    return bool(db.execute(HAS_WORK, (key,)).get)
 
 
 def find_oldest_new(db: Database, key: str) -> InboxRow | None:
@@ -311,7 +316,9 @@ def find_oldest_new(db: Database, key: str) -> InboxRow | None:
 def find_next_message(db: Database, key: str) -> InboxRow | None:
     """Return the oldest new message of a chat, unless the chat has a running turn."""
     running = f"SELECT 1 FROM turn WHERE turn.chat_key = inbox.chat_key AND {RUNNING}"
-    return INBOX.find_first(db, f"{OLDEST_NEW} AND NOT EXISTS({running}) ORDER BY id LIMIT 1", key)
+    where = f"{OLDEST_NEW} AND NOT EXISTS({running}) ORDER BY id LIMIT 1"
+    ask_ahead(db, INBOX.build_question(where, key), (HINDRANCES, (key,)))
+    return INBOX.find_first(db, where, key)
 
 
 def list_opening_messages(db: Database, turn_id: str) -> list[InboxRow]:
@@ -323,8 +330,11 @@ def list_turn_messages(db: Database, turn_id: str) -> list[InboxRow]:
     return INBOX.select(db, "turn_id = ? ORDER BY id", turn_id)
 
 
-def count_turn_messages(db: Database, turn_id: str) -> int:
-    return int(db.execute("SELECT count(*) FROM inbox WHERE turn_id = ?", (turn_id,)).get)
+def count_turn_messages(db: Database, turn_id: str, opening: InboxRow) -> int:
+    """Count the messages of a turn that began with ``opening`` and is about to be answered."""
+    chat = opening.build_address().chat_key
+    ask_ahead(db, (COUNT, (turn_id,)), (outbox.UNCONFIRMED, (chat,)))
+    return int(db.execute(COUNT, (turn_id,)).get)
 
 
 def load_message(db: Database, row_id: int) -> InboxRow:

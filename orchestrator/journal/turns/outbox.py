@@ -29,6 +29,7 @@ TOLD = (
     "CASE WHEN file_name IS NULL THEN body"
     " ELSE trim(file_name || iif(voice = 1, '', ' ' || body)) END"
 )
+UNCONFIRMED = f"SELECT id, {TOLD} FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
 PREVIEW = f"turn_id = ? AND final = 0 AND {OPEN}"
 CLOSE = (  # T9, when all rows of a turn have ended
     "UPDATE turn SET state = 'closed' WHERE state = 'replied'"
@@ -288,8 +289,7 @@ def list_due_rows(db: Database, channel: str) -> list[OutboxRow]:
 
 def pop_unconfirmed(db: Database, chat_key: str, now: int) -> list[str]:
     """Abandon a chat's messages of unknown delivery, and return their texts."""
-    sql = f"SELECT id, {TOLD} FROM outbox WHERE chat_key = ? AND state = 'unknown' ORDER BY id"
-    unconfirmed = list(db.execute(sql, (chat_key,)))
+    unconfirmed = list(db.execute(UNCONFIRMED, (chat_key,)))
     for row_id, _ in unconfirmed:
         end_row(db, row_id, "abandoned", "mentioned in the chat's next reply", now)
     return [str(body) for _, body in unconfirmed]

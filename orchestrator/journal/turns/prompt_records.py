@@ -42,6 +42,7 @@ COLUMNS = (
     "body, (SELECT body FROM prompt_part WHERE digest = common),"
     " (SELECT body FROM prompt_part WHERE digest = settings)"
 )
+FIRST = "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1"
 COMMON = ("tools", "reasons", "settings", "tools_digest")
 NO_WINDOW = (None, None)
 LONG = 200  # characters of a layer that is stored once
@@ -133,8 +134,7 @@ def find_history_window(db: Database, turn_id: str, at: int) -> tuple[int, int] 
 
 def find_context_layers(db: Database, turn_id: str) -> tuple[LayerRecord, ...] | None:
     """Return the layers before a turn's newest message; None before the first prompt."""
-    sql = "SELECT body FROM turn_prompt WHERE turn_id = ? ORDER BY at LIMIT 1"
-    body = db.execute(sql, (turn_id,)).get
+    body = db.execute(FIRST, (turn_id,)).get
     if body is None:
         return None
     own = orjson.loads(body)  # it has all of `PromptRecord.context`

@@ -5,7 +5,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.database import Database, Rows, ask_ahead
 from orchestrator.journal.turns import inbox, prompt_records, taint
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import HOOKS, Address
@@ -30,6 +30,12 @@ UNCOVERED = (  # at least one row, with the session that it goes on from
     "FROM session LEFT JOIN message ON session_id = session.id AND message.id > summary_upto"
     " WHERE session.id = ?1"
 )
+HISTORY = f"SELECT message.id, body, parent_id {UNCOVERED} ORDER BY message.id DESC LIMIT ?2"
+SUMMARY = """SELECT summary, summary_origin, summary_upto, parent_id, parent_upto FROM session
+  WHERE id = ?"""
+RECENT_TOOLS = """SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn
+  WHERE session_id = ? AND state IN('replied','closed') ORDER BY started_at DESC, n DESC LIMIT ?)
+  AS last ON step.turn_id = last.id WHERE step.kind = 'tool' ORDER BY last.n DESC, step.seq"""
 MAX_LINE = 8  # sessions that one goes on from
 LINE = f"""WITH RECURSIVE line(id, upto, depth) AS (
   SELECT parent_id, parent_upto, 1 FROM session WHERE id = ?1 AND parent_id IS NOT NULL
@@ -134,6 +140,13 @@ def estimate_tokens(message: Message) -> int:
     return -(-size // 4)
 
 
+def ask_for_history(db: Database, session_id: int, limit: int, jump: int, turns: int) -> None:
+    """Announce `load_summary`, `load_history_window` and `list_recent_tools`."""
+    ask_ahead(db, (SUMMARY, (session_id,)), (RECENT_TOOLS, (session_id, turns)))
+    if jump == 1:
+        ask_ahead(db, (HISTORY, (session_id, limit)))
+
+
 def list_history(db: Database, session_id: int, limit: int, jump: int = 1) -> tuple[Message, ...]:
     """Return the newest ``limit`` messages that no summary covers, oldest first.
 
@@ -152,10 +165,7 @@ def load_history_window(db: Database, session_id: int, limit: int, jump: int = 1
         if parent is not None:
             count += len(db.execute(INHERITED, (session_id, limit)).fetchall())
         limit += max(0, count - limit) % jump
-    found = db.execute(
-        f"SELECT message.id, body, parent_id {UNCOVERED} ORDER BY message.id DESC LIMIT ?2",
-        (session_id, limit),
-    ).fetchall()
+    found = db.execute(HISTORY, (session_id, limit)).fetchall()
     rows = [(number, body) for number, body, _ in found if number is not None]
     own = len(rows)
     if found and found[0][2] is not None:
@@ -176,8 +186,7 @@ def load_summary(
     It follows that of the session that this one goes on from. With ``upto``, it is the summary that
     the turn of that message was told.
     """
-    sql = "SELECT summary, summary_origin, summary_upto, parent_id, parent_upto FROM session"
-    ((own, origin, covered, parent, point),) = db.execute(f"{sql} WHERE id = ?", (session_id,))
+    ((own, origin, covered, parent, point),) = db.execute(SUMMARY, (session_id,))
     if upto is not None and covered > upto:
         return prompt_records.find_told_summary(db, upto), "user"
     if parent is not None and depth < MAX_LINE:
@@ -191,12 +200,7 @@ def load_summary(
 
 def list_recent_tools(db: Database, session_id: int, turns: int) -> tuple[str, ...]:
     """Return the tools of the session's last turns, newest turn first, each once."""
-    rows = db.execute(
-        "SELECT step.name FROM step JOIN (SELECT rowid AS n, id FROM turn WHERE session_id = ?"
-        " AND state IN('replied','closed') ORDER BY started_at DESC, n DESC LIMIT ?) AS last"
-        " ON step.turn_id = last.id WHERE step.kind = 'tool' ORDER BY last.n DESC, step.seq",
-        (session_id, turns),
-    )
+    rows = db.execute(RECENT_TOOLS, (session_id, turns))
     return tuple(dict.fromkeys([str(name) for (name,) in rows]))
 
 
@@ -281,6 +285,7 @@ def build_session_messages(
     back to the model, since no person has read it. The agent's words count as what the turn has
     read, as it may repeat that.
     """
+    ask_ahead(db, (taint.READ, (turn_id,)), (prompt_records.FIRST, (turn_id,)))
     read, context = taint.load_taint(db, turn_id), prompt_records.find_context_layers(db, turn_id)
     spoken: dict[str, object] = {"origin": "user", "private": False, "mixed": False}
     if read is not UNREAD:

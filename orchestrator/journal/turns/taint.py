@@ -28,6 +28,7 @@ INHERITED = (CONVERSATION, EARLIER)
 MESSAGE = "the message"
 DOCUMENT = "the document"
 QUOTE = "the quoted message"
+READ = "SELECT taint FROM turn WHERE id = ?"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ UNREAD = Taint()
 
 
 def load_taint(db: Database, turn_id: str) -> Taint:
-    found = db.execute("SELECT taint FROM turn WHERE id = ?", (turn_id,)).get or "{}"
+    found = db.execute(READ, (turn_id,)).get or "{}"
     return UNREAD if found == "{}" else Taint(**orjson.loads(found))
 
 

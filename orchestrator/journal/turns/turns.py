@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db import audit, liveness
-from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.database import Database, Rows, ask_ahead, require_change
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.turns import inbox, outbox, sessions, steps, usage
 from orchestrator.journal.turns.inbox import InboxRow
@@ -22,10 +22,7 @@ from thinker.protocol.methods import RecordedStep, StopReason
 STOPPED = "(stopped)"  # ends the visible text of a cancelled turn
 LOST_WORKER = "worker lost: "  # begins the note of a lost worker in a turn's history
 OPEN = "state IN('running','waiting')"  # the condition of the index of open turns
-HINDRANCES = (
-    "SELECT EXISTS(SELECT 1 FROM handoff WHERE chat_key = ? AND agent_id != routed_id),"
-    " EXISTS(SELECT 1 FROM pause WHERE ended_at IS NULL)"
-)
+RECENT_TURNS = 3  # turns of a session whose tools are offered again
 SCOPES = {  # of messages that are not a person's
     inbox.TASK: "SELECT task.scope FROM task_run JOIN task ON task.id = task_id WHERE inbox_id = ?",
     inbox.SUBAGENT: "SELECT scope FROM subagent_run AS run JOIN turn ON turn.id = run.turn_id"
@@ -142,21 +139,21 @@ def admit_message(db: Database, row: InboxRow, admission: TurnAdmission, now: in
         started_at=now,
         scope=scope,
     )
-    db.execute(
+    opened = db.execute(
         "INSERT INTO turn(id, agent_id, chat_key, session_id, recipe, state, epoch, deadline,"
         " allowed, code_ver, started_at, scope) VALUES(:id, :agent_id, :chat_key, :session_id,"
         " :recipe, :state, :epoch, :deadline, :allowed, :code_ver, :started_at, :scope)"
-        " ON CONFLICT DO NOTHING",
+        " ON CONFLICT DO NOTHING RETURNING 1",
         vars(turn) | {"allowed": allowed, "code_ver": admission.code_version},
     )
-    if not db.changes():
-        return None
-    db.execute(
-        "UPDATE inbox SET state = 'claimed', agent_id = ?, turn_id = ?"
-        " WHERE id = ? AND state = 'new'",
+    claimed = db.execute(
+        "UPDATE inbox SET state = 'claimed', agent_id = ?1, turn_id = ?2 WHERE id = ?3"
+        " AND state = 'new' AND EXISTS(SELECT 1 FROM turn WHERE id = ?2) RETURNING 1",
         (admission.agent_id, admission.turn_id, row.id),
     )
-    if db.changes() != 1:
+    if opened.get is None:
+        return None
+    if claimed.get is None:
         raise FencedError(f"inbox row {row.id} is no longer new")
     return turn
 
@@ -168,7 +165,7 @@ def build_claimed_row(row: InboxRow, turn: Turn) -> InboxRow:
 
 def find_hindrances(db: Database, chat_key: str) -> tuple[bool, bool]:
     """Return whether a chat was handed over, and whether any agent is paused; both are rare."""
-    handed, paused = db.execute(HINDRANCES, (chat_key,)).get
+    handed, paused = db.execute(inbox.HINDRANCES, (chat_key,)).get
     return bool(handed), bool(paused)
 
 
@@ -213,6 +210,7 @@ def _add_session(
     db: Database, turn: Turn, known: TurnTranscript, window: tuple[int, int]
 ) -> StoredTurn:
     """Add the earlier content of its session to a turn."""
+    sessions.ask_for_history(db, turn.session_id, *window, RECENT_TURNS)
     summary, origin = sessions.load_summary(db, turn.session_id)
     history = sessions.load_history_window(db, turn.session_id, *window)
     opening = known.opening_rows
@@ -224,7 +222,8 @@ def _add_session(
         summary=summary,
         summary_origin=origin,
         steps=known.steps,
-        recent_tools=sessions.list_recent_tools(db, turn.session_id, 3) or history.inherited_tools,
+        recent_tools=sessions.list_recent_tools(db, turn.session_id, RECENT_TURNS)
+        or history.inherited_tools,
         window=history.span,
     )
 
@@ -284,6 +283,7 @@ def end_with_reply(
             long = end[0] == StopReason.OVERFLOW
             messages = [sessions.replace_unread_message(one, long=long) for one in messages]
         sessions.append_messages(db, turn.session_id, turn.id, messages, now)
+    ask_ahead(db, (usage.COST, (turn.id,)), (inbox.HAS_WORK, (turn.chat_key,)))
 
 
 def end_as_dead_letter(db: Database, turn: Turn, reason: str, notice: str | None, now: int) -> None:
@@ -356,8 +356,7 @@ def _update_turn(
     """Update a turn if it is still in the state ``before`` and in its epoch."""
     sql = f"UPDATE turn SET {change} WHERE id = ? AND epoch = ? AND state = ?"
     db.execute(sql, (*values, turn.id, turn.epoch, before))
-    if db.changes() != 1:
-        raise FencedError(f"turn {turn.id} is no longer run here")
+    require_change(db, FencedError(f"turn {turn.id} is no longer run here"))
 
 
 def close_preview(db: Database, turn_id: str, ending: ReplyPart) -> bool:

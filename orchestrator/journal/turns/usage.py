@@ -24,6 +24,7 @@ SHARED = ""  # in place of an agent's id: all of them, whose budget is that of t
 SUM = """SELECT coalesce(sum(prompt + completion), 0), coalesce(sum(usd), 0.0) FROM model_call
   WHERE agent_id {} AND at >= ?"""
 SUM_OF_ALL = SUM.format(f"IN({AGENTS})")
+COST = "SELECT sum(usd), count(*) FILTER(WHERE usd IS NULL) FROM model_call WHERE turn_id = ?"
 NEWEST = "SELECT prompt + completion FROM model_call WHERE state = 'settled' AND "
 
 
@@ -172,8 +173,7 @@ def sum_spending(db: Database, agent_id: str, since: int) -> Amount:
 
 def sum_turn_cost(db: Database, turn_id: str) -> float | None:
     """Return the cost of a turn's calls in dollars; None if a price is missing."""
-    sql = "SELECT sum(usd), count(*) FILTER(WHERE usd IS NULL) FROM model_call WHERE turn_id = ?"
-    ((usd, unpriced),) = db.execute(sql, (turn_id,))
+    ((usd, unpriced),) = db.execute(COST, (turn_id,))
     return None if unpriced else usd
 
 

@@ -13,9 +13,11 @@ from fakes.postgresql import needs_programs, needs_server
 from fakes.stored_keys import end_sessions, keys, put
 from structlog.testing import capture_logs
 
+from orchestrator.extensions.postgresql.pg_connection import PostgresCursor
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
+from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
 from orchestrator.extensions.selftest.nodes.postgres_server import run_server
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import Database, Values
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import (
     StorageFullError,
@@ -46,17 +48,17 @@ def at_commit(
     monkeypatch: pytest.MonkeyPatch, happens: Callable[[Callable[[], object]], None]
 ) -> None:
     """Let something happen in place of the next COMMIT, which it may run; the answer is lost."""
-    real: Callable[..., object] = psycopg.RawCursor.execute
+    real = PipelinedConnection.execute
     ended: list[bool] = []
 
-    def execute(self: psycopg.RawCursor, query: str, *args: object) -> object:
+    def execute(self: PipelinedConnection, query: str, values: Values = ()) -> PostgresCursor:
         if query != "COMMIT" or ended:
-            return real(self, query, *args)
+            return real(self, query, values)
         ended.append(True)
-        happens(partial(real, self, query, *args))
-        return real(self, "SELECT 1")
+        happens(partial(real, self, query))
+        return real(self, "SHOW server_version")
 
-    monkeypatch.setattr(psycopg.RawCursor, "execute", execute)
+    monkeypatch.setattr(PipelinedConnection, "execute", execute)
 
 
 async def test_job_that_fails_takes_no_other_along(store: Store) -> None:

@@ -1,0 +1,45 @@
+"""Whether a session's lock locks: behind some poolers, and with some servers, it does not."""
+
+from contextlib import closing
+
+from orchestrator.errors import JournalError
+from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
+
+KIND = 0x6F726368  # of the locks taken here: "orch"; the other half of their name is a session
+PROCESS = "SELECT pg_backend_pid()"
+TRY = f"SELECT pg_try_advisory_lock({KIND}, CAST(? AS INTEGER))"
+RELEASE = f"SELECT pg_advisory_unlock({KIND}, CAST(? AS INTEGER))"
+LOOKS = 2  # in turn, a pooler gives a statement to each of its sessions
+POOLED = (
+    "the statements of one connection reach several sessions of the server, as behind PgBouncer"
+    " with pool_mode = transaction, so two daemons could write at once; connect directly, or with"
+    " pool_mode = session"
+)
+NOT_LOCKED = (
+    "a second session gets a lock that the first one holds, so two daemons could write at once;"
+    " use PostgreSQL itself, and connect directly or with pool_mode = session"
+)
+
+
+def require_session_lock(db: PostgresConnection, url: str, shown: str) -> None:
+    """Require that a lock of the session ``db`` is refused to others; ``shown`` names the server.
+
+    Opens another session at ``url`` for the test.
+
+    Raises:
+        JournalError: the lock is given to both sessions, or these are not sessions of the server.
+        psycopg.Error: the server refuses a statement.
+        AbortedError: a session has ended.
+    """
+    process = db.execute(PROCESS).get
+    with closing(PostgresConnection(url)) as other:
+        held = db.execute(TRY, (process,)).get
+        other.execute("BEGIN")  # keeps a pooler from giving its session to others
+        if other.execute(PROCESS).get == process or db.execute(PROCESS).get != process:
+            raise JournalError(f"{shown}: {POOLED}")
+        refused = not other.execute(TRY, (process,)).get
+        other.execute("COMMIT")
+        if any(db.execute(PROCESS).get != process for _ in range(LOOKS)):
+            raise JournalError(f"{shown}: {POOLED}")
+    if not (held and refused and db.execute(RELEASE, (process,)).get):
+        raise JournalError(f"{shown}: {NOT_LOCKED}")
