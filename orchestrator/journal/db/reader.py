@@ -7,6 +7,7 @@ from typing import TypeVar
 import apsw
 
 from orchestrator.errors import JournalError
+from orchestrator.journal.db.writer import JournalDamagedError
 
 T = TypeVar("T")
 
@@ -30,6 +31,7 @@ class JournalReader:
 
         Raises:
             JournalError: the file is closed or cannot be read.
+            JournalDamagedError: a damaged page was read.
         """
         try:
             self._db.execute("BEGIN")
@@ -37,6 +39,8 @@ class JournalReader:
                 return work(self._db, *args)
             finally:
                 self._db.execute("ROLLBACK")
+        except apsw.CorruptError as error:
+            raise JournalDamagedError(error) from error
         except apsw.Error as error:
             raise JournalError(f"the journal cannot be read ({error})") from error
 
