@@ -26,8 +26,7 @@ from orchestrator.extension import Extension, Finding
 from orchestrator.findings import ProbeTargets, Verdict
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.installed import InstalledExtensions, find_installed, list_shipped
-from orchestrator.journal.db.journal_file import describe_failure
-from orchestrator.journal.opening import find_engine
+from orchestrator.journal.opening import describe_failure, find_engine
 from orchestrator.journal_address import JournalAddress
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import TOKEN, Settings

@@ -43,8 +43,7 @@ def mark_file_failed(path: Path, failure: object) -> None:
     build_failed_mark_path(path).write_text(f"{failure}\n", "utf-8")
 
 
-def describe_failure(path: Path) -> str | None:
-    """Return why the last daemon on a journal's file gave it up; None if it did not."""
+def read_failed_mark(path: Path) -> str | None:
     try:
         return build_failed_mark_path(path).read_text("utf-8").strip()
     except OSError:
