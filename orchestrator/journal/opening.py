@@ -6,7 +6,7 @@ from pathlib import Path
 
 from orchestrator.errors import ConfigError
 from orchestrator.extras import explain_missing, format_extension_install
-from orchestrator.journal.db import sqlite_storage
+from orchestrator.journal.db import journal_file, sqlite_storage
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.db.sqlite_storage import SqliteStorage
 from orchestrator.journal.db.store import STORAGE_RETRY, Store
@@ -92,6 +92,11 @@ def open_trial_state(address: JournalAddress) -> Iterator[Database]:
         return
     with find_engine(address).open_trial_state() as stored:
         yield stored
+
+
+def describe_failure(address: JournalAddress) -> str | None:
+    """Return why the last daemon gave up a journal's file; None if it did not."""
+    return journal_file.read_failed_mark(address) if isinstance(address, Path) else None
 
 
 def find_engine(server: DatabaseServer) -> Engine:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.journal.opening import describe_failure
 from orchestrator.settings import Settings
 from orchestrator.system.homelock import read_pid_namespace
 from orchestrator.system.installed_units import Scope
@@ -63,6 +64,9 @@ def find_daemon_pid(settings: Settings) -> int:
 def describe_absence(settings: Settings) -> str:
     """Explain why no daemon answers on a home; the journal may be another daemon's."""
     if not _is_locked(settings.paths.lock):
+        failure = describe_failure(settings.journal)
+        if failure is not None:
+            return f"no daemon runs on {settings.home}; the last one ended: {failure}"
         return f"no daemon runs on {settings.home}; start one with 'orchestrator run'"
     if settings.store is None:
         return f"the daemon on {settings.home} is just starting or ending; try again"

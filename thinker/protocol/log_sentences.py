@@ -79,6 +79,7 @@ SENTENCES = {
     "journal_created": "made a new journal: {path}",
     "journal_failed": "the journal cannot be used: {problem}; tried again",
     "journal_damaged": "the journal is damaged: {problem}; stop and restore a backup",
+    "journal_not_checked": "the journal was not checked: {problem}; the next start tries again",
     "storage_full": "{problem}; messages wait",
     "storage_has_space": "the journal takes messages again",
     "standing_by": "another daemon has the journal at {journal}; this one waits until it ends",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from orchestrator import __version__
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.backups.archive import ArchiveWriter, Manifest, unpack_backup
+from orchestrator.extensions.backups.archive import ArchiveWriter, Manifest, require_written
 from orchestrator.extensions.backups.home_contents import (
     BACKUPS,
     JOURNAL,
@@ -40,7 +40,7 @@ class BackupReport:
 
 
 def write_backup(settings: Settings, path: Path, *, keys: bool) -> BackupReport:
-    """Write a new file, verify it by reading it back, and only then give it its name.
+    """Write a new file, read it back and compare it, and only then give it its name.
 
     Raises:
         OrchestratorError: the backup cannot be written or the home cannot be read; no file
@@ -62,11 +62,11 @@ def write_backup(settings: Settings, path: Path, *, keys: bool) -> BackupReport:
                 writer.add_entry(entry)
                 if _leads_out(entry, home):
                     outside.append(entry.name)
-            writer.finish()
+            digest = writer.finish()
             os.fchmod(file.fileno(), stat.S_IRUSR | stat.S_IWUSR)
             file.flush()
             os.fsync(file.fileno())
-        manifest = unpack_backup(fresh, None)
+        require_written(fresh, digest)
         _give_name(fresh, path)
         sync_folder(path.parent)
     return BackupReport(path, path.stat().st_size, manifest, tuple(outside))

@@ -25,6 +25,7 @@ LEFT_OUT = (
     "journal.db-wal",
     "journal.db-shm",
     "journal.db-job",
+    "journal.db-failed",
     "journal.db-new",
     "run",
     "lock",

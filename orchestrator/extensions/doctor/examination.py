@@ -26,7 +26,7 @@ from orchestrator.extension import Extension, Finding
 from orchestrator.findings import ProbeTargets, Verdict
 from orchestrator.home_paths import find_bundled_path
 from orchestrator.installed import InstalledExtensions, find_installed, list_shipped
-from orchestrator.journal.opening import find_engine
+from orchestrator.journal.opening import describe_failure, find_engine
 from orchestrator.journal_address import JournalAddress
 from orchestrator.processes.launch import build_launch_spec, resolve_endpoint
 from orchestrator.settings import TOKEN, Settings
@@ -231,7 +231,11 @@ def _check_clock() -> Finding:
 def _check_journal(address: JournalAddress) -> Iterator[Finding]:
     """Report the journal's place; a database server's engine adds its own findings."""
     if isinstance(address, Path):
-        yield Finding("journal", f"in the file {address}")
+        failure = describe_failure(address)
+        if failure is None:
+            yield Finding("journal", f"in the file {address}")
+        else:
+            yield Finding("journal", failure, "problem")
         return
     try:
         find_engine(address)

@@ -50,7 +50,6 @@ log = structlog.get_logger()
 class PostgresStorage:
     """A database that only this daemon writes to, until `close` or the end of its session."""
 
-    checked = True  # the server looks after its files
     watch = LOOK
 
     def __init__(
@@ -91,10 +90,10 @@ class PostgresStorage:
     def is_held(self) -> bool:
         return self._session.is_held()
 
-    def close(self, *, failed: bool) -> None:
+    def close(self, failure: StorageFailedError | None) -> None:
         self.writer.close()
         self.read.close()
-        self._session.close(clean=not failed)
+        self._session.close(clean=failure is None)
         self.crashes.remove_file()
 
 

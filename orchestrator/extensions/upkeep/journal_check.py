@@ -1,27 +1,33 @@
-"""Check a journal once for damaged pages, after a clean shutdown.
+"""Check a journal's file once for damaged pages, while the daemon works.
 
-After an unclean shutdown the start checks the file itself. After a clean one that would only delay
-the start, so the file is checked while the daemon works: on another thread, one table at a time,
-since a long read would make the write-ahead log grow.
+To do it before the first answer would make a start as slow as the file is large. A small file is
+checked on another thread; a large one in a process of its own, because a thread without priority
+that holds a lock makes all others wait.
+
+A daemon that stops or dies before the end leaves the check to the next one, which begins anew.
 """
 
+import signal
+import sys
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 import structlog
 from anyio import to_thread
 
+from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.extensions.upkeep.damage_reader import DamageReader
 from orchestrator.files import OffLoop
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.db.writer import StorageFailedError
-from orchestrator.journal.migrations import MOVE_AWAY
-from orchestrator.journal_address import find_journal_file
+from orchestrator.journal.db.writer import JournalDamagedError
 from orchestrator.wakeup import call_when_cancelled
 
 FIRST = 5.0  # seconds after the start, when the daemon is busy
 BREATH = 0.05  # seconds between two tables
+SMALL = 16_000_000  # bytes that are checked in less time than a process takes to start
+COMMAND = (sys.executable, "-P", "-m", "orchestrator.extensions.upkeep")
 log = structlog.get_logger()
 
 
@@ -32,25 +38,30 @@ class JournalCheck:
     store: Store
     first: float = FIRST
     in_thread: OffLoop = to_thread.run_sync
+    small: int = SMALL
 
     async def run(self) -> None:
-        """Check the file until done or cancelled, unless the start has checked it."""
-        if self.store.checked:
+        """Check the file until done or cancelled; a database server checks its own."""
+        if not isinstance(self.store.address, Path):
             return
-        await anyio.sleep(self.first)
-        problem = await self._find_damage()
+        if not self.store.unclean:  # else the sooner the better
+            await anyio.sleep(self.first)
+        try:
+            large = self.store.measure_size() > self.small
+            find_damage = _find_damage_in_process if large else self._find_damage
+            problem = await find_damage(self.store.address)
+        except OrchestratorError as error:
+            log.warning("journal_not_checked", problem=str(error))
+            return
         if problem is None:
             log.debug("journal_checked")
             return
         log.error("journal_damaged", problem=problem)
-        damaged = f"{self.store.address}: the journal is damaged ({problem})"
-        self.store.record_failure(
-            StorageFailedError(f"{damaged}; restore a backup, or {MOVE_AWAY}")
-        )
+        self.store.record_failure(JournalDamagedError(problem))
 
-    async def _find_damage(self) -> str | None:
+    async def _find_damage(self, path: Path) -> str | None:
         """Return the first damage; None if there is none."""
-        with closing(DamageReader(find_journal_file(self.store.address))) as reader:
+        with closing(DamageReader(path)) as reader:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call_when_cancelled, reader.interrupt)  # a large table takes long
                 try:
@@ -62,3 +73,20 @@ class JournalCheck:
                 finally:
                     tasks.cancel_scope.cancel()
         return None
+
+
+async def _find_damage_in_process(path: Path) -> str | None:
+    """Return the first damage; None if there is none.
+
+    Raises:
+        OrchestratorError: the process could not say.
+    """
+    done = await anyio.run_process([*COMMAND, str(path)], check=False)
+    if done.returncode == ExitCode.IO:
+        return done.stdout.decode("utf-8", "replace")
+    if done.returncode == -signal.SIGBUS:
+        return "the disk cannot read it"
+    if done.returncode:
+        words = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise OrchestratorError(words[-1] if words else f"the check ended with {done.returncode}")
+    return None

@@ -1,8 +1,9 @@
-"""Retention: each function removes a batch of old rows and returns their number.
+"""Retention: each function removes at most ``limit`` old rows and returns their number.
 
-Rows stay if an open turn or a session's window needs them, if they identify a repeated update, or
-if they hold the address of a chat. Dead letters, the audit log and the history of profiles are
-kept, and so is what a turn that was saved as a test needs.
+The details of a turn or a picture come on top. Rows stay if an open turn or a session's window
+needs them, if they identify a repeated update, or if they hold the address of a chat. Dead letters,
+the audit log and the history of profiles are kept, and so is what a turn that was saved as a test
+needs.
 
 Where: are old records deleted?
 """
@@ -13,9 +14,9 @@ from collections.abc import Callable, Sequence
 from orchestrator.journal.db.database import Database, find_first_row_since
 from orchestrator.journal.turns import prompt_records
 
-BATCH = 20  # turns or pictures that one transaction removes: it blocks the journal for milliseconds
-ROWS = 500  # rows of other tables that one transaction removes
-Remove = Callable[[Database, int], int]
+BATCH = 20  # turns or pictures, if nothing else is said
+ROWS = 500  # rows of other tables
+Remove = Callable[[Database, int, int], int]
 
 # An agent finds a chat again by its newest message. Clients of the HTTP API are not written to.
 IS_NEWEST = """(own.kind <> 'request' AND NOT EXISTS(SELECT 1 FROM inbox AS later
@@ -34,7 +35,7 @@ AND NOT EXISTS(SELECT 1 FROM inbox AS note WHERE note.turn_id = turn.id
   AND note.kind = 'subagent_result' AND EXISTS(SELECT 1 FROM subagent_run AS reported
     WHERE format('%s:%s', reported.turn_id, reported.seq) = note.message_id))
 AND NOT EXISTS(SELECT 1 FROM inbox AS own WHERE own.turn_id = turn.id AND {IS_NEWEST})
-LIMIT {BATCH}"""
+LIMIT :limit"""
 
 WORK = """SELECT inbox.id, inbox.turn_id FROM subagent_run AS run
 JOIN inbox ON inbox.id = run.inbox_id WHERE run.turn_id = ?"""
@@ -72,8 +73,9 @@ IN_PINNED_WINDOW = """EXISTS(SELECT 1 FROM line
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message
 
 
-def delete_old_turns(db: Database, before: int) -> int:
-    bounds = {"before": before, "below": find_first_row_since(db, "turn", "started_at", before)}
+def delete_old_turns(db: Database, before: int, limit: int = BATCH) -> int:
+    below = find_first_row_since(db, "turn", "started_at", before)
+    bounds = {"before": before, "below": below, "limit": limit}
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
     for turn in found:
         runs = db.execute(WORK, (turn,)).fetchall()
@@ -100,33 +102,34 @@ def _delete_turn(db: Database, turn_id: str) -> None:
         db.execute(statement, (turn_id,))
 
 
-def delete_old_trials(db: Database, before: int) -> int:
+def delete_old_trials(db: Database, before: int, limit: int = BATCH) -> int:
     """Remove trials with what was tried in them."""
-    old = f"SELECT id FROM trial WHERE made_at < ? AND state <> 'running' LIMIT {BATCH}"
-    db.execute(f"DELETE FROM trial_turn WHERE trial_id IN({old})", (before,))
-    db.execute(f"DELETE FROM trial WHERE id IN({old})", (before,))
+    old = "SELECT id FROM trial WHERE made_at < ? AND state <> 'running' LIMIT ?"
+    db.execute(f"DELETE FROM trial_turn WHERE trial_id IN({old})", (before, limit))
+    db.execute(f"DELETE FROM trial WHERE id IN({old})", (before, limit))
     return db.changes()
 
 
-def delete_loose_messages(db: Database, before: int) -> int:
+def delete_loose_messages(db: Database, before: int, limit: int = ROWS) -> int:
     """Remove updates and notices without a turn: commands, refusals, messages of the daemon."""
     updates = f"""SELECT id FROM inbox AS own WHERE turn_id IS NULL AND ended_at < ?
       AND state IN('done','cancelled') AND kind NOT IN('task','subagent','subagent_result')
-      AND NOT {IS_NEWEST} LIMIT {ROWS}"""
-    notices = f"""SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?
-      AND state IN('delivered','abandoned','failed_permanent') LIMIT {ROWS}"""
-    removed = _delete_rows(db, "inbox", updates, before, ("attachment", "request", "held"))
-    return removed + _delete_rows(db, "outbox", notices, before)
+      AND NOT {IS_NEWEST} LIMIT ?"""
+    notices = """SELECT id FROM outbox WHERE turn_id IS NULL AND ended_at < ?
+      AND state IN('delivered','abandoned','failed_permanent') LIMIT ?"""
+    bounds = (before, limit)
+    removed = _delete_rows(db, "inbox", updates, bounds, ("attachment", "request", "held"))
+    return removed + _delete_rows(db, "outbox", notices, bounds)
 
 
-def delete_old_messages(db: Database, before: int) -> int:
+def delete_old_messages(db: Database, before: int, limit: int = ROWS) -> int:
     """Remove messages of ended sessions and summarized messages, then empty sessions."""
     db.execute(
         f"{PINNED_LINES} DELETE FROM message WHERE id IN(SELECT message.id FROM session"
         " CROSS JOIN message WHERE session_id = session.id AND at < ?2"
         " AND message.id < iif(ended_at IS NULL, min(summary_upto + 1, ?1), ?1)"
-        f" AND NOT {IN_PINNED_WINDOW} LIMIT {ROWS})",
-        (find_first_row_since(db, "message", "at", before), before),
+        f" AND NOT {IN_PINNED_WINDOW} LIMIT ?3)",
+        (find_first_row_since(db, "message", "at", before), before, limit),
     )
     count = db.changes()
     db.execute(
@@ -139,11 +142,11 @@ def delete_old_messages(db: Database, before: int) -> int:
     return count
 
 
-def delete_old_pictures(db: Database, before: int) -> int:
+def delete_old_pictures(db: Database, before: int, limit: int = BATCH) -> int:
     """Remove the bytes of pictures; their descriptions are kept."""
     kept = _list_pinned_pictures(db)
-    old = db.execute("SELECT id FROM media WHERE at < ? LIMIT ?", (before, BATCH + len(kept)))
-    found = [(one,) for (one,) in old.fetchall() if one not in kept][:BATCH]
+    old = db.execute("SELECT id FROM media WHERE at < ? LIMIT ?", (before, limit + len(kept)))
+    found = [(one,) for (one,) in old.fetchall() if one not in kept][:limit]
     db.executemany("DELETE FROM media WHERE id = ?", found)
     return len(found)
 
@@ -163,25 +166,25 @@ def _list_pinned_pictures(db: Database) -> set[str]:
     return kept | {ref for (body,) in bodies for ref in REF.findall(str(body))}
 
 
-def delete_old_calls(db: Database, before: int) -> int:
-    old = f"SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT {ROWS}"
-    bounds = (find_first_row_since(db, "model_call", "at", before), before)
+def delete_old_calls(db: Database, before: int, limit: int = ROWS) -> int:
+    old = "SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT ?"
+    bounds = (find_first_row_since(db, "model_call", "at", before), before, limit)
     db.execute(f"DELETE FROM model_call WHERE id IN({old})", bounds)
     return db.changes()
 
 
-def delete_unused_conversations(db: Database, before: int) -> int:
+def delete_unused_conversations(db: Database, before: int, limit: int = ROWS) -> int:
     """Remove conversations of clients without requests."""
-    unused = f"""SELECT id FROM conversation WHERE created_at < ? AND NOT EXISTS(
-      SELECT 1 FROM request WHERE conversation = conversation.id) LIMIT {ROWS}"""
-    found = db.execute(unused, (before,)).fetchall()
+    unused = """SELECT id FROM conversation WHERE created_at < ? AND NOT EXISTS(
+      SELECT 1 FROM request WHERE conversation = conversation.id) LIMIT ?"""
+    found = db.execute(unused, (before, limit)).fetchall()
     db.executemany("DELETE FROM conversation_item WHERE conversation_id = ?", found)
     db.executemany("DELETE FROM conversation WHERE id = ?", found)
     return len(found)
 
 
 def delete_ended_logins(db: Database, before: int) -> int:
-    """Remove the page's sessions and invites that have ended."""
+    """Remove the page's sessions and invites that have ended, which are few."""
     count = 0
     for table in ("web_session", "web_invite"):
         db.execute(f"DELETE FROM {table} WHERE ends_at < ?", (before,))
@@ -190,16 +193,16 @@ def delete_ended_logins(db: Database, before: int) -> int:
 
 
 def delete_ended_rules(db: Database, before: int) -> int:
-    """Remove approvals that stood and have ended."""
+    """Remove approvals that stood and have ended, which are few."""
     db.execute("DELETE FROM standing_approval WHERE ends_at < ?", (before,))
     return db.changes()
 
 
 def _delete_rows(
-    db: Database, table: str, ids: str, before: int, details: Sequence[str] = ()
+    db: Database, table: str, ids: str, bounds: tuple[int, int], details: Sequence[str] = ()
 ) -> int:
     """Remove rows of a table with their history and their rows in ``details``."""
-    found = db.execute(ids, (before,)).fetchall()
+    found = db.execute(ids, bounds).fetchall()
     history = f"DELETE FROM transition WHERE kind = '{table}' AND number = ? AND turn_id IS NULL"
     db.executemany(history, found)
     for detail in details:

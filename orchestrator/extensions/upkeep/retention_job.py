@@ -1,5 +1,6 @@
 """Remove old data once a day, in small transactions with pauses between them."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,10 +14,16 @@ from orchestrator.journal.access import pairing
 from orchestrator.journal.db.store import Store, report_failure
 
 DAY = 86_400.0  # seconds
+DAY_MS = 86_400_000
 FIRST = 60.0  # seconds between the daemon's start and the first sweep
-BREATH = 0.05  # seconds between two transactions
+STEP = 0.05  # seconds that a transaction should take, with its wait for the writer and the disk
+BREATH = 0.01  # seconds between two transactions, at least
+LEAST = 10  # turns or rows that a transaction removes
+MOST_TURNS, MOST_ROWS = 64, 500  # more would hold the writer for longer than some 10 ms
 USAGE_DAYS = 400  # of usage: enough for monthly budgets and a year's report
 TRIAL_DAYS = 30
+# What removes the details of each row as well.
+WHOLE = (retention.delete_old_turns, retention.delete_old_pictures, retention.delete_old_trials)
 log = structlog.get_logger()
 
 
@@ -27,6 +34,7 @@ class RetentionJob:
     store: Store
     agents: Callable[[], AgentsFile]
     clock: Callable[[], int]
+    monotonic: Callable[[], float] = time.monotonic
     first: float = FIRST
 
     async def run(self) -> None:
@@ -39,33 +47,51 @@ class RetentionJob:
             await anyio.sleep(DAY)
 
     async def remove_old_data(self) -> None:
-        days = self.agents().retention
+        days, now, transact = self.agents().retention, self.clock(), self.store.transact
+        turns = now - round(days.turn_days * DAY_MS)
+        talk = now - round(days.conversation_days * DAY_MS)
+        pictures = now - round(days.picture_days * DAY_MS)
         removed = {
-            "turns": await self._remove_in_batches(retention.delete_old_turns, days.turn_days),
-            "updates": await self._remove_in_batches(
-                retention.delete_loose_messages, days.turn_days
+            "turns": await self._remove_in_steps(retention.delete_old_turns, turns),
+            "updates": await self._remove_in_steps(retention.delete_loose_messages, turns),
+            "messages": await self._remove_in_steps(retention.delete_old_messages, talk),
+            "pictures": await self._remove_in_steps(retention.delete_old_pictures, pictures),
+            "trials": await self._remove_in_steps(
+                retention.delete_old_trials, now - round(TRIAL_DAYS * DAY_MS)
             ),
-            "messages": await self._remove_in_batches(
-                retention.delete_old_messages, days.conversation_days
+            "codes": await transact(pairing.delete_expired_codes, now),
+            "conversations": await self._remove_in_steps(
+                retention.delete_unused_conversations, talk
             ),
-            "pictures": await self._remove_in_batches(
-                retention.delete_old_pictures, days.picture_days
+            "rules": await transact(retention.delete_ended_rules, turns),
+            "logins": await transact(retention.delete_ended_logins, now),
+            "calls": await self._remove_in_steps(
+                retention.delete_old_calls, now - round(USAGE_DAYS * DAY_MS)
             ),
-            "trials": await self._remove_in_batches(retention.delete_old_trials, TRIAL_DAYS),
-            "codes": await self._remove_in_batches(pairing.delete_expired_codes, 0),
-            "conversations": await self._remove_in_batches(
-                retention.delete_unused_conversations, days.conversation_days
-            ),
-            "rules": await self._remove_in_batches(retention.delete_ended_rules, days.turn_days),
-            "logins": await self._remove_in_batches(retention.delete_ended_logins, 0),
-            "calls": await self._remove_in_batches(retention.delete_old_calls, USAGE_DAYS),
         }
         log.debug("retention", **removed)
 
-    async def _remove_in_batches(self, remove: retention.Remove, days: int) -> int:
-        before = self.clock() - round(days * DAY * 1000)
-        total = 0
-        while count := await self.store.transact(remove, before):
-            total += count
-            await anyio.sleep(BREATH)
-        return total
+    async def _remove_in_steps(self, remove: retention.Remove, before: int) -> int:
+        return await remove_in_steps(self.store, remove, before, self.monotonic)
+
+
+async def remove_in_steps(
+    store: Store, remove: retention.Remove, before: int, monotonic: Callable[[], float]
+) -> int:
+    """Remove all rows from before a time, in transactions of some ms, and return their number.
+
+    Each pause is as long as the step, so that at least half of the writer's time is left. A step
+    behind messages takes longer, so that the next one is smaller.
+    """
+    total, limit = 0, LEAST
+    most = MOST_TURNS if remove in WHOLE else MOST_ROWS
+    while True:
+        start = monotonic()
+        count = await store.transact(remove, before, limit)
+        if not count:
+            return total
+        total += count
+        taken = monotonic() - start
+        fitting = round(limit * STEP / max(taken, STEP / 2))  # at most twice as many
+        limit = min(max(fitting, LEAST), most)
+        await anyio.sleep(max(taken, BREATH))

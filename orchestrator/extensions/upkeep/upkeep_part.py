@@ -13,5 +13,6 @@ class UpkeepPart(Part):
     async def run(self) -> None:
         store, machine = self.daemon.store, self.daemon.machine
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(RetentionJob(store, self.daemon.get_agents_file, machine.clock).run)
+            job = RetentionJob(store, self.daemon.get_agents_file, machine.clock, machine.monotonic)
+            tasks.start_soon(job.run)
             tasks.start_soon(JournalCheck(store, in_thread=machine.in_thread).run)

@@ -29,6 +29,27 @@ def build_moved_mark_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-moved")
 
 
+def build_failed_mark_path(path: Path) -> Path:
+    """Return the file that says why a journal failed, until all of it has been checked."""
+    return path.with_name(f"{path.name}-failed")
+
+
+def was_left_open(path: Path) -> bool:
+    """Return whether the last daemon did not close a journal, or closed one that had failed."""
+    return build_wal_path(path).exists() or build_failed_mark_path(path).exists()
+
+
+def mark_file_failed(path: Path, failure: object) -> None:
+    build_failed_mark_path(path).write_text(f"{failure}\n", "utf-8")
+
+
+def read_failed_mark(path: Path) -> str | None:
+    try:
+        return build_failed_mark_path(path).read_text("utf-8").strip()
+    except OSError:
+        return None
+
+
 def prepare_file(path: Path) -> bool:
     """Create the file if it is missing, readable only by its owner; return whether it is new.
 

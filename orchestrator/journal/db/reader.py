@@ -9,6 +9,7 @@ import apsw
 
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop
+from orchestrator.journal.db.writer import JournalDamagedError
 from orchestrator.loop_bound import mark_journal_job
 
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class JournalReader:
 
         Raises:
             JournalError: the file is closed or cannot be read.
+            JournalDamagedError: a damaged page was read.
         """
         return self.read_now(work, *args)
 
@@ -44,6 +46,8 @@ class JournalReader:
                 return work(self._db, *args)
             finally:
                 self._db.execute("ROLLBACK")
+        except apsw.CorruptError as error:
+            raise JournalDamagedError(error) from error
         except apsw.Error as error:
             raise JournalError(f"the journal cannot be read ({error})") from error
 

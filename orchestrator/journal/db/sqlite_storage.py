@@ -13,9 +13,15 @@ from anyio import to_thread
 from orchestrator.errors import JournalError
 from orchestrator.files import OffLoop
 from orchestrator.journal import migrations
-from orchestrator.journal.db import journal_file
+from orchestrator.journal.db import damage, journal_file
 from orchestrator.journal.db.reader import JournalReader, SearchReader
-from orchestrator.journal.db.writer import CrashRecord, GroupCommit, JobWriter, WriterThread
+from orchestrator.journal.db.writer import (
+    CrashRecord,
+    GroupCommit,
+    JobWriter,
+    StorageFailedError,
+    WriterThread,
+)
 from orchestrator.journal_address import SharingDaemon
 
 STATEMENTS = 512  # cached statements: more than there are; with triggers, preparing one takes 50 µs
@@ -39,9 +45,7 @@ class SqliteStorage:
         Raises:
             JournalError: the file cannot be opened, is damaged, or is newer than this program.
         """
-        self.checked = self.unclean = journal_file.build_wal_path(
-            Path(os.path.realpath(path))
-        ).exists()
+        self.unclean = journal_file.was_left_open(Path(os.path.realpath(path)))
         self._db = open_database(path)
         self.address = path.resolve()
         self.crashes = CrashRecord(path.with_name(f"{path.name}-job"))
@@ -63,16 +67,16 @@ class SqliteStorage:
     def is_held(self) -> bool:
         return True
 
-    def close(self, *, failed: bool) -> None:
+    def close(self, failure: StorageFailedError | None) -> None:
         """Finish the queued jobs and close the file; a failed one is checked at the next start."""
         self.writer.close()
         self.read.close()  # first: the last connection to close removes the WAL
         self.search.close()
         self._db.close()
         self.crashes.remove_file()
-        if failed:
+        if failure is not None:
             with suppress(OSError):
-                journal_file.build_wal_path(self.address).touch()  # as an unclean end leaves it
+                journal_file.mark_file_failed(self.address, failure)
 
 
 def open_database(path: Path) -> apsw.Connection:
@@ -82,7 +86,7 @@ def open_database(path: Path) -> apsw.Connection:
         JournalError: the file cannot be opened, is damaged, or is newer than this program.
     """
     path = path.resolve() if path.exists() else path  # SQLite's other files are beside the target
-    unclean = journal_file.build_wal_path(path).exists()
+    unclean = journal_file.was_left_open(path)
     try:
         fresh = journal_file.prepare_file(path)
         db = apsw.Connection(str(path), statementcachesize=STATEMENTS)
@@ -104,8 +108,8 @@ def open_database(path: Path) -> apsw.Connection:
         ):
             db.execute(f"PRAGMA {pragma}")
         db.wal_autocheckpoint(4000 * PAGE // int(db.execute("PRAGMA page_size").get))  # 4 MB
-        if unclean and (damage := db.execute("PRAGMA quick_check(1)").get) != "ok":
-            raise journal_file.make_open_error(path, damage)
+        if unclean and (found := _find_damage(db, path)) is not None:
+            raise journal_file.make_open_error(path, found)
         if version != migrations.load_schema().number:
             migrations.migrate(db)
         if fresh:
@@ -118,6 +122,20 @@ def open_database(path: Path) -> apsw.Connection:
         db.close()
         raise
     return db
+
+
+def _find_damage(db: apsw.Connection, path: Path) -> str | None:
+    """Return damage: of the whole file after a failure, else what shows in a moment, or None.
+
+    The daemon checks the rest of the file while it works.
+    """
+    if not journal_file.build_failed_mark_path(path).exists():
+        return damage.find_damage_quickly(db)
+    found = str(db.execute("PRAGMA quick_check(1)").get)
+    if found != "ok":
+        return found
+    journal_file.build_failed_mark_path(path).unlink()
+    return None
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
@@ -53,6 +53,7 @@ class Read(Protocol):
 
         Raises:
             JournalError: the journal is closed or cannot be read.
+            StorageFailedError: a damaged page was read, so nothing is written any more.
         """
 
 
@@ -60,9 +61,8 @@ class Storage(Protocol):
     """The storage that a `Store` writes to and reads from.
 
     ``watch`` is the number of seconds between two checks whether another process has taken the
-    journal, infinite if none can. ``checked`` says that it was checked for damage when opened, or
-    need not be; ``unclean`` that the previous process may have done unstored work; ``crashes`` has
-    the job in which that process died.
+    journal, infinite if none can. ``unclean`` says that the previous process may have done unstored
+    work; ``crashes`` has the job in which that process died.
     """
 
     @property
@@ -70,9 +70,6 @@ class Storage(Protocol):
 
     @property
     def watch(self) -> float: ...
-
-    @property
-    def checked(self) -> bool: ...
 
     @property
     def unclean(self) -> bool: ...
@@ -102,8 +99,8 @@ class Storage(Protocol):
     def is_held(self) -> bool:
         """Return whether no other process can hold the journal now."""
 
-    def close(self, *, failed: bool) -> None:
-        """Finish the queued jobs; ``failed`` if the stored data cannot be trusted."""
+    def close(self, failure: StorageFailedError | None) -> None:
+        """Finish the queued jobs; after a ``failure``, the stored data cannot be trusted."""
 
 
 def _probe_database(db: Database) -> None:
@@ -114,7 +111,7 @@ class Store(LoopBound):
     """The open journal, used only through `transact`, `transact_once`, `read` and `search`.
 
     `transact` waits while nothing can be stored; `transact_once` does not. ``failure`` is set once
-    the storage has failed. ``address``, ``checked``, ``unclean``, ``crashes``, `clock_offset` and
+    the storage has failed. ``address``, ``unclean``, ``crashes``, `clock_offset` and
     `list_sharing_daemons` are the `Storage`'s.
     """
 
@@ -127,11 +124,10 @@ class Store(LoopBound):
         self._storage = storage
         self.is_shared = storage.watch < math.inf  # another daemon can take it
         self.address = storage.address
-        self.checked = storage.checked
         self.unclean = storage.unclean
+        self.read: Read = self._read
+        self.search: Read = self._search
         self.crashes = storage.crashes
-        self.read = storage.read
-        self.search = storage.search
         self.clock_offset = storage.clock_offset
         self.sharing = storage.list_sharing_daemons
         self._writer = storage.writer
@@ -179,11 +175,27 @@ class Store(LoopBound):
         except StorageFailedError as error:
             self.record_failure(error)
             raise
+        if self.failure is not None:  # found meanwhile: what was written then may be lost
+            raise self.failure
         if work in self._refused and job.wrote:  # other, smaller work may fit on a full disk
             self._refused.remove(work)
             if not self._refused:
                 log.info("storage_has_space")
         return value
+
+    async def _read(self, work: Callable[..., T], *args: object) -> T:
+        return await self._watch(self._storage.read(work, *args))
+
+    async def _search(self, work: Callable[..., T], *args: object) -> T:
+        return await self._watch(self._storage.search(work, *args))
+
+    async def _watch(self, reading: Awaitable[T]) -> T:
+        """Return what is read; a damaged file is recorded as failed."""
+        try:
+            return await reading
+        except StorageFailedError as error:
+            self.record_failure(error)
+            raise
 
     async def ensure_held(self) -> None:
         """Return once no other daemon can hold the journal, before anything irreversible.
@@ -217,4 +229,4 @@ class Store(LoopBound):
     def close(self) -> None:
         """Finish the queued jobs and close the journal."""
         self._closed = True
-        self._storage.close(failed=self.failure is not None)
+        self._storage.close(self.failure)

@@ -26,6 +26,7 @@ import apsw
 from orchestrator import failpoints
 from orchestrator.errors import ExitCode, JournalError, OrchestratorError
 from orchestrator.journal.db.database import ABORTED, Database
+from orchestrator.journal.migrations import MOVE_AWAY
 from orchestrator.loop_bound import LoopBound, mark_journal_job
 
 MAX_DEATHS = 3  # processes that one message may kill before it is given up
@@ -110,6 +111,13 @@ class StorageFailedError(OrchestratorError):
     exit_code = ExitCode.IO
 
 
+class JournalDamagedError(StorageFailedError):
+    """The file has damaged pages, which more writes could hide or spread."""
+
+    def __init__(self, problem: object) -> None:
+        super().__init__(f"the journal is damaged ({problem}); restore a backup, or {MOVE_AWAY}")
+
+
 class JournalTakenError(StorageFailedError):
     """Another daemon has taken the journal; this one may stand by until that one ends."""
 
@@ -187,7 +195,9 @@ class GroupCommit:
                     db.execute("COMMIT")
                 if watched:
                     pass_points(group, "after")
-        except (apsw.IOError, apsw.CorruptError) as error:
+        except apsw.CorruptError as error:
+            self._broken = JournalDamagedError(error)
+        except apsw.IOError as error:
             self._broken = StorageFailedError(
                 f"the journal cannot be used any more ({error}); check the disk"
             )

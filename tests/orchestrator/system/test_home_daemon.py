@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import NotRunningError, OrchestratorError
+from orchestrator.journal.db.journal_file import mark_file_failed
+from orchestrator.journal.db.writer import JournalDamagedError
 from orchestrator.settings import Settings
 from orchestrator.system.home_daemon import (
     Unit,
@@ -27,6 +29,13 @@ USER = "0::/user.slice/user-1.slice/user@1.service/app.slice/orchestrator.servic
 def test_home_without_a_daemon_is_told(tmp_path: Path) -> None:
     """With what to do."""
     with pytest.raises(NotRunningError, match="orchestrator run"):
+        find_daemon_pid(Settings(home=tmp_path))
+
+
+def test_damage_that_ended_the_last_daemon_is_told(tmp_path: Path) -> None:
+    """Until a start finds the whole file sound."""
+    mark_file_failed(tmp_path / "journal.db", JournalDamagedError("a page"))
+    with pytest.raises(NotRunningError, match=r"journal is damaged \(a page\); restore a backup"):
         find_daemon_pid(Settings(home=tmp_path))
 
 

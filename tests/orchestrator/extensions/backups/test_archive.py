@@ -3,6 +3,7 @@
 import json
 import tarfile
 from collections.abc import Callable
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from orchestrator.extensions.backups.archive import (
     ArchiveWriter,
     BackupDamagedError,
     Manifest,
+    require_written,
     unpack_backup,
 )
 from orchestrator.extensions.backups.home_contents import list_home_entries
@@ -80,6 +82,15 @@ def test_changed_byte_is_found(backup: Path) -> None:
         backup.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         with pytest.raises(BackupDamagedError):
             unpack_backup(backup, None)
+
+
+def test_file_that_the_disk_has_not_kept_is_found(backup: Path) -> None:
+    """A backup gets its name only if the disk has what was written."""
+    whole = backup.read_bytes()
+    require_written(backup, sha256(whole).hexdigest())
+    backup.write_bytes(whole[:50] + b"?" + whole[51:])
+    with pytest.raises(OrchestratorError, match="use another disk"):
+        require_written(backup, sha256(whole).hexdigest())
 
 
 def forged(path: Path, members: list[tuple[str, bytes, bytes]], files: dict[str, str]) -> None:

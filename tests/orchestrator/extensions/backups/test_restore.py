@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 import tarfile
+import threading
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 from fakes.golden import FILES, MOOD, upgrade_program
 from fakes.golden import restore as golden_journal
+from fakes.time_limit import LIMIT
 
 from orchestrator.errors import AlreadyRunningError, OrchestratorError
 from orchestrator.extensions.backups.backup import write_backup
 from orchestrator.extensions.backups.restore import restore_backup
+from orchestrator.journal.db.liveness import set_meta
 from orchestrator.journal.db.sqlite_storage import open_database
 from orchestrator.journal.migrations import load_schema
 from orchestrator.settings import Settings
@@ -54,6 +57,45 @@ def test_backup_of_every_release_becomes_a_home_of_a_later_one(
         assert db.execute("SELECT count(*) FROM turn").get
         assert db.execute("SELECT DISTINCT mood FROM fact").get == "calm"
     assert new.home.stat().st_mode & 0o777 == 0o700
+
+
+def test_backup_beside_a_writer_is_restored_to_one_state(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """All rows of before are in it, and of each later transaction all or nothing."""
+    begun, done = threading.Event(), threading.Event()
+    with closing(open_database(settings.paths.journal)) as db:
+        before = db.execute("SELECT * FROM inbox ORDER BY id").fetchall()
+
+    def write() -> None:
+        with closing(open_database(settings.paths.journal)) as db:
+            number = 0
+            while not done.is_set():
+                number += 1
+                with db:
+                    set_meta(db, "left", number)
+                    set_meta(db, f"{'k' * 2000}{number}", number)
+                    set_meta(db, "right", number)
+                begun.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        begun.wait(LIMIT)
+        path = write_backup(settings, tmp_path / "b", keys=False).path
+    finally:
+        done.set()
+        writer.join()
+    restored = Settings(home=tmp_path / "again")
+    restore_backup(restored, path, replace=False)
+    with closing(open_database(restored.paths.journal)) as db:
+        assert db.execute("SELECT * FROM inbox ORDER BY id").fetchall() == before
+        left, right = (
+            db.execute("SELECT v FROM meta WHERE k = ?", (name,)).get for name in ("left", "right")
+        )
+        assert left == right
+        kept = db.execute("SELECT count(*) FROM meta WHERE k LIKE 'kk%'").get
+        assert kept == int(left) >= 1
 
 
 def test_used_home_is_refused(settings: Settings, backup: Path) -> None:

@@ -18,6 +18,7 @@ from orchestrator.extensions.doctor.examination import (
     list_findings,
 )
 from orchestrator.installed import InstalledExtensions
+from orchestrator.journal.db.journal_file import mark_file_failed
 from orchestrator.settings import Settings
 
 
@@ -86,6 +87,13 @@ def test_journal_is_in_its_file_by_default(tmp_path: Path) -> None:
     """Nothing is asked of a server."""
     place = Finding("journal", f"in the file {tmp_path / 'journal.db'}")
     assert found(tmp_path)["journal"] == place
+
+
+def test_journal_that_ended_the_last_daemon_is_a_problem(tmp_path: Path) -> None:
+    """The daemon cannot say it: it has ended."""
+    mark_file_failed(tmp_path / "journal.db", "the journal is damaged; restore a backup")
+    told = Finding("journal", "the journal is damaged; restore a backup", "problem")
+    assert found(tmp_path)["journal"] == told
 
 
 def test_journal_that_no_extension_keeps_is_a_problem(

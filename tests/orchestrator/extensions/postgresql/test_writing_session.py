@@ -62,7 +62,7 @@ async def test_daemon_whose_follower_has_ended_does_not_go_on(
     store: Store, server: DatabaseServer
 ) -> None:
     """It could have the lock again, but what it knows of the journal is old."""
-    follow(server).close(failed=False)
+    follow(server).close(None)
     with pytest.raises(JournalTakenError):
         await store.transact(put, "late")
 

@@ -1,6 +1,7 @@
 """What retention removes, and what it must leave."""
 
 from collections.abc import Iterator
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from fakes.journal import (
 from fakes.time_limit import time_limit
 
 from orchestrator.extensions.upkeep import retention
-from orchestrator.extensions.upkeep.retention_job import RetentionJob
+from orchestrator.extensions.upkeep.retention_job import MOST_ROWS, RetentionJob, remove_in_steps
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import (
@@ -291,3 +292,25 @@ async def test_sweep_goes_by_the_days_of_the_configuration(db: Database, tmp_pat
         store.close()
     assert [turn for (turn,) in db.execute("SELECT id FROM turn")] == ["t3"]
     assert count(db, "message") == 12
+
+
+async def test_steps_grow_while_they_are_quick_and_shrink_behind_messages(tmp_path: Path) -> None:
+    """It holds the writer for some ms; nothing is left over."""
+    left, limits = [2000], list[int]()
+    seconds = chain((0.001,) * 5, (0.1, 0.1), (1.0,) * 2, repeat(0.001))
+    clock = accumulate(chain.from_iterable((0.0, taken) for taken in seconds))
+
+    def remove(_: Database, __: int, limit: int) -> int:
+        limits.append(limit)
+        removed = min(limit, left[0])
+        left[0] -= removed
+        return removed
+
+    store = store_in(tmp_path)
+    try:
+        with time_limit():
+            assert await remove_in_steps(store, remove, 0, clock.__next__) == 2000
+    finally:
+        store.close()
+    assert limits[:11] == [10, 20, 40, 80, 160, 320, 160, 80, 10, 10, 20]
+    assert max(limits) == MOST_ROWS

@@ -24,7 +24,10 @@ from orchestrator.journal.db.sqlite_storage import (
     open_without_upgrade,
 )
 from orchestrator.journal.db.store import Store
-from orchestrator.journal.db.writer import StorageFailedError, StorageFullError
+from orchestrator.journal.db.writer import (
+    StorageFailedError,
+    StorageFullError,
+)
 from orchestrator.journal.migrations import load_schema
 from orchestrator.journal_address import find_journal_file
 
