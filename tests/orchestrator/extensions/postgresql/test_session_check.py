@@ -65,7 +65,7 @@ def test_used_pooler_by_transaction_is_found_as_well(tmp_path: Path) -> None:
 def test_daemon_starts_behind_a_pooler_by_session(tmp_path: Path) -> None:
     """As without one."""
     with pool(database_of(tmp_path), "session") as address:
-        PostgresStorage(server_at(address, tmp_path)).close(failed=False)
+        PostgresStorage(server_at(address, tmp_path)).close(None)
 
 
 @pytest.fixture
