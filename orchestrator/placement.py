@@ -1,0 +1,42 @@
+"""Which node works for an agent: the one node there is, or one of several on a shared journal."""
+
+import asyncio
+from typing import NamedTuple, Protocol
+
+
+class Node(NamedTuple):
+    """A daemon on a shared journal; ``url`` is where other nodes reach it, empty if they cannot."""
+
+    name: str
+    url: str
+
+
+class Placement(Protocol):
+    """Says which node an agent is on; used on the event loop, without waiting.
+
+    ``changed`` is set, and replaced, whenever an agent comes to this node or leaves it.
+    """
+
+    @property
+    def changed(self) -> asyncio.Event: ...
+
+    def owns(self, agent_id: str) -> bool:
+        """Return whether this node works for the agent now."""
+
+    def find_owner(self, agent_id: str) -> Node | None:
+        """Return the other node that works for the agent; None if it is this one, or none yet."""
+
+
+class SingleNode:
+    """The placement of a daemon that shares its journal with no other: it owns every agent."""
+
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()  # never set
+
+    def owns(self, agent_id: str) -> bool:
+        del agent_id
+        return True
+
+    def find_owner(self, agent_id: str) -> Node | None:
+        del agent_id
+        return None
