@@ -193,6 +193,16 @@ class Part:
         del by
         return {}
 
+    def place_control_methods(
+        self, methods: "Mapping[str, RequestHandler]", by: str
+    ) -> "Mapping[str, RequestHandler]":
+        """Return methods by which the node of an agent answers; only bundled extensions are asked.
+
+        ``methods`` are the core's and the authored ones, and ``by`` calls them.
+        """
+        del by
+        return methods
+
     def list_editable_kinds(self) -> "Iterable[EditableKind]":
         """Return kinds of texts for the editors; only bundled extensions are asked."""
         return ()

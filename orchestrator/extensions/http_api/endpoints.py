@@ -31,6 +31,7 @@ from orchestrator.extensions.http_api.embedding_requests import embed_texts, par
 from orchestrator.extensions.http_api.file_parts import parse_body_with_files, read_files
 from orchestrator.extensions.http_api.guard import CLOSED, AllowedOrigins, Guard
 from orchestrator.extensions.http_api.new_requests import NewRequest
+from orchestrator.extensions.http_api.node_link import NodeLink
 from orchestrator.extensions.http_api.parsed_request import (
     MAX_USER,
     ParsedRequest,
@@ -70,6 +71,7 @@ class Endpoints:
     daemon: DaemonOperations
     channel: ApiChannel
     document_text: ReadDocument
+    nodes: NodeLink
     added: Sequence[AddedRoute] = ()
 
     def build_application(self, token: TokenFile, doors: AllowedOrigins = CLOSED) -> ASGIApp:
@@ -90,7 +92,13 @@ class Endpoints:
             Route("/v1/embeddings", self.create_embeddings, methods=["POST"]),
         ]
         routes += build_added_routes(self.added)
-        guarded = Guard(build_app(routes, Refusal), token, doors=doors, routes=self.added)
+        guarded = Guard(
+            build_app(routes, Refusal),
+            token,
+            doors=doors,
+            routes=self.added,
+            is_node=self.nodes.accepts_key,
+        )
         if not doors.origins:
             return guarded
         return CORSMiddleware(
@@ -121,10 +129,13 @@ class Endpoints:
     async def show_model(self, request: Request) -> Response:
         return JSONResponse(_build_model(self._require_agent(str(request.path_params["name"]))))
 
-    async def create_embeddings(self, request: Request) -> Response:
+    async def create_embeddings(self, request: Request) -> ASGIApp:
         """Return the vectors of strings, from the embeddings model of an agent."""
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         fields = await run_on_body(raw, parse_embeddings_body, raw)
+        passed = await self.nodes.pass_on(fields.model, request, raw)
+        if passed is not None:
+            return passed
         daemon = self.daemon
         definition = daemon.configuration.file.find_agent(self._require_agent(fields.model))
         if definition is None:
@@ -134,9 +145,12 @@ class Endpoints:
 
     async def _create_response(
         self, parse: Parser, formatter: FormatterFactory, request: Request
-    ) -> PendingResponse:
+    ) -> ASGIApp:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         body, files = await run_on_body(raw, parse_body_with_files, raw)
+        passed = await self.nodes.pass_on(body.get("model"), request, raw)
+        if passed is not None:
+            return passed
         await read_files(files, self.document_text)
         parsed = await run_on_body(raw, parse, body)
         agent_id = self._require_agent(parsed.fields.model)
