@@ -10,7 +10,7 @@ import psycopg
 import structlog
 
 from orchestrator.errors import JournalError
-from orchestrator.extensions.postgresql import pg_facts, pg_schema
+from orchestrator.extensions.postgresql import pg_facts
 from orchestrator.extensions.postgresql.pg_connection import (
     FAILED,
     PostgresConnection,
@@ -20,7 +20,6 @@ from orchestrator.extensions.postgresql.pg_reader import PostgresReader
 from orchestrator.extensions.postgresql.writing_session import (
     AWAY,
     HEARTBEAT_SECONDS,
-    LAST_COMMIT,
     LOOK,
     WritingSession,
 )
@@ -39,11 +38,10 @@ from orchestrator.journal_address import DatabaseServer, SharingDaemon
 
 TRIES = 3  # runs of an aborted transaction before its callers wait
 UNKNOWN = 30.0  # seconds to learn the outcome of a COMMIT whose answer was lost
-# Marks a transaction that has written, and returns the mark; listeners are notified of the commit.
-# A transaction's number would not do: after a crash the server may reuse it.
-MARK = f"""WITH marked AS (UPDATE last_commit SET mark = ?
-  WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark)
-SELECT mark, pg_notify('{pg_schema.COMMITS}', '')::text FROM marked"""
+# Marks a transaction that has written, and returns the mark. A transaction's number would not do:
+# after a crash the server may reuse it.
+MARK = """UPDATE last_commit SET mark = ?, commits = commits + 1
+  WHERE daemon = ? AND pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark"""
 log = structlog.get_logger()
 
 
@@ -152,17 +150,13 @@ class _PostgresCommits:
         if not db.in_transaction:  # the only job has failed
             return
         mark = f"{self._session.holder} {next(self._numbers)}"
-        wrote = db.execute(MARK, (mark,)).get
-        if wrote:
-            self._session.sent = mark
+        wrote = db.execute(MARK, (mark, self._session.daemon)).get
         try:
             with self._session.confirm_alive():
                 db.execute("COMMIT")
         except AbortedError:
             if not wrote or not self._is_committed(mark):
                 raise
-        if wrote:
-            self._session.stored = mark
         pass_points(group, "after")
 
     def _is_committed(self, mark: str) -> bool:
@@ -175,7 +169,7 @@ class _PostgresCommits:
         ends = time.monotonic() + UNKNOWN
         while time.monotonic() < ends:
             with suppress(*FAILED):
-                return bool(self._session.ensure_session().execute(LAST_COMMIT).get == mark)
+                return self._session.is_last_mark(mark)
             time.sleep(HEARTBEAT_SECONDS)
         raise StorageFailedError(
             "PostgreSQL did not confirm a transaction; this daemon ends, and the next one"

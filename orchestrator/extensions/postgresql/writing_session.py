@@ -16,7 +16,7 @@ import structlog
 from psycopg.errors import LockNotAvailable
 
 from orchestrator.errors import JournalError
-from orchestrator.extensions.postgresql import pg_schema
+from orchestrator.extensions.postgresql import group_locks, pg_schema
 from orchestrator.extensions.postgresql.clean_end import consume_clean_end, record_clean_end
 from orchestrator.extensions.postgresql.pg_connection import (
     ENDED,
@@ -53,7 +53,10 @@ NOW = """SELECT pg_database_size(current_database()),
   round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
 AWAY = 30.0  # seconds that a start waits for a server, which may be starting or failing over
 LOOK = 1.0  # seconds between two tries to reach the server, or to take the journal
-LAST_COMMIT = "SELECT mark FROM last_commit"
+LAST_COMMIT = "SELECT mark FROM last_commit WHERE daemon = ?"
+# The page compares the sum of all rows with an earlier one, so that it must not become less.
+FIRST_COMMIT = """WITH gone AS (DELETE FROM last_commit RETURNING commits)
+INSERT INTO last_commit SELECT ?, '', coalesce(sum(commits), 0) + 1 FROM gone"""
 log = structlog.get_logger()
 
 
@@ -61,7 +64,8 @@ class WritingSession:
     """The writing session, which is replaced when it has ended.
 
     ``size`` is a second old; ``clock_offset`` is how many milliseconds the server's clock is ahead.
-    ``stored`` is the mark of the last commit, ``sent`` of one that may be stored as well.
+    ``daemon`` is unique among all that ever were, ``epochs`` has the groups of agents that this one
+    works for.
     """
 
     def __init__(self, server: DatabaseServer) -> None:
@@ -69,7 +73,8 @@ class WritingSession:
         self._db: PostgresConnection | None = None
         self.holder: tuple[int, str] | None = None  # the session that has got the lock
         self.size = self.clock_offset = 0
-        self.stored = self.sent = ""
+        self.daemon = ""
+        self.epochs: dict[int, int] = {}
         self._alive_at = 0.0  # the server had the session then, or later
 
     def take_journal(self, standing_by: Callable[[], None], away: float) -> bool:
@@ -87,9 +92,12 @@ class WritingSession:
             self._keep_alive(db)
             pg_schema.upgrade_schema(db, str(self._server))
             clean = consume_clean_end(db)
-            self.stored = f"{self.holder} 0"
-            db.execute("UPDATE last_commit SET mark = ?", (self.stored,))
+            self.daemon = str(self.holder)
+            db.execute(FIRST_COMMIT, (self.daemon,))
             self.send_heartbeat()
+            groups = group_locks.lock_groups(db, group_locks.ALL)
+            now = time.time_ns() // 1_000_000 + self.clock_offset
+            self.epochs = group_locks.count_takeover(db, groups, gethostname(), "", now)
         except FAILED as error:
             raise JournalError(
                 f"{self._server}: cannot open the journal ({extract_first_line(error)});"
@@ -177,6 +185,10 @@ class WritingSession:
                 log.warning("clock_differs", seconds=round(offset / 1000, 1))
                 self.clock_offset = offset
 
+    def is_last_mark(self, mark: str) -> bool:
+        """Return whether the last stored commit of this daemon has a mark."""
+        return bool(self.ensure_session().execute(LAST_COMMIT, (self.daemon,)).get == mark)
+
     def close(self, *, clean: bool = False) -> None:
         """End the session; ``clean`` says that all work is stored."""
         self._alive_at = 0.0
@@ -206,7 +218,7 @@ class WritingSession:
         if not locked and self.holder is not None:
             db.execute(END, (*self.holder, WITHIN))
             locked = db.execute(pg_schema.TRY_LOCK).get
-        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):
+        if not locked or group_locks.find_lost_groups(db, self.epochs):
             raise JournalTakenError(f"{self._server}: another daemon has taken the journal")
         self._keep_alive(db)
         log.info("journal_taken", journal=str(self._server))
