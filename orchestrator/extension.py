@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from orchestrator.machine import Machine
     from orchestrator.media_service import MediaService
     from orchestrator.outbound.delivery import Delivery
+    from orchestrator.placement import Placement
     from orchestrator.processes.child_process import ChildProcess
     from orchestrator.prompts.prompt_set import PromptSet
     from orchestrator.prompts.skill_set import SkillSet
@@ -96,7 +97,8 @@ class DaemonView:
     the current agents.json. ``add_adapter`` adds a channel of a bundled part while the daemon runs.
     Whatever is entered into ``stack`` is closed after the daemon has
     stopped; ``tasks`` are cancelled then. ``stopping`` is set when the stop begins: end model calls
-    for which no message waits, because the stop waits for workers.
+    for which no message waits, because the stop waits for workers. ``placement`` says which agents
+    this node works for.
     """
 
     settings: "Settings"
@@ -110,6 +112,7 @@ class DaemonView:
     stack: AsyncExitStack
     tasks: "TaskGroup"
     stopping: "Event"
+    placement: "Placement" = field(init=False)
     operations: "DaemonOperations" = field(init=False)
     intake: "JournalIntake" = field(init=False)
     delivery: "Delivery" = field(init=False)
@@ -216,6 +219,10 @@ class Part:
 
     def build_remote_tools(self) -> "RemoteTools | None":
         """Return a new keeper of MCP servers; only bundled extensions may bring one."""
+        return None
+
+    def build_placement(self) -> "Placement | None":
+        """Return what places agents on the nodes of a journal; only bundled extensions may."""
         return None
 
 

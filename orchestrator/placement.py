@@ -14,7 +14,7 @@ class Node(NamedTuple):
 class Placement(Protocol):
     """Says which node an agent is on; used on the event loop, without waiting.
 
-    ``changed`` is set, and replaced, whenever an agent comes to this node or leaves it.
+    ``changed`` is set, and replaced, when an agent or an account comes to this node or leaves it.
     """
 
     @property
@@ -25,6 +25,9 @@ class Placement(Protocol):
 
     def find_owner(self, agent_id: str) -> Node | None:
         """Return the other node that works for the agent; None if it is this one, or none yet."""
+
+    def holds(self, account: str) -> bool:
+        """Return whether this node receives for a channel; it tries to from the first call on."""
 
 
 class SingleNode:
@@ -40,3 +43,7 @@ class SingleNode:
     def find_owner(self, agent_id: str) -> Node | None:
         del agent_id
         return None
+
+    def holds(self, account: str) -> bool:
+        del account
+        return True
