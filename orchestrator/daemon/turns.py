@@ -103,7 +103,7 @@ def make_turns(view: DaemonView, processes: Processes, epoch: int) -> Turns:
         off_loop=machine.off_loop,
     )
     opener = TurnOpener(inputs, epoch, partial(turns.make_turn_id, random=random_bytes))
-    dispatcher = Dispatcher(services, opener, view.tasks)
+    dispatcher = Dispatcher(services, opener, view.tasks, view.placement)
     return Turns(
         approvals=approvals,
         embeddings=embeddings,

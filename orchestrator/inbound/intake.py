@@ -29,20 +29,22 @@ from orchestrator.inbound.admission import (
     make_pairing_code,
 )
 from orchestrator.inbound.button_press import NOT_APPROVER
-from orchestrator.inbound.commands import ChatCommand, Commands
+from orchestrator.inbound.commands import ChatCommand, Commands, find_concerned_agent
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFullError
-from orchestrator.journal.turns import chat_moves, inbox
+from orchestrator.journal.turns import chat_moves, deferred_commands, inbox
 from orchestrator.journal.turns.inbox import Arrival, Offset
 from orchestrator.loop_bound import LoopBound
+from orchestrator.placement import Placement, SingleNode
 
 NO_SPACE = (
     "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
     " there is space again."
 )
 MAX_LOGGED = 5  # refusals of one batch in the log
+PASSED_ON = "I have passed it on; the answer comes into this chat."  # to a press
 NOTICE_SECONDS = 10.0  # timeout of sending `NO_SPACE`; nothing depends on it
 log = structlog.get_logger()
 
@@ -74,6 +76,7 @@ class JournalIntake(LoopBound):
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     random: Callable[[int], bytes] = secrets.token_bytes
     on_move: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
+    placement: Placement = field(default_factory=SingleNode)
     # Chats that were notified of the full disk.
     _notified: set[tuple[str, str]] = field(default_factory=set, init=False)
 
@@ -127,15 +130,17 @@ class JournalIntake(LoopBound):
             if (command is None or not message.personal)
             and (message.album or _is_for_agent(agents, message))
         }
+        commanded = any(command for _, command in read)
         try:
             with self.queues.hold_chats(chats) as admit:
-                batch = _Batch(read, offset, agents, self.clock(), self.random)
+                elsewhere = self._list_agents_elsewhere(agents) if commanded else frozenset()
+                batch = _Batch(read, offset, agents, self.clock(), self.random, elsewhere)
                 admitted, outcomes = await self.store.transact_once(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_storage_full(messages)
             raise
         self._notified.clear()
-        if any(command for _, command in read):
+        if commanded:
             self.commands.on_commit(outcomes.stopped)
         for name, error in outcomes.failed:
             log.error("command_failed", command=name, exc_info=error)
@@ -146,6 +151,11 @@ class JournalIntake(LoopBound):
         if answered:
             self.on_answer()
         return outcomes.pressed
+
+    def _list_agents_elsewhere(self, agents: AgentsFile) -> frozenset[str]:
+        """Return the agents whose commands another node answers."""
+        names = (agent.agent_id for agent in agents.agents)
+        return frozenset(name for name in names if not self.placement.owns(name))
 
     async def _notify_storage_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
@@ -165,13 +175,17 @@ class JournalIntake(LoopBound):
 
 
 class _Batch(NamedTuple):
-    """Messages that arrived together, with their commands and what storing them needs."""
+    """Messages that arrived together, with their commands and what storing them needs.
+
+    ``elsewhere`` are the agents of other nodes, which answer the commands that concern these.
+    """
 
     messages: Sequence[tuple[InboundMessage, ChatCommand | None]]
     offset: int | str | None
     agents: AgentsFile
     now: int
     random: Callable[[int], bytes]
+    elsewhere: frozenset[str]
 
 
 @dataclass
@@ -237,9 +251,7 @@ def _build_arrival(
         own = replace(
             command, role=admission.role or "talk", stopped=outcomes.stopped, failed=outcomes.failed
         )
-        if message.kind == PRESS:
-            return Arrival(message, command=partial(_answer_press, own, outcomes.pressed))
-        return Arrival(message, command=own.answer_command)
+        return _build_command_arrival(db, batch, own, outcomes.pressed)
     notice, held = None, False
     if message.kind == PRESS and message.skip is None:
         outcomes.pressed[message.message_id] = NOT_APPROVER
@@ -256,6 +268,23 @@ def _build_arrival(
         said = command is None and message.skip is None  # what an agent would answer
         held = said and pairing.has_pending_code(db, message.channel, message.chat_id)
     return Arrival(message, admission.reason, notice, held=held)
+
+
+def _build_command_arrival(
+    db: Database, batch: _Batch, command: ChatCommand, pressed: dict[str, str]
+) -> Arrival:
+    """Let T1 run a command, or let it wait for the node of the agent that it concerns."""
+    message = command.message
+    agent_id = find_concerned_agent(db, command) if batch.elsewhere else None
+    if agent_id in batch.elsewhere:
+        if message.kind == PRESS:
+            pressed[message.message_id] = PASSED_ON
+        queue = deferred_commands.build_queue(agent_id, command.chat_key)
+        facts = deferred_commands.format_facts(message, command.role)
+        return Arrival(message, deferred=(queue, facts))
+    if message.kind == PRESS:
+        return Arrival(message, command=partial(_answer_press, command, pressed))
+    return Arrival(message, command=command.answer_command)
 
 
 def _answer_press(command: ChatCommand, pressed: dict[str, str], db: Database) -> None:

@@ -7,7 +7,7 @@ Where: is the order of a chat's messages kept?
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -21,11 +21,24 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns import cancellations, deadletters, inbox, subagents, turns
-from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns import (
+    cancellations,
+    deadletters,
+    deferred_commands,
+    inbox,
+    subagents,
+    turns,
+)
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.opener import IncompleteAlbum, TurnOpener, TurnOpening
+from orchestrator.placement import Placement, SingleNode
+from orchestrator.turns.opener import (
+    CommandsFirst,
+    IncompleteAlbum,
+    Obstacle,
+    TurnOpener,
+    TurnOpening,
+)
 from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
 from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
@@ -41,11 +54,21 @@ class Dispatcher(Wakeup):
     """Works through the queues of chats, woken when the inbox or configuration changes.
 
     ``tasks`` must outlive it. To stop, reset ``opener.admitting``: each queue then ends after the
-    turn that it has.
+    turn that it has. ``answer_commands`` answers the chat commands of a queue that other nodes left
+    for this one.
     """
 
-    def __init__(self, services: TurnServices, opener: TurnOpener, tasks: TaskGroup) -> None:
+    answer_commands: Callable[[str], Awaitable[None]]
+
+    def __init__(
+        self,
+        services: TurnServices,
+        opener: TurnOpener,
+        tasks: TaskGroup,
+        placement: Placement | None = None,
+    ) -> None:
         super().__init__()
+        self._placement = placement or SingleNode()
         self.opener = opener
         self._store = services.store
         self._inputs = services.inputs
@@ -103,7 +126,9 @@ class Dispatcher(Wakeup):
                 continue
             self.stop_turns(cancelled)
             for chat in filter(self._take_chat, chats):
-                self._tasks.start_soon(self._work_off_queue, chat)
+                commands = chat.startswith(deferred_commands.QUEUE)
+                work = self._answer_commands if commands else self._work_off_queue
+                self._tasks.start_soon(work, chat)
             await changed.wait()
 
     @contextmanager
@@ -137,6 +162,10 @@ class Dispatcher(Wakeup):
         if chat in self._held or not self.opener.admitting:
             return False
         if chat.startswith(task_runs.QUEUE) and not self._has_room_for_task(chat):
+            return False
+        if chat.startswith(deferred_commands.QUEUE) and not self._placement.owns(
+            deferred_commands.find_agent(chat)
+        ):
             return False
         self._busy.add(chat)
         return True
@@ -173,6 +202,15 @@ class Dispatcher(Wakeup):
         finally:
             self._release_chat(chat)
             self._turn_ended.wake()
+
+    async def _answer_commands(self, queue: str) -> None:
+        try:
+            await self.answer_commands(queue)
+        except JournalError as error:
+            self._late.add(queue)
+            await retry_later(error, chat=queue)
+        finally:
+            self._release_chat(queue)
 
     async def _count_fault(self, chat: str, problem: str) -> None:
         try:
@@ -272,9 +310,11 @@ class Dispatcher(Wakeup):
         if done is not None and not more:
             return None
         changed = self._inputs.guard.changed
-        while isinstance(found := await self._open_next_turn(chat), InboxRow | IncompleteAlbum):
+        while isinstance(found := await self._open_next_turn(chat), Obstacle):
             if isinstance(found, IncompleteAlbum):
                 await anyio.sleep(found.seconds)
+            elif isinstance(found, CommandsFirst):
+                await self.answer_commands(found.queue)
             else:
                 self._delivery.wake()  # it was refused, and its chat sent why
         if isinstance(found, Pause):
@@ -286,9 +326,7 @@ class Dispatcher(Wakeup):
             return None  # the daemon stops: the next process resumes the turn
         return found
 
-    async def _open_next_turn(
-        self, chat: str
-    ) -> OpenTurn | Pause | InboxRow | IncompleteAlbum | None:
+    async def _open_next_turn(self, chat: str) -> OpenTurn | Pause | Obstacle | None:
         with bound(chat_id=chat):
             return await self._store.transact(self.opener.build_opening().open_next, chat)
 

@@ -5,14 +5,21 @@ Where: does a turn begin (T2)?
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import structlog
 
 from orchestrator import __version__, chat_texts, routing
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.database import Database, roll_back_on_failure
-from orchestrator.journal.turns import albums, cancellations, inbox, subagents, turns
+from orchestrator.journal.turns import (
+    albums,
+    cancellations,
+    deferred_commands,
+    inbox,
+    subagents,
+    turns,
+)
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
@@ -41,12 +48,21 @@ class IncompleteAlbum(NamedTuple):
     seconds: float
 
 
+class CommandsFirst(NamedTuple):
+    """Commands of the chat that another node has received; answer them before its next message."""
+
+    queue: str
+
+
+Obstacle: TypeAlias = InboxRow | IncompleteAlbum | CommandsFirst  # then look again
+
+
 @dataclass(frozen=True, kw_only=True)
 class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
     ``since`` is when this process began, in milliseconds since the epoch; ``fresh`` as in
-    `LoopFacts`.
+    `LoopFacts`; ``shared`` whether other nodes receive messages for agents of this one.
     """
 
     rules: SpendingRules
@@ -56,6 +72,7 @@ class TurnOpening:
     since: int
     admitting: bool
     fresh: frozenset[str] = frozenset()
+    shared: bool = False
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
@@ -71,9 +88,7 @@ class TurnOpening:
                 if found is None or isinstance(found, OpenTurn):
                     opened[chat] = found
 
-    def open_next(
-        self, db: Database, chat: str
-    ) -> OpenTurn | Pause | InboxRow | IncompleteAlbum | None:
+    def open_next(self, db: Database, chat: str) -> OpenTurn | Pause | Obstacle | None:
         """Return the chat's turn, opening one if needed, or the reason, or the refused message."""
         row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
@@ -90,6 +105,8 @@ class TurnOpening:
         if definition is None:
             return self._refuse_message(db, row, now)
         agent_id = definition.agent_id
+        if self.shared and deferred_commands.is_waiting(db, agent_id, chat):
+            return CommandsFirst(deferred_commands.build_queue(agent_id, chat))
         if paused or not self.rules.is_unlimited(definition):
             pause = self.rules.enforce_admission_limits(db, agent_id, row)
             if pause is not None:
@@ -200,5 +217,6 @@ class TurnOpener(LoopBound):
             since=self._since,
             admitting=self.admitting,
             fresh=fresh,
+            shared=inputs.store.is_shared,
         )
         return self._opening

@@ -10,11 +10,11 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
-from orchestrator.turns.opener import IncompleteAlbum, TurnOpener, TurnOpening
+from orchestrator.turns.opener import IncompleteAlbum, Obstacle, TurnOpener, TurnOpening
 from orchestrator.turns.turn_runner import OpenTurn
 
 CHAT = "telegram/1/7/"
-Found = OpenTurn | Pause | InboxRow | IncompleteAlbum | None
+Found = OpenTurn | Pause | Obstacle | None
 
 
 def store(bench: TurnBench, *texts: str, **fields: str) -> None:
