@@ -11,6 +11,13 @@ class Node(NamedTuple):
     url: str
 
 
+class Share(Protocol):
+    """What a node works for at one moment: plain data, for transactions."""
+
+    def __contains__(self, name: str, /) -> bool:
+        """Return whether an agent is in it; or, by the name of a queue, what has no agent."""
+
+
 class Placement(Protocol):
     """Says which node an agent is on; used on the event loop, without waiting.
 
@@ -19,6 +26,10 @@ class Placement(Protocol):
 
     @property
     def changed(self) -> asyncio.Event: ...
+
+    @property
+    def share(self) -> Share | None:
+        """The agents that this node works for now, the same object until `changed`; None: all."""
 
     def owns(self, agent_id: str) -> bool:
         """Return whether this node works for the agent now."""
@@ -32,6 +43,8 @@ class Placement(Protocol):
 
 class SingleNode:
     """The placement of a daemon that shares its journal with no other: it owns every agent."""
+
+    share = None
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()  # never set

@@ -123,6 +123,7 @@ class ChatQueue(Wakeup):
         try:
             if row is None and not is_empty:
                 row = await self._find_next_row()
+            row = row if self.platform.sends_row(row) else None
             self._row = row
             if row is None and self.preview is None:
                 return changed.is_set()

@@ -1,8 +1,8 @@
 """Groups of agents, each of which one daemon works for at a time.
 
 A daemon works for the groups whose advisory locks its writing session holds, and writes their rows
-in that session alone. The locks go when the session has ended and its last transaction with it. So
-whoever gets a lock sees all that the daemon before has stored, and that one stores nothing more.
+in that session alone. The locks go when the session has ended and its last transaction with it: a
+daemon that gets a lock sees all that the one before has stored, and that one stores nothing more.
 
 A session that ended may get a lock back after another daemon had it. Each group therefore counts
 its takeovers: with another count, what a daemon knows of the group is old.
