@@ -3,6 +3,8 @@
 import asyncio
 from typing import NamedTuple, Protocol
 
+SUBAGENTS = "subagent/"  # begins the name of a subagent's queue
+
 
 class Node(NamedTuple):
     """A daemon on a shared journal; ``url`` is where other nodes reach it, empty if they cannot."""
@@ -39,6 +41,11 @@ class Placement(Protocol):
 
     def holds(self, account: str) -> bool:
         """Return whether this node receives for a channel; it tries to from the first call on."""
+
+
+def name_turn_owner(agent_id: str, queue: str) -> str:
+    """Return what a turn belongs to: its agent, or as a subagent's its queue."""
+    return queue if queue.startswith(SUBAGENTS) else agent_id
 
 
 class SingleNode:

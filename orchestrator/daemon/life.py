@@ -100,6 +100,7 @@ class Daemon:
         view.placement = next(filter(None, placements), None) or SingleNode()
         share = view.placement.share
         epoch = await self._store.transact_once(turns.boot, machine.clock(), share)
+        view.epoch = epoch
         channels = self._channels = ChannelSet(view)
         view.add_adapter = channels.add_adapter
         await channels.make_channels()

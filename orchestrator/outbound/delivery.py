@@ -120,6 +120,11 @@ class Delivery(LoopBound):
         """Serve one more channel, which is in ``adapters`` by now; `run` must follow."""
         self._platforms[adapter.name] = self._make_platform(adapter=adapter)
 
+    def doubt_chats(self) -> None:
+        """Doubt every chat: another node may have sent what the journal does not know."""
+        for platform in self._platforms.values():
+            platform.doubt_chats()
+
     def wake(self) -> None:
         """Look for new rows."""
         self._changes.wake()

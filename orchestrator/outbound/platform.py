@@ -55,6 +55,10 @@ class Platform:
         """
         return self._doubts.get(chat_id, self.store.unclean)
 
+    def doubt_chats(self) -> None:
+        """Doubt every chat: another node may have sent to it."""
+        self._doubts.clear()
+
     def set_doubtful(self, chat_id: str, *, doubtful: bool = True) -> None:
         """Set whether the chat may hold messages that the journal does not know."""
         if doubtful is not self._doubts.get(chat_id, self.store.unclean):

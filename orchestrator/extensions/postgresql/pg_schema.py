@@ -10,8 +10,11 @@ from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 from orchestrator.journal.migrations import Schema, read_changes, read_tables
 
-LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal: "orch_jou"
+LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal, or those that share it: "orch_jou"
 TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
+TRY_SHARED_LOCK = f"SELECT pg_try_advisory_lock_shared({LOCK})"
+WAIT_FOR_SHARED_LOCK = f"SELECT pg_advisory_lock_shared({LOCK})"
+UNLOCK = f"SELECT pg_advisory_unlock({LOCK})"
 RELEASE_LOCKS = "SELECT pg_advisory_unlock_all()"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
 HERE = Path(__file__).parent

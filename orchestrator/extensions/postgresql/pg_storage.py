@@ -25,6 +25,7 @@ from orchestrator.extensions.postgresql.writing_session import (
 )
 from orchestrator.failpoints import SESSION, failpoint, watch_processes
 from orchestrator.journal.db.database import AbortedError
+from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.db.writer import (
     CrashRecord,
     Job,
@@ -73,26 +74,26 @@ class PostgresStorage:
             opened.pop_all()
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
         self.read = PostgresReader(server)
-        self._session = session
+        self.session = session
         self.writer = WriterThread(_PostgresCommits(session), HEARTBEAT_SECONDS)
         watch_processes(SESSION, session.end_all_sessions)
 
     def measure_size(self) -> int:
-        return self._session.size
+        return self.session.size
 
     def clock_offset(self) -> int:
-        return self._session.clock_offset
+        return self.session.clock_offset
 
     async def list_sharing_daemons(self) -> tuple[SharingDaemon, ...]:
         return await self.read(pg_facts.list_sharing_daemons)
 
     def is_held(self) -> bool:
-        return self._session.is_held()
+        return self.session.is_held()
 
     def close(self, *, failed: bool) -> None:
         self.writer.close()
         self.read.close()
-        self._session.close(clean=not failed)
+        self.session.close(clean=not failed)
         self.crashes.remove_file()
 
 
@@ -145,7 +146,8 @@ class _PostgresCommits:
         if db.in_transaction:
             db.execute("ROLLBACK")  # of the try before
         db.execute("BEGIN")
-        run_jobs(db, group)
+        self._session.begin_transaction()
+        run_jobs(db, group, self._refuse_job)
         pass_points(group, "before")
         if not db.in_transaction:  # the only job has failed
             return
@@ -157,7 +159,13 @@ class _PostgresCommits:
         except AbortedError:
             if not wrote or not self._is_committed(mark):
                 raise
+        self._session.settle_groups(db)
         pass_points(group, "after")
+
+    def _refuse_job(self, job: Job[Any]) -> FencedError | None:
+        if not job.owner or self._session.owns(job.owner):
+            return None
+        return FencedError(f"another node works for {job.owner!r}")
 
     def _is_committed(self, mark: str) -> bool:
         """Look up whether a transaction is stored whose COMMIT was not answered.

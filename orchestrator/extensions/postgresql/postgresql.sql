@@ -8,10 +8,10 @@ ALTER TABLE web_session ADD COLUMN rowid bigint GENERATED ALWAYS AS IDENTITY;
 -- Daemons that share the journal ------------------------------------------------------------------
 
 -- Which daemon works for which group of agents. The epoch counts its takeovers; `url` is where the
--- daemon's HTTP API is, for the other daemons.
+-- other daemons reach it. `home` is the first daemon that had the group, which has its workspaces.
 CREATE TABLE placement(
   grp bigint PRIMARY KEY, epoch bigint NOT NULL DEFAULT 0, node text NOT NULL DEFAULT '',
-  url text NOT NULL DEFAULT '', at bigint NOT NULL DEFAULT 0
+  url text NOT NULL DEFAULT '', at bigint NOT NULL DEFAULT 0, home text NOT NULL DEFAULT ''
 );
 INSERT INTO placement(grp) SELECT generate_series(0, 127);
 

@@ -4,9 +4,8 @@ The owner is an agent. What has none is owned by its chat, by the chat's name. A
 owned by the subagent's queue, as it belongs to the node of the agent that began it.
 """
 
-from orchestrator.placement import Share
+from orchestrator.placement import SUBAGENTS, Share
 
-SUBAGENTS = "subagent/"  # begins the name of a subagent's queue
 OF_TURN = f"CASE WHEN turn.chat_key LIKE '{SUBAGENTS}%' THEN turn.chat_key ELSE turn.agent_id END"
 OF_OUTBOX = (
     f"coalesce((SELECT {OF_TURN} FROM turn WHERE turn.id = outbox.turn_id), outbox.chat_key)"

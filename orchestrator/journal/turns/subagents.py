@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pydantic import Field, Json
 
 from orchestrator.journal.db.database import Database, Rows
-from orchestrator.journal.turns import inbox, internal_messages, owners, steps, taint
+from orchestrator.journal.turns import inbox, internal_messages, steps, taint
 from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
+from orchestrator.placement import SUBAGENTS
 from thinker.protocol.messages import Frozen
 
-QUEUE = owners.SUBAGENTS
+QUEUE = SUBAGENTS
 MAX_RUNS = 5  # concurrent runs of an agent
 OPEN = "inbox.state IN('new','claimed')"
 REPORTED = 30_000  # characters of a result in a message, as a worker shows them of a tool's

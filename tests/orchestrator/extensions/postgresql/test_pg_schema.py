@@ -29,7 +29,7 @@ INDEXES = {"message_place"}  # which the daemon makes anew
 OWN = {
     *("schema_version.number", "schema_version.moved"),
     *(f"last_commit.{name}" for name in ("daemon", "mark", "commits")),
-    *(f"placement.{name}" for name in ("grp", "epoch", "node", "url", "at")),
+    *(f"placement.{name}" for name in ("grp", "epoch", "node", "url", "at", "home")),
     *("turn.rowid", "web_session.rowid", "message_place.words"),
     *(f"config_version.{name}" for name in ("number", "digest", "pushed_at", "host")),
     *(f"config_file.{name}" for name in ("version", "name", "executable", "data")),
