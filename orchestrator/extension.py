@@ -98,7 +98,7 @@ class DaemonView:
     Whatever is entered into ``stack`` is closed after the daemon has
     stopped; ``tasks`` are cancelled then. ``stopping`` is set when the stop begins: end model calls
     for which no message waits, because the stop waits for workers. ``placement`` says which agents
-    this node works for.
+    this node works for, ``epoch`` is that of this process (see `turns.boot`).
     """
 
     settings: "Settings"
@@ -113,6 +113,7 @@ class DaemonView:
     tasks: "TaskGroup"
     stopping: "Event"
     placement: "Placement" = field(init=False)
+    epoch: int = field(init=False)
     operations: "DaemonOperations" = field(init=False)
     intake: "JournalIntake" = field(init=False)
     delivery: "Delivery" = field(init=False)

@@ -3,12 +3,21 @@
 import asyncio
 from typing import NamedTuple, Protocol
 
+SUBAGENTS = "subagent/"  # begins the name of a subagent's queue
+
 
 class Node(NamedTuple):
     """A daemon on a shared journal; ``url`` is where other nodes reach it, empty if they cannot."""
 
     name: str
     url: str
+
+
+class Share(Protocol):
+    """What a node works for at one moment: plain data, for transactions."""
+
+    def __contains__(self, name: str, /) -> bool:
+        """Return whether an agent is in it; or, by the name of a queue, what has no agent."""
 
 
 class Placement(Protocol):
@@ -20,6 +29,10 @@ class Placement(Protocol):
     @property
     def changed(self) -> asyncio.Event: ...
 
+    @property
+    def share(self) -> Share | None:
+        """The agents that this node works for now, the same object until `changed`; None: all."""
+
     def owns(self, agent_id: str) -> bool:
         """Return whether this node works for the agent now."""
 
@@ -30,8 +43,15 @@ class Placement(Protocol):
         """Return whether this node receives for a channel; it tries to from the first call on."""
 
 
+def name_turn_owner(agent_id: str, queue: str) -> str:
+    """Return what a turn belongs to: its agent, or as a subagent's its queue."""
+    return queue if queue.startswith(SUBAGENTS) else agent_id
+
+
 class SingleNode:
     """The placement of a daemon that shares its journal with no other: it owns every agent."""
+
+    share = None
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()  # never set

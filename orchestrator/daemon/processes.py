@@ -49,7 +49,12 @@ def make_processes(view: DaemonView) -> Processes:
     services = (part.build_media_service() for part in view.parts)
     media = next(filter(None, services), None) or NoMedia(view.store, machine.document_text)
     delivery = view.delivery = Delivery(
-        view.store, view.adapters, view.tasks, machine.clock, media.store_speech
+        view.store,
+        view.adapters,
+        view.tasks,
+        machine.clock,
+        media.store_speech,
+        placement=view.placement,
     )
     sources = (part.build_remote_tools() for part in view.parts)
     return Processes(

@@ -31,7 +31,6 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.placement import Placement, SingleNode
 from orchestrator.turns.opener import (
     CommandsFirst,
     IncompleteAlbum,
@@ -39,6 +38,7 @@ from orchestrator.turns.opener import (
     TurnOpener,
     TurnOpening,
 )
+from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
 from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
@@ -65,10 +65,8 @@ class Dispatcher(Wakeup):
         services: TurnServices,
         opener: TurnOpener,
         tasks: TaskGroup,
-        placement: Placement | None = None,
     ) -> None:
         super().__init__()
-        self._placement = placement or SingleNode()
         self.opener = opener
         self._store = services.store
         self._inputs = services.inputs
@@ -162,10 +160,6 @@ class Dispatcher(Wakeup):
         if chat in self._held or not self.opener.admitting:
             return False
         if chat.startswith(task_runs.QUEUE) and not self._has_room_for_task(chat):
-            return False
-        if chat.startswith(deferred_commands.QUEUE) and not self._placement.owns(
-            deferred_commands.find_agent(chat)
-        ):
             return False
         self._busy.add(chat)
         return True
@@ -336,9 +330,15 @@ def _scan_chats(
 ) -> tuple[list[str], list[str], list[str]]:
     """Return chats with work, chats whose turn a newer message ends, and cancelled turns.
 
-    Of the turns, those that are ``running`` count; ``busy`` are the chats of such turns.
+    Chats are those that this node works for. Of the turns, those that are ``running`` count;
+    ``busy`` are the chats of such turns.
     """
     chats = inbox.list_chats_with_work(db)
+    if (share := opening.share) is not None:
+        own = partial(
+            has_own_work, db, agents=opening.rules.agents, epoch=opening.epoch, share=share
+        )
+        chats = {chat: new for chat, new in chats.items() if own(chat)}
     waiting = (chat for chat, waits in chats.items() if waits and chat in busy)
     interrupted = [chat for chat in waiting if opening.is_interrupt_wanted(db, chat)]
     return [*chats], interrupted, cancellations.list_cancelled_turns(db, running)

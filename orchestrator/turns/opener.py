@@ -12,21 +12,16 @@ import structlog
 from orchestrator import __version__, chat_texts, routing
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.journal.db.database import Database, roll_back_on_failure
-from orchestrator.journal.turns import (
-    albums,
-    cancellations,
-    deferred_commands,
-    inbox,
-    subagents,
-    turns,
-)
+from orchestrator.journal.turns import albums, cancellations, inbox, subagents, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.loop_bound import LoopBound
+from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.turns.input_loader import InputLoader
+from orchestrator.turns.own_chats import find_earlier_commands, is_own_message
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_runner import OpenTurn, find_recipe
@@ -62,7 +57,7 @@ class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
     ``since`` is when this process began, in milliseconds since the epoch; ``fresh`` as in
-    `LoopFacts`; ``shared`` whether other nodes receive messages for agents of this one.
+    `LoopFacts`; ``share`` is what this node works for, None if there is no other.
     """
 
     rules: SpendingRules
@@ -72,7 +67,7 @@ class TurnOpening:
     since: int
     admitting: bool
     fresh: frozenset[str] = frozenset()
-    shared: bool = False
+    share: Share | None = None
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
@@ -102,11 +97,13 @@ class TurnOpening:
                 return IncompleteAlbum(wait / 1000)
         handed, paused = turns.find_hindrances(db, chat)
         definition = self._route_message(db, row, now, handed=handed)
-        if definition is None:
-            return self._refuse_message(db, row, now)
+        own = is_own_message(row, definition, self.share)
+        if definition is None or not own:
+            return self._refuse_message(db, row, now) if own else None
         agent_id = definition.agent_id
-        if self.shared and deferred_commands.is_waiting(db, agent_id, chat):
-            return CommandsFirst(deferred_commands.build_queue(agent_id, chat))
+        earlier = find_earlier_commands(db, agent_id, chat, self.share)
+        if earlier is not None:
+            return CommandsFirst(earlier)
         if paused or not self.rules.is_unlimited(definition):
             pause = self.rules.enforce_admission_limits(db, agent_id, row)
             if pause is not None:
@@ -192,6 +189,7 @@ class TurnOpener(LoopBound):
     inputs: InputLoader
     epoch: int
     new_id: Callable[[int], str] = turns.make_turn_id
+    placement: Placement = field(default_factory=SingleNode)
     admitting: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -207,6 +205,7 @@ class TurnOpener(LoopBound):
             last is not None
             and (last.rules is rules and last.prompts is prompts and last.fresh is fresh)
             and last.admitting is self.admitting
+            and last.share is self.placement.share
         ):
             return last
         self._opening = TurnOpening(
@@ -217,6 +216,6 @@ class TurnOpener(LoopBound):
             since=self._since,
             admitting=self.admitting,
             fresh=fresh,
-            shared=inputs.store.is_shared,
+            share=self.placement.share,
         )
         return self._opening

@@ -36,7 +36,7 @@ NODE_MUTANTS = (
         "a daemon that lost its session takes no notice of the one that has the lock",
         "fence",
         SESSION,
-        "        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):\n",
+        "        if not locked or group_locks.find_lost_groups(db, self.epochs):\n",
         "        if locked is None:\n",
         ("freeze",),
     ),

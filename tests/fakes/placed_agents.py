@@ -11,7 +11,15 @@ class PlacedAgents:
     def __init__(self, *own: str, others: dict[str, Node] | None = None) -> None:
         self.own, self.others = {*own}, others or {}
         self.accounts: set[str] = set()
+        self._share = frozenset(own)
         self.changed = asyncio.Event()
+
+    @property
+    def share(self) -> frozenset[str]:
+        """Return what the test has placed here; a set that is equal is the same one."""
+        if self._share != self.own:
+            self._share = frozenset(self.own)
+        return self._share
 
     def owns(self, agent_id: str) -> bool:
         """Return whether the test has placed the agent here."""

@@ -42,7 +42,7 @@ class TwoNodes:
     def __init__(self, bench: TurnBench) -> None:
         self.bench, self.open = bench, anyio.Event()
         self.placement = PlacedAgents("work", "home")
-        bench.dispatcher._placement = self.placement
+        bench.opener.placement = self.placement
         bench.files[0] = AGENTS
         own, there = (
             command_desk(bench.store, lambda: bench.files[0], after, lambda: bench.now[0])
