@@ -70,8 +70,6 @@ class Settings(BaseSettings):
     """How workers start: forked from a prepared process, or each executed anew."""
     api_port: int | None = Field(None, ge=0, le=65535)
     """Port of the OpenAI-compatible endpoints; by default `channels.api.port` of agents.json."""
-    node_url: str | None = Field(None, pattern=r"^https?://\S+$")
-    """Address of these endpoints for the other nodes of a shared journal: http://10.0.0.2:8390."""
     fast_tasks: bool = False
     """Whether tasks may be due more than once a minute; for tests of this program."""
     telegram_bot_token: SecretStr | None = Field(None, validation_alias=TOKEN)

@@ -4,7 +4,7 @@ from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import approvals
+from orchestrator.journal.turns import questions
 
 OF_TURN = "SELECT agent_id FROM turn WHERE id = ?"
 OF_TASK = "SELECT agent_id FROM task WHERE id = ?"
@@ -27,8 +27,7 @@ def find_concerned_agent(db: Database, method: str, params: JsonValue) -> str | 
     if agent_id or turn_id:
         return agent_id or _load_agent(db, OF_TURN, turn_id)
     if code:
-        approval = approvals.find_approval(db, code)
-        return None if approval is None else approval.agent_id
+        return questions.find_asking_agent(db, code)
     row = params.get("id")
     if method in BY_ROW and isinstance(row, int) and 0 < row < 2**63:
         return _load_agent(db, BY_ROW[method], row)

@@ -63,7 +63,7 @@ class HttpApiPart(Part):
     def list_routes(self) -> Iterable[Route]:
         if not self.daemon.store.is_shared:
             return ()
-        named = self.daemon.settings.node_url is not None
+        named = self.daemon.settings.node_url != ""
         return (Route(CALLS, self._answer_node_call, methods=("POST",), opens_port=named),)
 
     async def _answer_node_call(self, request: "Request") -> "Response":

@@ -22,6 +22,7 @@ from pydantic import BaseModel, JsonValue
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.http_api.concerned_agents import find_concerned_agent
 from orchestrator.extensions.http_api.node_keys import load_node_key
+from orchestrator.extensions.http_api.relayed_response import RelayedResponse, wait_for_disconnect
 from orchestrator.placement import Node
 from orchestrator.web.error_response import ApiProblem
 from thinker.http.exchange import ConnectError, HttpAnswer, HttpError, Network
@@ -29,7 +30,7 @@ from thinker.protocol.peer import FAILED, MAX_FRAME, Params, RequestHandler, Rpc
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive
+    from starlette.types import ASGIApp
 
 CALLS = "/nodes/calls"  # the endpoint for `NodeCall`
 FROM_NODE = "orchestrator.node"  # in a scope: another node has passed the request on
@@ -118,8 +119,6 @@ class NodeLink:
         if answer is None:
             message = MOVED.format(agent=agent_id)
             raise ApiProblem(HTTPStatus.SERVICE_UNAVAILABLE, message, retry=RETRY_SECONDS)
-        from orchestrator.extensions.http_api.relayed_response import RelayedResponse  # noqa: PLC0415 - loads a web server
-
         return RelayedResponse(answer, moved)
 
     # --- requests of operators -------------------------------------------------------------------
@@ -212,9 +211,3 @@ async def _ask_while(
     if failed is not None:
         raise failed
     return answer
-
-
-async def wait_for_disconnect(receive: "Receive") -> None:
-    """Wait until the client has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -3,16 +3,24 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
-from starlette.types import Receive, Scope, Send
 
-from orchestrator.extensions.http_api.node_link import wait_for_disconnect
-from orchestrator.web.refusal import REQUEST_ID
 from thinker.http.exchange import HttpAnswer, HttpError
 
-PASSED = ("content-type", "cache-control", "retry-after", "x-should-retry", *REQUEST_ID)  # headers
+if TYPE_CHECKING:  # a web server is loaded by those alone who need it
+    from starlette.types import Receive, Scope, Send
+
+PASSED = (  # headers
+    "cache-control",
+    "content-type",
+    "request-id",
+    "retry-after",
+    "x-request-id",
+    "x-should-retry",
+)
 log = structlog.get_logger()
 
 
@@ -27,7 +35,7 @@ class RelayedResponse:
     answer: HttpAnswer
     moved: Callable[[], Awaitable[None]]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         del scope
         answer = self.answer
         headers = [
@@ -46,7 +54,7 @@ class RelayedResponse:
         finally:
             answer.close()
 
-    async def _send_body(self, send: Send) -> None:
+    async def _send_body(self, send: "Send") -> None:
         try:
             async for piece in self.answer.iter_pieces():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -58,3 +66,9 @@ class RelayedResponse:
     async def _close_when(self, wait: Callable[[], Awaitable[None]]) -> None:
         await wait()
         self.answer.close()
+
+
+async def wait_for_disconnect(receive: "Receive") -> None:
+    """Wait until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

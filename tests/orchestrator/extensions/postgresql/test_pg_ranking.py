@@ -1,4 +1,4 @@
-"""The budget of all agents, when several nodes reserve in it at once."""
+"""What PostgreSQL does differently: here, that writers wait for each other."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
