@@ -32,10 +32,9 @@ STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
 END_HOLDER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 )
-TAKEN_OVER = (
-    "SELECT count(*) = 128 FROM pg_locks JOIN placement ON grp = objid AND url NOT LIKE '%:{}'"
-    f" WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = {0x6F726367}"
-)
+TAKEN_OVER = """SELECT count(*) = 128 FROM pg_locks JOIN placement ON grp = objid
+  WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = 1869767527
+    AND url NOT LIKE '%:{}'"""
 WAITS = 600  # checks whether a standby is synchronous, of some 20 ms each
 
 
