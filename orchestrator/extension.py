@@ -126,6 +126,14 @@ class DaemonView:
     def __post_init__(self) -> None:
         self.get_agents_file = partial(getattr, self.configuration, "file")
 
+    def get_own_agents_file(self) -> "AgentsFile":
+        """Return agents.json, its list of agents without those of other nodes."""
+        file, share = self.get_agents_file(), self.placement.share
+        if share is None:
+            return file
+        own = [agent for agent in file.agents if agent.agent_id in share]
+        return file.model_copy(update={"agents": own})
+
 
 class Part:
     """What an extension does in one daemon. Every method is optional.

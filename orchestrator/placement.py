@@ -1,7 +1,10 @@
 """Which node works for an agent: the one node there is, or one of several on a shared journal."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
+
+import anyio
 
 SUBAGENTS = "subagent/"  # begins the name of a subagent's queue
 
@@ -40,7 +43,10 @@ class Placement(Protocol):
         """Return the other node that works for the agent; None if it is this one, or none yet."""
 
     def holds(self, account: str) -> bool:
-        """Return whether this node receives for a channel; it tries to from the first call on."""
+        """Return whether this node receives for a channel, or does a job for all nodes.
+
+        It tries to from the first call on.
+        """
 
 
 def name_turn_owner(agent_id: str, queue: str) -> str:
@@ -67,3 +73,26 @@ class SingleNode:
     def holds(self, account: str) -> bool:
         del account
         return True
+
+
+async def run_on_one_node(
+    placement: Placement, name: str, run: Callable[[], Awaitable[None]]
+) -> None:
+    """Run what one node does for all of them, whenever that is this one, until it ends."""
+    ended = False
+    while not ended:
+        changed = placement.changed
+        if not placement.holds(name):
+            await changed.wait()
+            continue
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_when_lost, placement, name, tasks.cancel_scope)
+            await run()
+            ended = True
+            tasks.cancel_scope.cancel()
+
+
+async def _cancel_when_lost(placement: Placement, name: str, scope: anyio.CancelScope) -> None:
+    while placement.holds(name):
+        await placement.changed.wait()
+    scope.cancel()

@@ -43,7 +43,9 @@ def make_processes(view: DaemonView) -> Processes:
     )
     failpoints.watch_processes(failpoints.WORKER, supervisor.list_pids)
     failpoints.watch_processes(failpoints.BROKER, broker.list_pids)
-    guard = SpendingGuard(view.store, view.get_agents_file, view.environ, machine.clock)
+    guard = SpendingGuard(
+        view.store, view.get_agents_file, view.environ, machine.clock, view.placement
+    )
     broker.book = guard.queue_unnamed_call
     calls = view.calls = MeteredCalls(view.store, supervisor, guard)
     services = (part.build_media_service() for part in view.parts)

@@ -6,7 +6,7 @@ chat of ``costControls`` get a notice immediately, other chats when they next wr
 Where: is the budget reserved before a model call?
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -248,10 +248,15 @@ class SpendingRules:
         pauses.end_pause(db, agent_id, by, self.clock())
         return None
 
-    def lift_pauses(self, db: Database) -> tuple[bool, float]:
-        """End due pauses; return whether one ended, and the seconds until the next."""
+    def lift_pauses(self, db: Database, share: Container[str] | None = None) -> tuple[bool, float]:
+        """End due pauses of a share's agents.
+
+        Return whether one ended, and the seconds until the next.
+        """
         now, ended, delay = self.clock(), False, RECHECK
         for pause in pauses.list_pauses(db):
+            if share is not None and pause.agent_id not in share:
+                continue
             trial = pauses.find_next_trial(db, pause)
             definition = self.agents.find_agent(pause.agent_id)
             if trial is not None and pause.at < self.configured_at:

@@ -117,6 +117,9 @@ class PostgresqlDialect:
         sql = "SELECT count(*) FROM message_place WHERE words @@ CAST(? AS tsquery)"
         return int(db.execute(sql, (_build_query(db, wanted),)).get)
 
+    def wait_for_turn(self, db: Database, name: str) -> None:
+        db.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Free deleted data with VACUUM, in tables and indexes."""
         del db, table

@@ -46,6 +46,7 @@ class SchedulesPart(Part):
             clock=machine.clock,
             monotonic=machine.monotonic,
             off_loop=machine.off_loop,
+            placement=daemon.placement,
         )
 
     async def run(self) -> None:

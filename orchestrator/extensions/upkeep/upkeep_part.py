@@ -5,6 +5,7 @@ import anyio
 from orchestrator.extension import Part
 from orchestrator.extensions.upkeep.journal_check import JournalCheck
 from orchestrator.extensions.upkeep.retention_job import RetentionJob
+from orchestrator.placement import run_on_one_node
 
 
 class UpkeepPart(Part):
@@ -13,5 +14,7 @@ class UpkeepPart(Part):
     async def run(self) -> None:
         store, machine = self.daemon.store, self.daemon.machine
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(RetentionJob(store, self.daemon.get_agents_file, machine.clock).run)
+            retention = RetentionJob(store, self.daemon.get_agents_file, machine.clock)
+            placement = self.daemon.placement
+            tasks.start_soon(run_on_one_node, placement, "retention", retention.run)
             tasks.start_soon(JournalCheck(store, in_thread=machine.in_thread).run)

@@ -53,6 +53,9 @@ class Dialect(Protocol):
     def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
         """Return the number of places with a term of each group."""
 
+    def wait_for_turn(self, db: Database, name: str) -> None:
+        """Wait until no other transaction has waited for its turn with this name and not ended."""
+
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Leave no trace of what the block deletes, also in the text indexes (of one table)."""
 
@@ -134,6 +137,9 @@ class SqliteDialect:
     def count_places(self, db: Database, wanted: Sequence[Sequence[str]]) -> int:
         sql = "SELECT count(*) FROM said_words WHERE said_words MATCH ?"
         return int(db.execute(sql, (_join_groups(wanted),)).get)
+
+    def wait_for_turn(self, db: Database, name: str) -> None:
+        """Do nothing: a file has one writer."""
 
     @contextmanager
     def wipe_deleted_rows(self, db: Database, table: str = "") -> Iterator[None]:

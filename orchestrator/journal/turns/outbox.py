@@ -26,6 +26,7 @@ HOOKS = "hook"  # the channel of webhooks, each of which is a chat
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all except previews with a place
+NEXT = "ORDER BY msg_id IS NOT NULL, id LIMIT 1"  # of a chat's waiting rows
 # The textual content; the words of a spoken answer are in an earlier row.
 TOLD = (
     "CASE WHEN file_name IS NULL THEN body"
@@ -270,13 +271,12 @@ def find_next_row(db: Database, chat_key: str) -> OutboxRow | None:
     A preview waits, and blocks later rows, until it has its place. After that no row waits for its
     text, nor for the repetition of an edit.
     """
-    sql = f"{WAITING} AND chat_key = ? ORDER BY msg_id IS NOT NULL, id LIMIT 1"
-    return OUTBOX.find_first(db, sql, chat_key)
+    return OUTBOX.find_first(db, f"{WAITING} AND chat_key = ? {NEXT}", chat_key)
 
 
 def list_waiting_chats(db: Database, channel: str, share: Share | None = None) -> list[Address]:
     """Return the chats of a channel whose next row a share has to send."""
-    first_id = f"SELECT min(id) FROM outbox WHERE {WAITING} AND chat_key = value"
+    first_id = f"SELECT id FROM outbox WHERE {WAITING} AND chat_key = value {NEXT}"
     waiting = build_distinct_query("outbox", "chat_key", WAITING)
     chats = f"SELECT ({first_id}) FROM ({waiting}) AS waiting"
     where = f"id IN({chats}) AND channel = ? ORDER BY id"

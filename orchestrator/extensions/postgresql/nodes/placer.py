@@ -160,12 +160,10 @@ class Placer:
         )
 
     def _keeps_files(self, agent_id: str) -> bool:
-        """Return whether an agent has something on its node: a workspace, or an MCP server."""
+        """Return whether an agent has a workspace on its node."""
         file, paths = self._daemon.get_agents_file(), self._daemon.settings.paths
         own = (one.list_tool_servers(file, paths) for one in find_installed().own.values())
-        return bool(file.mcp_servers) or any(
-            name.endswith(f"@{agent_id}") for name in chain.from_iterable(own)
-        )
+        return f"workspace@{agent_id}" in chain.from_iterable(own)
 
     def _adopt_share(self) -> None:
         self._set_share(GroupShare(frozenset(self._session.epochs)))

@@ -70,6 +70,7 @@ class NodeTrial:
     pause: float
     environ: Mapping[str, str] = field(default_factory=dict)
     patience: float = WITHIN
+    all_work: bool = False
 
     async def run(self, fault: str, progress: Callable[[int], None]) -> TrialResult:
         """Try one fault; ``progress`` gets the number of written messages.
@@ -89,7 +90,12 @@ class NodeTrial:
                     for number in range(self.nodes)
                 ]
                 async with start_cluster(
-                    self.folder, environs, servers, self.pause, self.patience
+                    self.folder,
+                    environs,
+                    servers,
+                    self.pause,
+                    self.patience,
+                    all_work=self.all_work,
                 ) as nodes:
                     deaths = await self._try_fault(fault, nodes, crowd, servers, progress)
                     result.violations += nodes.violations
