@@ -19,6 +19,7 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile, Budget, Price
 from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
+from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import get_dialect
 from orchestrator.journal.turns import budget_extensions, pauses, sessions, turns, usage
@@ -322,8 +323,8 @@ class SpendingRules:
     def _find_exceeded_budget(
         self, db: Database, definition: AgentDefinition, call: Amount
     ) -> str | None:
-        if self.agents.budget is not None:  # which agents of other nodes reserve in as well
-            get_dialect(db).exclude_other_writers(db)
+        if self.agents.budget is not None:  # in which agents of other nodes reserve as well
+            get_dialect(db).wait_for_turn(db, audit.TURN)  # as a pause is recorded there: one wait
         reasons = (
             budgets.find_exceeded_limit(limits, spent, call)
             for whose in (definition.agent_id, usage.SHARED)

@@ -11,7 +11,6 @@ from typing import Literal
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import EARLIER, Index, has_earlier_index
 
-EXCLUDE = f"SELECT pg_advisory_xact_lock({0x6F7263685F61676E})"  # "orch_agn"
 SEPARATOR = " "  # which no term contains
 # For each term its newest rows, so that rows with a common term do not crowd out rows with a rare
 # one. OFFSET, because the server would rather read all rows from the newest on than use the index.
@@ -69,10 +68,6 @@ READERS = """SELECT count(*) FROM pg_locks
 
 class PostgresqlDialect:
     """PostgreSQL, which indexes each text immediately."""
-
-    def exclude_other_writers(self, db: Database) -> None:
-        """Take a lock of the transaction; the next statement sees what all before have stored."""
-        db.execute(EXCLUDE)
 
     def rank_rows(
         self,

@@ -59,12 +59,6 @@ class Dialect(Protocol):
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Leave no trace of what the block deletes, also in the text indexes (of one table)."""
 
-    def exclude_other_writers(self, db: Database) -> None:
-        """Let other writers wait in this call until the transaction ends.
-
-        A decision by a sum of the rows of all agents is then still right when it is stored.
-        """
-
 
 def get_dialect(db: Database) -> Dialect:
     """Return a database's ``dialect``; connections of SQLite have none."""
@@ -82,10 +76,6 @@ class SqliteDialect:
 
     indexes = ("said_words", "fact_words", "fact_grams")
     earlier = ("message_words", "message_grams")
-
-    def exclude_other_writers(self, db: Database) -> None:
-        """Do nothing: there is one writer."""
-        del db
 
     def rank_rows(
         self,
