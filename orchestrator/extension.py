@@ -205,10 +205,7 @@ class Part:
     def place_control_methods(
         self, methods: "Mapping[str, RequestHandler]", by: str
     ) -> "Mapping[str, RequestHandler]":
-        """Return methods by which the node of an agent answers; only bundled extensions are asked.
-
-        ``methods`` are the core's and the authored ones, and ``by`` calls them.
-        """
+        """Return ``methods`` that ``by`` calls, answered on the right node; bundled parts only."""
         del by
         return methods
 
