@@ -37,9 +37,7 @@ PROMISES = {
 }
 
 
-def try_nodes(
-    nodes: int, history: str | None, *, quick: bool, keep: bool, as_json: bool, all_work: bool
-) -> None:
+def try_nodes(nodes: int, history: str | None, *, quick: bool, keep: bool, as_json: bool) -> None:
     """Try each fault and show the results; exit with 1 if anything was violated.
 
     ``history`` is the only fault to try; ``#`` and a number after it say how many messages.
@@ -64,8 +62,7 @@ def try_nodes(
     messages = int(number or messages)
     interrupt_on_sigterm()
     try:
-        size = nodes, messages, pause
-        anyio.run(partial(_try_faults, results, folder, size, chosen, all_work=all_work))
+        anyio.run(_try_faults, results, folder, (nodes, messages, pause), chosen)
     except KeyboardInterrupt:
         typer.echo("interrupted; results so far:", err=True)
     finally:
@@ -80,17 +77,12 @@ def try_nodes(
 
 
 async def _try_faults(
-    results: list[TrialResult],
-    folder: Path,
-    size: tuple[int, int, float],
-    faults: Sequence[str],
-    *,
-    all_work: bool,
+    results: list[TrialResult], folder: Path, size: tuple[int, int, float], faults: Sequence[str]
 ) -> None:
     with make_progress_bar() as progress:
         for fault in faults:
             bar = progress.add_task(fault, total=size[1])
-            trial = NodeTrial(folder / fault, *size, all_work=all_work)
+            trial = NodeTrial(folder / fault, *size)
             results.append(await trial.run(fault, partial(_advance_bar, progress, bar)))
 
 

@@ -109,9 +109,6 @@ def crash(
     nodes: Annotated[
         int | None, typer.Option(min=2, help="Run this many daemons on one PostgreSQL journal.")
     ] = None,
-    all_work: Annotated[
-        bool, typer.Option("--all-work", help="With --nodes, all work at once.")
-    ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the homes of failures.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -128,7 +125,7 @@ def crash(
             raise ConfigError(
                 "--random, --pairs and --seed have no effect with --nodes; leave them out"
             )
-        try_nodes(nodes, history, quick=quick, keep=keep, as_json=as_json, all_work=all_work)
+        try_nodes(nodes, history, quick=quick, keep=keep, as_json=as_json)
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     single = None if history is None else campaign.parse_plan(history)
     started = time.monotonic()

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -171,7 +171,7 @@ class Cluster:
 
 
 Fault = Callable[[Cluster], Awaitable[None]]
-FAULTS: Mapping[str, Fault] = {
+FAULTS: dict[str, Fault] = {
     "kill": Cluster.kill_node,
     "freeze": Cluster.freeze_node,
     "block": Cluster.block_network,
@@ -181,6 +181,8 @@ FAULTS: Mapping[str, Fault] = {
     "clocks": Cluster.kill_node,
     "upgrade": Cluster.upgrade_node,
 }
+ALL_WORK = "all-"  # begins the name of a fault of nodes that work at the same time
+FAULTS |= {f"{ALL_WORK}{name}": FAULTS[name] for name in ("kill", "freeze", "block", "upgrade")}
 
 
 def build_clock_environ(fault: str, number: int) -> dict[str, str]:
