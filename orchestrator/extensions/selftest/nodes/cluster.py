@@ -166,6 +166,15 @@ class Cluster:
             await node.end_daemon()
             await node.start()
 
+    def list_guarded_writes(self) -> list[Violation]:
+        """Return what was refused because a node wrote for agents of another one."""
+        logs = [log for node in self.nodes for log in node.home.glob("log-*")]
+        return [
+            Violation("guard", f"a node wrote for agents of another one; see {log}")
+            for log in logs
+            if b"without its lock" in log.read_bytes()
+        ]
+
     def _add_violation(self, check: str, sentence: str) -> None:
         self.violations.append(Violation(check, sentence))
 
@@ -229,6 +238,9 @@ async def start_cluster(
             stack.push_async_callback(node.end_daemon)
             await node.start()
             nodes.append(node)
+            if all_work and number == 0:  # it has made the schema
+                guard = (Path(__file__).parent / "guard.sql").read_text("utf-8")
+                await to_thread.run_sync(servers.first.query_database, DATABASE, guard)
         yield Cluster(nodes, servers, pause, patience, all_work)
 
 

@@ -98,7 +98,7 @@ class NodeTrial:
                     all_work=fault.startswith(ALL_WORK),
                 ) as nodes:
                     deaths = await self._try_fault(fault, nodes, crowd, servers, progress)
-                    result.violations += nodes.violations
+                    result.violations += [*nodes.violations, *nodes.list_guarded_writes()]
                     faults = list(nodes.takeovers)
                 journal = self._build_journal_address(servers)
                 rows = await to_thread.run_sync(lambda: evidence.read_journal(journal, check=True))
