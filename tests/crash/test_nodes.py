@@ -44,7 +44,9 @@ NODE_MUTANTS = (
 
 
 @pytest.mark.thorough(part="nodes")
-@pytest.mark.parametrize("fault", ["kill", "freeze", "session", "failover"])
+@pytest.mark.parametrize(
+    "fault", ["kill", "freeze", "session", "failover", "all-kill", "all-freeze", "all-upgrade"]
+)
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""
     trial = NodeTrial(tmp_path / "nodes", 3, MESSAGES, SLEEP)

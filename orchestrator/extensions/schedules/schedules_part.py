@@ -46,8 +46,10 @@ class SchedulesPart(Part):
             clock=machine.clock,
             monotonic=machine.monotonic,
             off_loop=machine.off_loop,
-            placement=daemon.placement,
         )
+
+    async def open(self) -> None:
+        self._scheduler.placement = self.daemon.placement
 
     async def run(self) -> None:
         await self._scheduler.run()

@@ -65,12 +65,17 @@ class Placer:
         """Take and give groups until cancelled."""
         while True:
             try:
-                await self._place_groups()
+                await self.place_groups()
             except JournalError as error:
                 report_failure(error)
             await anyio.sleep(LOOK)
 
-    async def _place_groups(self) -> None:
+    async def place_groups(self) -> None:
+        """Look at the other nodes once, and take and give what follows from that.
+
+        Raises:
+            JournalError: the journal cannot be used.
+        """
         session, store = self._session, self._daemon.store
         pid = 0 if session.holder is None else session.holder[0]
         url = self._daemon.settings.node_url

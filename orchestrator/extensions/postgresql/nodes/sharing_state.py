@@ -1,5 +1,6 @@
 """What the server knows of the daemons that share a journal, and what one of them changes there."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from zlib import crc32
@@ -102,8 +103,31 @@ def lock_names(db: Database, names: Iterable[str]) -> None:
         db.execute(f"SELECT pg_try_advisory_lock({NAMES}, {number_name(name)})")
 
 
-def set_drained(db: Database, url: str, *, drained: bool) -> None:
-    """Say whether a node is to give its groups away and take no others."""
+def drain_node(db: Database, url: str) -> None:
+    """Let a node give its groups away and take no others, until `resume_node`."""
+    resume_node(db, url)
+    db.execute("INSERT INTO meta VALUES(?, '1')", (DRAINED + url,))
+
+
+def resume_node(db: Database, url: str) -> None:
+    """Let a node take groups again."""
     db.execute("DELETE FROM meta WHERE k = ?", (DRAINED + url,))
-    if drained:
-        db.execute("INSERT INTO meta VALUES(?, '1')", (DRAINED + url,))
+
+
+class NodeFigures(NamedTuple):
+    """A node that works, or worked last for a group; its number of groups, and if it is drained."""
+
+    name: str
+    url: str
+    groups: int
+    drained: bool
+
+
+def list_nodes(db: Database) -> list[NodeFigures]:
+    """Return the nodes that have groups, or had them last, by their names."""
+    state = load_state(db, 0, "", "")
+    counts = Counter(state.placed[group] for group in state.groups)
+    marked = db.execute("SELECT k FROM meta WHERE k LIKE ?", (f"{DRAINED}%",)).fetchall()
+    drained = {str(key).removeprefix(DRAINED) for (key,) in marked}
+    known = {node for node in state.placed.values() if node.url}
+    return [NodeFigures(*node, counts[node], node.url in drained) for node in sorted(known)]

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -166,12 +166,21 @@ class Cluster:
             await node.end_daemon()
             await node.start()
 
+    def list_guarded_writes(self) -> list[Violation]:
+        """Return what was refused because a node wrote for agents of another one."""
+        logs = [log for node in self.nodes for log in node.home.glob("log-*")]
+        return [
+            Violation("guard", f"a node wrote for agents of another one; see {log}")
+            for log in logs
+            if b"without its lock" in log.read_bytes()
+        ]
+
     def _add_violation(self, check: str, sentence: str) -> None:
         self.violations.append(Violation(check, sentence))
 
 
 Fault = Callable[[Cluster], Awaitable[None]]
-FAULTS: Mapping[str, Fault] = {
+FAULTS: dict[str, Fault] = {
     "kill": Cluster.kill_node,
     "freeze": Cluster.freeze_node,
     "block": Cluster.block_network,
@@ -181,6 +190,8 @@ FAULTS: Mapping[str, Fault] = {
     "clocks": Cluster.kill_node,
     "upgrade": Cluster.upgrade_node,
 }
+ALL_WORK = "all-"  # begins the name of a fault of nodes that work at the same time
+FAULTS |= {f"{ALL_WORK}{name}": FAULTS[name] for name in ("kill", "freeze", "block", "upgrade")}
 
 
 def build_clock_environ(fault: str, number: int) -> dict[str, str]:
@@ -227,6 +238,9 @@ async def start_cluster(
             stack.push_async_callback(node.end_daemon)
             await node.start()
             nodes.append(node)
+            if all_work and number == 0:  # it has made the schema
+                guard = (Path(__file__).parent / "guard.sql").read_text("utf-8")
+                await to_thread.run_sync(servers.first.query_database, DATABASE, guard)
         yield Cluster(nodes, servers, pause, patience, all_work)
 
 
