@@ -16,7 +16,13 @@ BY_ROW = {
     protocol.TASK_ENABLE: OF_TASK,
     protocol.TASK_DISABLE: OF_TASK,
 }
+NAMING = frozenset({"agentId", "turnId", "code", "id"})  # parameters that may lead to an agent
 MAX_NAME = 200  # characters of a name that is looked up
+
+
+def may_concern_agent(params: JsonValue) -> bool:
+    """Return whether `find_concerned_agent` has anything to look up; a status needs no journal."""
+    return isinstance(params, dict) and not NAMING.isdisjoint(params)
 
 
 def find_concerned_agent(db: Database, method: str, params: JsonValue) -> str | None:

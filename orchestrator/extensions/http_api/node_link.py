@@ -20,7 +20,10 @@ import structlog
 from pydantic import BaseModel, JsonValue
 
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.http_api.concerned_agents import find_concerned_agent
+from orchestrator.extensions.http_api.concerned_agents import (
+    find_concerned_agent,
+    may_concern_agent,
+)
 from orchestrator.extensions.http_api.node_keys import load_node_key
 from orchestrator.extensions.http_api.relayed_response import RelayedResponse, wait_for_disconnect
 from orchestrator.placement import Node
@@ -132,7 +135,7 @@ class NodeLink:
         return {name: partial(self._answer, name, by, own) for name, own in methods.items()}
 
     async def _answer(self, method: str, by: str, own: RequestHandler, params: JsonValue) -> Params:
-        if passed_on.get():
+        if passed_on.get() or not may_concern_agent(params):
             return await own(params)
         agent_id = await self._daemon.store.read(find_concerned_agent, method, params)
         if agent_id is None or self._daemon.placement.owns(agent_id):

@@ -18,11 +18,13 @@ from starlette.routing import Route
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
+from orchestrator.errors import JournalError
 from orchestrator.extensions.http_api.guard import Guard
 from orchestrator.extensions.http_api.local_port import bind_port
 from orchestrator.extensions.http_api.node_endpoint import answer_node_call
 from orchestrator.extensions.http_api.node_link import CALLS
 from orchestrator.extensions.http_api.token import TokenFile
+from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import approvals, turns
 from orchestrator.placement import Node
 from orchestrator.web.app import build_app
@@ -60,8 +62,9 @@ class Operators:
 class Entry:
     """The node that an operator asks; ``placement`` is its own, ``there`` that of the other."""
 
-    def __init__(self, methods: dict[str, RequestHandler], done: Operators, url: str) -> None:
-        self.methods, self.operators, self.url = methods, done, url
+    def __init__(self, store: Store, operators: Operators, url: str) -> None:
+        self.store, self.operators, self.url = store, operators, url
+        self.methods: dict[str, RequestHandler] = {}
         self.placement, self.there = PlacedAgents(), PlacedAgents("work")
 
     async def ask(self, method: str, params: JsonValue = WORK) -> Any:
@@ -75,7 +78,7 @@ async def two_nodes(folder: Path) -> AsyncIterator[Entry]:
     operators, token, listener = Operators(), TokenFile(folder / "api-token"), bind_port(0)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     with closing(store_in(folder)) as store, time_limit():
-        entry = Entry({}, operators, url)
+        entry = Entry(store, operators, url)
         entry.placement.others = {"work": Node("two", url)}
         there, here = link_node(store, entry.there), link_node(store, entry.placement)
 
@@ -104,6 +107,17 @@ async def test_the_node_of_the_agent_does_it_in_the_name_of_who_asked(tmp_path: 
             ("one", "web:ann", None),
             ("one", "web:ann", WORK),
         ]
+
+
+async def test_what_names_no_agent_is_answered_without_the_journal(tmp_path: Path) -> None:
+    """Such as the state of a daemon whose server is away."""
+    async with two_nodes(tmp_path) as entry:
+        entry.store.close()
+        await entry.ask(protocol.RELOAD, None)
+        await entry.ask(protocol.RELOAD, {"seconds": 3})
+        with pytest.raises(JournalError):
+            await entry.ask(protocol.AGENT_PAUSE)
+        assert [node for node, _, _ in entry.operators.done] == ["one", "one"]
 
 
 async def test_a_decision_is_made_at_the_node_of_its_call(tmp_path: Path) -> None:
