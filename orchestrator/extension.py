@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from orchestrator.machine import Machine
     from orchestrator.media_service import MediaService
     from orchestrator.outbound.delivery import Delivery
+    from orchestrator.placement import Placement
     from orchestrator.processes.child_process import ChildProcess
     from orchestrator.prompts.prompt_set import PromptSet
     from orchestrator.prompts.skill_set import SkillSet
@@ -96,7 +97,8 @@ class DaemonView:
     the current agents.json. ``add_adapter`` adds a channel of a bundled part while the daemon runs.
     Whatever is entered into ``stack`` is closed after the daemon has
     stopped; ``tasks`` are cancelled then. ``stopping`` is set when the stop begins: end model calls
-    for which no message waits, because the stop waits for workers.
+    for which no message waits, because the stop waits for workers. ``placement`` says which agents
+    this node works for, ``epoch`` is that of this process (see `turns.boot`).
     """
 
     settings: "Settings"
@@ -110,6 +112,8 @@ class DaemonView:
     stack: AsyncExitStack
     tasks: "TaskGroup"
     stopping: "Event"
+    placement: "Placement" = field(init=False)
+    epoch: int = field(init=False)
     operations: "DaemonOperations" = field(init=False)
     intake: "JournalIntake" = field(init=False)
     delivery: "Delivery" = field(init=False)
@@ -121,6 +125,14 @@ class DaemonView:
 
     def __post_init__(self) -> None:
         self.get_agents_file = partial(getattr, self.configuration, "file")
+
+    def get_own_agents_file(self) -> "AgentsFile":
+        """Return agents.json, its list of agents without those of other nodes."""
+        file, share = self.get_agents_file(), self.placement.share
+        if share is None:
+            return file
+        own = [agent for agent in file.agents if agent.agent_id in share]
+        return file.model_copy(update={"agents": own})
 
 
 class Part:
@@ -190,6 +202,13 @@ class Part:
         del by
         return {}
 
+    def place_control_methods(
+        self, methods: "Mapping[str, RequestHandler]", by: str
+    ) -> "Mapping[str, RequestHandler]":
+        """Return ``methods`` that ``by`` calls, answered on the right node; bundled parts only."""
+        del by
+        return methods
+
     def list_editable_kinds(self) -> "Iterable[EditableKind]":
         """Return kinds of texts for the editors; only bundled extensions are asked."""
         return ()
@@ -216,6 +235,10 @@ class Part:
 
     def build_remote_tools(self) -> "RemoteTools | None":
         """Return a new keeper of MCP servers; only bundled extensions may bring one."""
+        return None
+
+    def build_placement(self) -> "Placement | None":
+        """Return what places agents on the nodes of a journal; only bundled extensions may."""
         return None
 
 

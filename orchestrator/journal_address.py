@@ -10,10 +10,15 @@ SCHEMES = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """A database on a server; ``file`` is where an SQLite journal would be."""
+    """A database on a server; ``file`` is where an SQLite journal would be.
+
+    ``node`` is where other daemons reach this one, which shares the work with them; without it, one
+    daemon works at a time.
+    """
 
     url: str = field(repr=False)  # with the password
     file: Path
+    node: str = ""
 
     def __str__(self) -> str:
         """Return the address without user, password and options."""

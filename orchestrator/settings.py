@@ -60,6 +60,8 @@ class Settings(BaseSettings):
     """The agents.json to use; by default the one in the home, or else the bundled one."""
     store: Annotated[SecretStr, AfterValidator(_require_postgresql)] | None = None
     """Database of the journal, such as postgresql://user@host/name; by default an SQLite file."""
+    node_url: str = Field("", pattern=r"^(https?://\S+)?$")
+    """Where other daemons on the database reach this one; they work together if each has it."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of the log lines on standard error."""
     drain_seconds: float = Field(20, ge=0, le=600)
@@ -126,7 +128,7 @@ class Settings(BaseSettings):
         """The address of the journal."""
         if self.store is None:
             return self.paths.journal
-        return DatabaseServer(self.store.get_secret_value(), self.paths.journal)
+        return DatabaseServer(self.store.get_secret_value(), self.paths.journal, self.node_url)
 
     @property
     def personas(self) -> Path:

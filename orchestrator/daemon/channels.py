@@ -1,10 +1,13 @@
-"""Make every channel: the console, and those of extensions."""
+"""Make every channel, and receive by those that this node holds."""
 
+import anyio
 from anyio.abc import TaskGroup
 
 from orchestrator.channel_api import Adapter
 from orchestrator.control.console import Console
 from orchestrator.extension import DaemonView
+
+ELSEWHERE = "another node receives its messages; this one sends"
 
 
 class ChannelSet:
@@ -32,9 +35,36 @@ class ChannelSet:
         view.delivery.add_channel(adapter)
         view.tasks.start_soon(view.delivery.run, adapter.name)
         if self._receiving is not None:
-            self._receiving.start_soon(adapter.run, view.intake)
+            self._receiving.start_soon(self._receive, adapter)
 
     def start_receiving(self, tasks: TaskGroup) -> None:
         self._receiving = tasks
         for adapter in self._view.adapters.values():
+            tasks.start_soon(self._receive, adapter)
+
+    async def _receive(self, adapter: Adapter) -> None:
+        """Receive by a channel whenever this node holds it.
+
+        What other machines cannot reach, every node receives itself.
+        """
+        view, channels = self._view, self._view.get_agents_file().channels
+        if not view.store.is_shared or adapter.name not in channels.list_chat_channels():
+            await adapter.run(view.intake)
+            return
+        placement = view.placement
+        while True:
+            changed = placement.changed
+            if placement.holds(adapter.name):
+                await self._receive_until_lost(adapter)
+            else:
+                if adapter.status.state != "off":
+                    adapter.status.state, adapter.status.detail = "ok", ELSEWHERE
+                await changed.wait()
+
+    async def _receive_until_lost(self, adapter: Adapter) -> None:
+        placement = self._view.placement
+        async with anyio.create_task_group() as tasks:
             tasks.start_soon(adapter.run, self._view.intake)
+            while placement.holds(adapter.name):
+                await placement.changed.wait()
+            tasks.cancel_scope.cancel()

@@ -12,6 +12,7 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.daemon.processes import Processes
 from orchestrator.daemon.turns import Turns
 from orchestrator.extension import DaemonView
+from orchestrator.inbound.command_queue import CommandQueue
 from orchestrator.inbound.commands import Commands, DaemonSnapshot
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.processes.child_process import ChildProcess
@@ -36,16 +37,20 @@ def make_intake(view: DaemonView, processes: Processes, turns: Turns) -> Journal
     async def reload() -> None:
         await view.operations.reload_configuration()
 
+    commands = Commands(processes.guard, build_snapshot, apply_commands)
+    queue = CommandQueue(view.store, commands, turns.wake_queues)
+    turns.dispatcher.answer_commands = queue.answer_commands
     return JournalIntake(
         store=view.store,
         agents=view.get_agents_file,
         tell=processes.delivery.send_unstored,
         queues=turns.dispatcher,
         on_answer=turns.wake_queues,
-        commands=Commands(processes.guard, build_snapshot, apply_commands),
+        commands=commands,
         clock=view.machine.clock,
         random=view.machine.random_bytes,
         on_move=reload,
+        placement=view.placement,
     )
 
 
@@ -97,6 +102,13 @@ def make_control(
         methods = (part.list_authored_methods(by) for part in view.parts)
         return dict(chain.from_iterable(found.items() for found in methods))
 
+    def place_methods(
+        methods: Mapping[str, RequestHandler], by: str
+    ) -> Mapping[str, RequestHandler]:
+        for part in view.parts:
+            methods = part.place_control_methods(methods, by)
+        return methods
+
     return ControlServer(
         daemon=view.operations,
         chats=ChatWatcher(view.operations, console, processes.delivery.activity),
@@ -105,4 +117,5 @@ def make_control(
         wake=turns.wake_after_change,
         added=list_added_methods,
         authored=list_authored_methods,
+        placed=place_methods,
     )

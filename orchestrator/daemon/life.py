@@ -32,6 +32,7 @@ from orchestrator.extension import DaemonView
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns import chat_moves, turns
 from orchestrator.machine import Machine
+from orchestrator.placement import SingleNode
 from orchestrator.processes.jail_requirement import require_jail_at_start
 from orchestrator.settings import Settings
 from orchestrator.system.lifetime import Lifetime
@@ -94,8 +95,12 @@ class Daemon:
         configuration, machine = self._configuration, self._machine
         await configuration.read_at_start()
         await require_jail_at_start(configuration.file.sandbox)
-        epoch = await self._store.transact_once(turns.boot, machine.clock())
         view.parts = make_parts(view)
+        placements = (part.build_placement() for part in view.parts)
+        view.placement = next(filter(None, placements), None) or SingleNode()
+        share = view.placement.share
+        epoch = await self._store.transact_once(turns.boot, machine.clock(), share)
+        view.epoch = epoch
         channels = self._channels = ChannelSet(view)
         view.add_adapter = channels.add_adapter
         await channels.make_channels()

@@ -50,13 +50,20 @@ def make_processes(view: DaemonView) -> Processes:
     )
     failpoints.watch_processes(failpoints.WORKER, supervisor.list_pids)
     failpoints.watch_processes(failpoints.BROKER, broker.list_pids)
-    guard = SpendingGuard(view.store, view.get_agents_file, view.environ, machine.clock)
+    guard = SpendingGuard(
+        view.store, view.get_agents_file, view.environ, machine.clock, view.placement
+    )
     broker.book = guard.queue_unnamed_call
     calls = view.calls = MeteredCalls(view.store, supervisor, guard)
     services = (part.build_media_service() for part in view.parts)
     media = next(filter(None, services), None) or NoMedia(view.store, machine.document_text)
     delivery = view.delivery = Delivery(
-        view.store, view.adapters, view.tasks, machine.clock, media.store_speech
+        view.store,
+        view.adapters,
+        view.tasks,
+        machine.clock,
+        media.store_speech,
+        placement=view.placement,
     )
     sources = (part.build_remote_tools() for part in view.parts)
     return Processes(

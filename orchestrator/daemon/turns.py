@@ -102,7 +102,8 @@ def make_turns(view: DaemonView, processes: Processes, epoch: int) -> Turns:
         task_ended=wake_parts,
         off_loop=machine.off_loop,
     )
-    opener = TurnOpener(inputs, epoch, partial(turns.make_turn_id, random=random_bytes))
+    new_id = partial(turns.make_turn_id, random=random_bytes)
+    opener = TurnOpener(inputs, epoch, new_id, view.placement)
     dispatcher = Dispatcher(services, opener, view.tasks)
     return Turns(
         approvals=approvals,

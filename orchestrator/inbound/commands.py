@@ -36,9 +36,12 @@ from orchestrator.spending.spending_guard import SpendingGuard
 from orchestrator.spending.spending_rules import SpendingRules
 
 MAX_ANSWER = 3_500  # characters; fits into one message on every supported platform
+MAX_WORDS = 3  # of an argument, among which the code of a question is looked for
 ALIASES = {"start": "help"}  # Telegram sends /start when a person opens the chat
 NO_AGENT = "No agent answers this chat."
+NAMING = ("pause", "resume")  # commands whose argument may name another agent
 _COMMAND = re.compile(r"\s*/([A-Za-z][A-Za-z0-9_]*)(?:\s+(.*))?\s*", re.DOTALL)
+_WORD = re.compile(r"[^\s:/]+")
 
 
 class DaemonSnapshot(NamedTuple):
@@ -150,15 +153,36 @@ def build_menus() -> dict[str, dict[str, str]]:
     return {"default": talk, "all_private_chats": list_help_lines()}
 
 
+def find_concerned_agent(db: Database, command: ChatCommand) -> str | None:
+    """Return the agent whose node runs a command: of its call, or named by it, or of its chat."""
+    command = _find_offered_command(db, command) or command
+    if command.name in (PRESS, "approve", "deny"):
+        for word in _WORD.findall(command.argument)[:MAX_WORDS]:
+            asking = questions.find_asking_agent(db, word)
+            if asking is not None:
+                return asking
+    elif command.name in NAMING and command.rules.agents.find_agent(command.argument) is not None:
+        return command.argument
+    return find_agent_here(db, command)
+
+
+def _find_offered_command(db: Database, command: ChatCommand) -> ChatCommand | None:
+    """Return the command that a pressed button offers; None if it decides about a question."""
+    pressed = command.argument.rpartition(" ")[0]  # without the number of the message
+    offered = _COMMAND.fullmatch(pressed) if command.message.kind == PRESS else None
+    if offered is None or not questions.is_offered(db, command.chat_key, pressed):
+        return None
+    return replace(command, name=offered[1], argument=(offered[2] or "").strip())
+
+
 def _run_command(db: Database, command: ChatCommand) -> str:
     if command.message.kind == PRESS:
-        pressed = command.argument.rpartition(" ")[0]  # without the number of the message
-        offered = _COMMAND.fullmatch(pressed)
-        if offered is None or not questions.is_offered(db, command.chat_key, pressed):
+        offered = _find_offered_command(db, command)
+        if offered is None:
             may = covers_role(command.role, "approve")
             press = ButtonPress(command.argument, command.chat_key, command.sender, may_decide=may)
             return press.answer_press(db, command.rules.clock())
-        command = replace(command, name=offered[1], argument=(offered[2] or "").strip())
+        command = offered
     entry = list_chat_commands().get(command.name)
     if entry is None:
         return f"I don't know /{command.name}. /help lists what I understand."

@@ -22,7 +22,7 @@ import structlog
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
 from orchestrator.errors import JournalError
-from orchestrator.journal.db.store import retry_later
+from orchestrator.journal.db.store import FencedError, retry_later
 from orchestrator.journal.db.writer import StorageFailedError
 from orchestrator.journal.turns import outbox, questions, stored_files
 from orchestrator.journal.turns.outbox import LATE_EDIT, UNFINISHED, Address, OutboxRow
@@ -123,6 +123,7 @@ class ChatQueue(Wakeup):
         try:
             if row is None and not is_empty:
                 row = await self._find_next_row()
+            row = row if self.platform.sends_row(row) else None
             self._row = row
             if row is None and self.preview is None:
                 return changed.is_set()
@@ -183,7 +184,9 @@ class ChatQueue(Wakeup):
         again = int(platform.adapter.deduplicates)  # what is sent again with its key arrives once
         if not (
             await self.wait_for_rate()
-            and await platform.store.transact(outbox.mark_sending, row.id, state, now(), again)
+            and await platform.store.transact(
+                outbox.mark_sending, row.id, state, now(), again, owner=row.owner
+            )
         ):
             return False
         if platform.store.is_shared:
@@ -232,7 +235,8 @@ class ChatQueue(Wakeup):
             part = replace(part, choices=buttons)
         if row.media_id is not None and not adapter.is_read_from_journal:
             name = row.file_name or "file"
-            file = await store.transact(stored_files.find_outbound_file, row.media_id, name)
+            find = stored_files.find_outbound_file
+            file = await store.transact(find, row.media_id, name, owner=row.owner)
             if file is None:
                 raise SendError(REMOVED, SendOutcome.PERMANENT)
             part = replace(part, file=file._replace(voice=row.voice))
@@ -328,8 +332,11 @@ class ChatQueue(Wakeup):
 
     async def record_until_stored(self, work: Callable[..., T], *args: object) -> T:
         """Repeat T8 until it succeeds: only this process knows what the platform did."""
+        owner = "" if self._row is None else self._row.owner
         while True:
             try:
-                return await self.platform.store.transact(work, *args)
+                return await self.platform.store.transact(work, *args, owner=owner)
+            except FencedError:
+                raise  # it had been given to another node, which finds out by itself
             except JournalError as error:
                 await retry_later(error)

@@ -28,6 +28,7 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.outbound.chat_queue import ChatQueue, Preview
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.platform import Platform, Speak
+from orchestrator.placement import Placement, SingleNode
 from orchestrator.wakeup import Wakeup
 
 PREVIEW_START = 24  # characters that are worth a notification; a preview begins with them
@@ -90,8 +91,10 @@ class Delivery(LoopBound):
         clock: Callable[[], int],
         speak: Speak,
         patience: float = PREVIEW_DELAY,
+        placement: Placement | None = None,
     ) -> None:
         self._patience = patience
+        self._placement = placement or SingleNode()
         self.activity = ChatActivity()
         self.flood = FloodControl()
         self.formats = ReplyFormats(adapters)
@@ -99,7 +102,13 @@ class Delivery(LoopBound):
         self._tasks = tasks
         self._rested = Wakeup()
         self._make_platform = partial(
-            Platform, store=store, flood=self.flood, clock=clock, rested=self._rested, speak=speak
+            Platform,
+            store=store,
+            flood=self.flood,
+            clock=clock,
+            rested=self._rested,
+            speak=speak,
+            placement=self._placement,
         )
         self._platforms = {
             name: self._make_platform(adapter=adapter) for name, adapter in adapters.items()
@@ -110,6 +119,11 @@ class Delivery(LoopBound):
     def add_channel(self, adapter: Adapter) -> None:
         """Serve one more channel, which is in ``adapters`` by now; `run` must follow."""
         self._platforms[adapter.name] = self._make_platform(adapter=adapter)
+
+    def doubt_chats(self) -> None:
+        """Doubt every chat: another node may have sent what the journal does not know."""
+        for platform in self._platforms.values():
+            platform.doubt_chats()
 
     def wake(self) -> None:
         """Look for new rows."""
@@ -151,7 +165,9 @@ class Delivery(LoopBound):
         while True:
             changed = self._changes.changed
             try:
-                chats = await self._store.read(outbox.list_waiting_chats, channel)
+                chats = await self._store.read(
+                    outbox.list_waiting_chats, channel, self._placement.share
+                )
             except JournalError as error:
                 await retry_later(error)
                 continue
@@ -168,7 +184,7 @@ class Delivery(LoopBound):
         for channel, platform in self._platforms.items():
             while True:
                 changed = self._rested.changed
-                rows = await self._store.read(outbox.list_due_rows, channel)
+                rows = await self._store.read(outbox.list_due_rows, channel, self._placement.share)
                 due = any(platform.find_send_delay(row) <= 0 for row in rows)
                 if not due and not any(queue.sending for queue in self._queues.values()):
                     break

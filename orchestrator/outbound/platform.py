@@ -12,7 +12,9 @@ from orchestrator.channel_api import Adapter, OutboundPart, SendError, SendOutco
 from orchestrator.failpoints import failpoint
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.outbox import OutboxRow
+from orchestrator.journal.turns.owners import is_owned
 from orchestrator.outbound.flood_control import FloodControl
+from orchestrator.placement import Placement, SingleNode
 from orchestrator.wakeup import Wakeup
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
@@ -27,7 +29,8 @@ class Platform:
     """The platform of a channel, shared by the queues of its chats.
 
     ``rested`` is woken when a queue has nothing to send now, or waits for the platform's rate.
-    ``speak`` gives a row that is to be spoken its file, or makes it text. Once another daemon
+    ``speak`` gives a row that is to be spoken its file, or makes it text; ``placement`` says whose
+    rows this node sends. Once another daemon
     follows (``handed_over``), no further call is made.
     """
 
@@ -37,8 +40,13 @@ class Platform:
     clock: Callable[[], int]
     rested: Wakeup
     speak: Speak
+    placement: Placement = field(default_factory=SingleNode)
     handed_over: anyio.Event = field(default_factory=anyio.Event)
     _doubts: dict[str, bool] = field(default_factory=dict)
+
+    def sends_row(self, row: OutboxRow | None) -> bool:
+        """Return whether this node sends a row; its chat's later ones wait for it all the same."""
+        return row is not None and is_owned(row.owner, self.placement.share)
 
     def is_doubtful(self, chat_id: str) -> bool:
         """Return whether a chat may hold messages of this bot that the journal does not know.
@@ -46,6 +54,10 @@ class Platform:
         That is so after an unclean end, until the journal has the number of a new message.
         """
         return self._doubts.get(chat_id, self.store.unclean)
+
+    def doubt_chats(self) -> None:
+        """Doubt every chat: another node may have sent to it."""
+        self._doubts.clear()
 
     def set_doubtful(self, chat_id: str, *, doubtful: bool = True) -> None:
         """Set whether the chat may hold messages that the journal does not know."""

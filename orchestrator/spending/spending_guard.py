@@ -6,7 +6,7 @@ Where: are agents paused and resumed?
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
@@ -15,6 +15,7 @@ from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.errors import JournalError
 from orchestrator.journal.db.store import Store, report_failure
 from orchestrator.journal.turns import pauses
+from orchestrator.placement import Placement, SingleNode
 from orchestrator.spending.spending_rules import RECHECK, SpendingRules, UnnamedCall
 from orchestrator.wakeup import Wakeup
 
@@ -31,6 +32,7 @@ class SpendingGuard(Wakeup):
     agents: Callable[[], AgentsFile]
     environ: Mapping[str, str]
     clock: Callable[[], int]
+    placement: Placement = field(default_factory=SingleNode)
 
     def __post_init__(self) -> None:
         self._configured_at = self._began = self.clock()
@@ -93,7 +95,9 @@ class SpendingGuard(Wakeup):
     async def lift_pauses(self) -> float:
         """Resume the agents whose pause may end; return the seconds until the next check."""
         try:
-            lifted, delay = await self.store.transact(self.build_rules().lift_pauses)
+            lifted, delay = await self.store.transact(
+                self.build_rules().lift_pauses, self.placement.share
+            )
         except JournalError as error:
             report_failure(error)
             return RECHECK

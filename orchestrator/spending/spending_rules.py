@@ -6,7 +6,7 @@ chat of ``costControls`` get a notice immediately, other chats when they next wr
 Where: is the budget reserved before a model call?
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import DECIDING, get_dialect
 from orchestrator.journal.turns import budget_extensions, pauses, sessions, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
@@ -251,10 +252,15 @@ class SpendingRules:
         pauses.end_pause(db, agent_id, by, self.clock())
         return None
 
-    def lift_pauses(self, db: Database) -> tuple[bool, float]:
-        """End due pauses; return whether one ended, and the seconds until the next."""
+    def lift_pauses(self, db: Database, share: Container[str] | None = None) -> tuple[bool, float]:
+        """End due pauses of a share's agents.
+
+        Return whether one ended, and the seconds until the next.
+        """
         now, ended, delay = self.clock(), False, RECHECK
         for pause in pauses.list_pauses(db):
+            if share is not None and pause.agent_id not in share:
+                continue
             trial = pauses.find_next_trial(db, pause)
             definition = self.agents.find_agent(pause.agent_id)
             if trial is not None and pause.at < self.configured_at:
@@ -320,6 +326,8 @@ class SpendingRules:
     def _find_exceeded_budget(
         self, db: Database, definition: AgentDefinition, call: Amount
     ) -> str | None:
+        if self.agents.budget is not None:  # in which agents of other nodes reserve as well
+            get_dialect(db).wait_for_turn(db, DECIDING)
         reasons = (
             budgets.find_exceeded_limit(limits, spent, call)
             for whose in (definition.agent_id, usage.SHARED)

@@ -7,7 +7,7 @@ Where: is the order of a chat's messages kept?
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -21,11 +21,24 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import STORAGE_RETRY, report_failure, retry_later
 from orchestrator.journal.schedule import task_runs
-from orchestrator.journal.turns import cancellations, deadletters, inbox, subagents, turns
-from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.journal.turns import (
+    cancellations,
+    deadletters,
+    deferred_commands,
+    inbox,
+    subagents,
+    turns,
+)
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
-from orchestrator.turns.opener import IncompleteAlbum, TurnOpener, TurnOpening
+from orchestrator.turns.opener import (
+    CommandsFirst,
+    IncompleteAlbum,
+    Obstacle,
+    TurnOpener,
+    TurnOpening,
+)
+from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
 from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
@@ -41,10 +54,18 @@ class Dispatcher(Wakeup):
     """Works through the queues of chats, woken when the inbox or configuration changes.
 
     ``tasks`` must outlive it. To stop, reset ``opener.admitting``: each queue then ends after the
-    turn that it has.
+    turn that it has. ``answer_commands`` answers the chat commands of a queue that other nodes left
+    for this one.
     """
 
-    def __init__(self, services: TurnServices, opener: TurnOpener, tasks: TaskGroup) -> None:
+    answer_commands: Callable[[str], Awaitable[None]]
+
+    def __init__(
+        self,
+        services: TurnServices,
+        opener: TurnOpener,
+        tasks: TaskGroup,
+    ) -> None:
         super().__init__()
         self.opener = opener
         self._store = services.store
@@ -157,6 +178,8 @@ class Dispatcher(Wakeup):
 
     async def _work_off_queue(self, chat: str, opened: OpenTurn | None = None) -> None:
         try:
+            if chat.startswith(deferred_commands.QUEUE):
+                return await self.answer_commands(chat)
             done: Turn | None = None
             more: bool | None = None  # whether there is more to do, if that is known
             while opened := opened or await self._find_next_turn(chat, done, more=more):
@@ -272,9 +295,11 @@ class Dispatcher(Wakeup):
         if done is not None and not more:
             return None
         changed = self._inputs.guard.changed
-        while isinstance(found := await self._open_next_turn(chat), InboxRow | IncompleteAlbum):
+        while isinstance(found := await self._open_next_turn(chat), Obstacle):
             if isinstance(found, IncompleteAlbum):
                 await anyio.sleep(found.seconds)
+            elif isinstance(found, CommandsFirst):
+                await self.answer_commands(found.queue)
             else:
                 self._delivery.wake()  # it was refused, and its chat sent why
         if isinstance(found, Pause):
@@ -286,9 +311,7 @@ class Dispatcher(Wakeup):
             return None  # the daemon stops: the next process resumes the turn
         return found
 
-    async def _open_next_turn(
-        self, chat: str
-    ) -> OpenTurn | Pause | InboxRow | IncompleteAlbum | None:
+    async def _open_next_turn(self, chat: str) -> OpenTurn | Pause | Obstacle | None:
         with bound(chat_id=chat):
             return await self._store.transact(self.opener.build_opening().open_next, chat)
 
@@ -298,9 +321,15 @@ def _scan_chats(
 ) -> tuple[list[str], list[str], list[str]]:
     """Return chats with work, chats whose turn a newer message ends, and cancelled turns.
 
-    Of the turns, those that are ``running`` count; ``busy`` are the chats of such turns.
+    Chats are those that this node works for. Of the turns, those that are ``running`` count;
+    ``busy`` are the chats of such turns.
     """
     chats = inbox.list_chats_with_work(db)
+    if (share := opening.share) is not None:
+        own = partial(
+            has_own_work, db, agents=opening.rules.agents, epoch=opening.epoch, share=share
+        )
+        chats = {chat: new for chat, new in chats.items() if own(chat)}
     waiting = (chat for chat, waits in chats.items() if waits and chat in busy)
     interrupted = [chat for chat in waiting if opening.is_interrupt_wanted(db, chat)]
     return [*chats], interrupted, cancellations.list_cancelled_turns(db, running)

@@ -5,7 +5,7 @@ Where: does a turn begin (T2)?
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import structlog
 
@@ -17,9 +17,11 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn, TurnAdmission
 from orchestrator.loop_bound import LoopBound
+from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.turns.input_loader import InputLoader
+from orchestrator.turns.own_chats import find_earlier_commands, is_own_message
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_runner import OpenTurn, find_recipe
@@ -41,12 +43,21 @@ class IncompleteAlbum(NamedTuple):
     seconds: float
 
 
+class CommandsFirst(NamedTuple):
+    """Commands of the chat that another node has received; answer them before its next message."""
+
+    queue: str
+
+
+Obstacle: TypeAlias = InboxRow | IncompleteAlbum | CommandsFirst  # then look again
+
+
 @dataclass(frozen=True, kw_only=True)
 class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
     ``since`` is when this process began, in milliseconds since the epoch; ``fresh`` as in
-    `LoopFacts`.
+    `LoopFacts`; ``share`` is what this node works for, None if there is no other.
     """
 
     rules: SpendingRules
@@ -56,6 +67,7 @@ class TurnOpening:
     since: int
     admitting: bool
     fresh: frozenset[str] = frozenset()
+    share: Share | None = None
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
@@ -71,9 +83,7 @@ class TurnOpening:
                 if found is None or isinstance(found, OpenTurn):
                     opened[chat] = found
 
-    def open_next(
-        self, db: Database, chat: str
-    ) -> OpenTurn | Pause | InboxRow | IncompleteAlbum | None:
+    def open_next(self, db: Database, chat: str) -> OpenTurn | Pause | Obstacle | None:
         """Return the chat's turn, opening one if needed, or the reason, or the refused message."""
         row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
@@ -87,9 +97,13 @@ class TurnOpening:
                 return IncompleteAlbum(wait / 1000)
         handed, paused = turns.find_hindrances(db, chat)
         definition = self._route_message(db, row, now, handed=handed)
-        if definition is None:
-            return self._refuse_message(db, row, now)
+        own = is_own_message(row, definition, self.share)
+        if definition is None or not own:
+            return self._refuse_message(db, row, now) if own else None
         agent_id = definition.agent_id
+        earlier = find_earlier_commands(db, agent_id, chat, self.share)
+        if earlier is not None:
+            return CommandsFirst(earlier)
         if paused or not self.rules.is_unlimited(definition):
             pause = self.rules.enforce_admission_limits(db, agent_id, row)
             if pause is not None:
@@ -176,6 +190,7 @@ class TurnOpener(LoopBound):
     inputs: InputLoader
     epoch: int
     new_id: Callable[[int], str] = turns.make_turn_id
+    placement: Placement = field(default_factory=SingleNode)
     admitting: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -191,6 +206,7 @@ class TurnOpener(LoopBound):
             last is not None
             and (last.rules is rules and last.prompts is prompts and last.fresh is fresh)
             and last.admitting is self.admitting
+            and last.share is self.placement.share
         ):
             return last
         self._opening = TurnOpening(
@@ -201,5 +217,6 @@ class TurnOpener(LoopBound):
             since=self._since,
             admitting=self.admitting,
             fresh=fresh,
+            share=self.placement.share,
         )
         return self._opening

@@ -36,7 +36,7 @@ NODE_MUTANTS = (
         "a daemon that lost its session takes no notice of the one that has the lock",
         "fence",
         SESSION,
-        "        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):\n",
+        "        if not locked or group_locks.find_lost_groups(db, self.epochs):\n",
         "        if locked is None:\n",
         ("freeze",),
     ),
@@ -44,7 +44,9 @@ NODE_MUTANTS = (
 
 
 @pytest.mark.thorough(part="nodes")
-@pytest.mark.parametrize("fault", ["kill", "freeze", "session", "failover"])
+@pytest.mark.parametrize(
+    "fault", ["kill", "freeze", "session", "failover", "all-kill", "all-freeze", "all-upgrade"]
+)
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""
     trial = NodeTrial(tmp_path / "nodes", 3, MESSAGES, SLEEP)

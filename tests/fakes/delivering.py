@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -19,6 +19,7 @@ from orchestrator.journal.turns.turns import Turn
 from orchestrator.outbound.chat_queue import Preview
 from orchestrator.outbound.delivery import Delivery
 from orchestrator.outbound.platform import MAX_RETRY_DELAY
+from orchestrator.placement import Placement, SingleNode
 
 HERE = Address("telegram", "1", "7")
 WORDS = "These words are long enough to be shown."
@@ -33,12 +34,13 @@ class Outbox:
     store: Store
     channel: FakeChannel
     now: int = 0
+    placement: Placement = field(default_factory=SingleNode)
 
     def __post_init__(self) -> None:
         self.tasks = anyio.create_task_group()
         adapters = {self.channel.name: self.channel}
         self.delivery = Delivery(
-            self.store, adapters, self.tasks, lambda: self.now, silent, patience=0.0
+            self.store, adapters, self.tasks, lambda: self.now, silent, 0.0, self.placement
         )
 
     async def add(self, text: str, chat_id: str = "7", again: int = 0) -> None:
@@ -82,14 +84,16 @@ class Outbox:
 
 
 @asynccontextmanager
-async def delivering(folder: Path, *outcomes: SendOutcome | float | None) -> AsyncIterator[Outbox]:
+async def delivering(
+    folder: Path, *outcomes: SendOutcome | float | None, placement: Placement | None = None
+) -> AsyncIterator[Outbox]:
     """The delivery of a folder's journal; these are the outcomes of the first calls."""
     channel = FakeChannel()
     channel.outcomes.extend(outcomes)
     end_cleanly(folder)
     store = store_in(folder)
     try:
-        running = Outbox(store, channel)
+        running = Outbox(store, channel, placement=placement or SingleNode())
         async with running.tasks as tasks:
             tasks.start_soon(running.delivery.run, "telegram")
             with time_limit():

@@ -2,12 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
 from orchestrator.journal.db.reader import JournalReader
-from orchestrator.journal.db.store import Read, Store
+from orchestrator.journal.db.store import Store
 from orchestrator.loop_bound import mark_journal_job
 
 T = TypeVar("T")
@@ -54,13 +54,13 @@ def interrupt_transaction(store: Store, work: Callable[..., object], happens: Ha
 class _Interrupted:
     """A journal's reader that is interrupted once."""
 
-    reader: Read
+    reader: Callable[..., Awaitable[Any]]
     work: Callable[..., object]
     happens: Happens
     done: bool = False
 
-    async def __call__(self, work: Callable[..., T], *args: object) -> T:
-        found = await self.reader(work, *args)
+    async def __call__(self, work: Callable[..., T], *args: object, **options: str) -> T:
+        found: T = await self.reader(work, *args, **options)
         if work is self.work and not self.done:
             self.done = await self.happens(found)
             for _ in range(STEPS):  # so that all who were woken have looked

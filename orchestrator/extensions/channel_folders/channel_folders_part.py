@@ -29,6 +29,7 @@ class ChannelFoldersPart(Part):
             clock=machine.monotonic,
             jitter=partial(restarts.draw_jitter, machine.draw_fraction),
             spawn=machine.spawn_channel,
+            is_stopping=daemon.stopping.is_set,
         )
 
     async def list_adapters(self) -> Collection[Adapter]:

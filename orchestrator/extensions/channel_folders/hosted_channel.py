@@ -71,6 +71,7 @@ class HostResources:
     """The parts of the daemon and its machine that channels' processes need.
 
     ``clock`` returns seconds of a clock that cannot be set, ``jitter`` spreads restarts.
+    ``is_stopping`` says whether the daemon stops.
     """
 
     settings: Settings
@@ -79,6 +80,7 @@ class HostResources:
     clock: Callable[[], float]
     jitter: Callable[[], float]
     spawn: Spawn
+    is_stopping: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
@@ -261,9 +263,11 @@ class HostedChannel:
         try:
             await anyio.sleep_forever()
         finally:
-            self._intake = None
+            self._intake, self._taken = None, anyio.Event()
             if self.status.state != "off":
                 self.status.state = "stopped"
+            if self.child is not None and not self._resources.is_stopping():
+                self.child.stop()  # another node receives: a new process only sends
 
     def split(self, text: str, mark: str = "") -> tuple[ReplyPart, ...]:
         parts: tuple[ReplyPart, ...] = _load_formatting().split(text, mark, self._kind.limit)

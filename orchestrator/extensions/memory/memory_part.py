@@ -21,6 +21,7 @@ from orchestrator.extensions.memory.memories import (
     ProfilePage,
 )
 from orchestrator.extensions.memory.message_indexer import MessageIndexer
+from orchestrator.placement import run_on_one_node
 from thinker.protocol.peer import Peer, RequestHandler
 
 FACT_LIST = "memory/list"  # FactQuery → FactPage
@@ -41,12 +42,12 @@ class MemoryPart(Part):
     async def open(self) -> None:
         daemon = self.daemon
         self._notices = LearnedNotices(
-            daemon.store, daemon.get_agents_file, daemon.machine.clock, daemon.control.wake
+            daemon.store, daemon.get_own_agents_file, daemon.machine.clock, daemon.control.wake
         )
         self._maintenance = MaintenanceWorker(
             daemon.calls,
             daemon.turns.inputs.embeddings,
-            daemon.get_agents_file,
+            daemon.get_own_agents_file,
             daemon.machine.clock,
             learned=self._notices.wake,
         )
@@ -56,8 +57,9 @@ class MemoryPart(Part):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._maintenance.run)
             tasks.start_soon(self._notices.run)
-            tasks.start_soon(purge_forgotten_facts, self.daemon.store, self.daemon.machine.clock)
-            tasks.start_soon(self._indexer.run)
+            purge = partial(purge_forgotten_facts, self.daemon.store, self.daemon.machine.clock)
+            for name, job in (("purge", purge), ("message index", self._indexer.run)):
+                tasks.start_soon(run_on_one_node, self.daemon.placement, name, job)
             await self.daemon.stopping.wait()
             self._maintenance.close()
             tasks.cancel_scope.cancel()

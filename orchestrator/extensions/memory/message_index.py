@@ -70,6 +70,7 @@ def make_place(sitting: int, position: int, length: int) -> int:
 
 def index_new_messages(db: Database) -> bool:
     """Index the oldest messages that came since the last call; return whether there may be more."""
+    get_dialect(db).wait_for_turn(db, "message index")
     rows = db.execute(f"{SAID} WHERE said.id > ? ORDER BY said.id LIMIT ?", (_find_last(db), SLICE))
     return _index_messages(db, rows).more
 
@@ -101,6 +102,7 @@ def has_unfound_messages(db: Database) -> bool:
 
 def fill_index(db: Database) -> bool:
     """Index some messages of an earlier version; return whether there may be more of them."""
+    get_dialect(db).wait_for_turn(db, "message index")
     found = _load_filling(db)
     if found is None:
         return False

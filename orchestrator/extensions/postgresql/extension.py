@@ -28,6 +28,11 @@ class PostgresqlExtension(Extension):
                 summary="Push the configuration to all machines that share a journal.",
                 module=f"{COMMANDS}.config",
             ),
+            "nodes": Command(
+                group="Set up",
+                summary="List the machines that share a journal, or drain one.",
+                module=f"{COMMANDS}.nodes",
+            ),
             "migrate": Command(
                 group="Data",
                 summary="Move the journal to PostgreSQL, or back to a file.",

@@ -195,19 +195,6 @@ class PostgresConnection:
         """Run several statements without values."""
         self._session.execute(statements.encode())
 
-    def count_notifications(self) -> int:
-        """Count the notifications since the last call, of all commits so far.
-
-        The server signals the session before it answers a COMMIT, and a session sends what it was
-        signaled before it runs the next statement.
-
-        Raises:
-            AbortedError: the session has ended.
-        """
-        self.execute("SELECT 1")
-        with self._translate_errors():
-            return sum(1 for _ in self._session.notifies(timeout=0))
-
     def require_change(self, error: Exception) -> None:
         """Raise ``error`` unless the last statement has changed one row."""
         if self.changes() != 1:

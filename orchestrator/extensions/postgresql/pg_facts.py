@@ -79,6 +79,10 @@ def examine_server(server: DatabaseServer) -> Iterator[Finding]:
         yield Finding("journal", NOT_SAFE, "problem")
     elif not found.standbys:
         yield Finding("journal", NO_STANDBY, "warning")
-    works = ", ".join(one.name for one in found.sharing if one.works) or "no daemon"
+    working = [one.name for one in found.sharing if one.works]
     waits = [one.name for one in found.sharing if not one.works]
-    yield Finding("nodes", f"{works} works, {', '.join(waits)} stands by" if waits else ALONE)
+    works = ", ".join(working) or "no daemon"
+    if len(working) > 1:
+        yield Finding("nodes", f"{works} work together; see: orchestrator nodes list")
+    else:
+        yield Finding("nodes", f"{works} works, {', '.join(waits)} stands by" if waits else ALONE)

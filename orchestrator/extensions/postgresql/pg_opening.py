@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TypeVar
 
 from orchestrator.errors import AlreadyRunningError, JournalError
-from orchestrator.extensions.postgresql import pg_schema
+from orchestrator.extensions.postgresql import group_locks, pg_schema
 from orchestrator.extensions.postgresql.pg_connection import (
     FAILED,
     PostgresConnection,
@@ -34,7 +34,7 @@ def open_database(server: DatabaseServer) -> PostgresConnection:
             if not db.execute(pg_schema.TRY_LOCK).get:
                 raise AlreadyRunningError(f"{server}: a daemon has this journal; stop it first")
             pg_schema.upgrade_schema(db, str(server))
-            db.execute("UPDATE last_commit SET mark = ''")
+            group_locks.count_takeover(db, group_locks.ALL, "", "", 0)
         except FAILED as error:
             raise make_read_error(server, error) from error
         opened.pop_all()

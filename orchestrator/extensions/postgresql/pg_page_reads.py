@@ -9,7 +9,7 @@ from typing import TypeVar
 from psycopg.errors import QueryCanceled
 
 from orchestrator.errors import JournalError, QueryTimeoutError
-from orchestrator.extensions.postgresql import pg_opening, pg_schema
+from orchestrator.extensions.postgresql import pg_opening
 from orchestrator.extensions.postgresql.pg_connection import (
     FAILED,
     PostgresConnection,
@@ -19,7 +19,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
 from orchestrator.journal.db.database import AbortedError, Values
 from orchestrator.journal_address import DatabaseServer
 
-STATE_QUERY = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+COMMITS = "SELECT coalesce(sum(commits), 0) FROM last_commit"  # of all daemons
 SHOWN = "orchestrator page"  # the session's name in the server's list
 T = TypeVar("T")
 
@@ -29,9 +29,6 @@ class PostgresPageReads:
 
     Code that took over this process could still make the session write, with the rights of the
     daemon's user: a server cannot permanently take rights from a session.
-
-    The writer notifies the session of each commit. `read_version` fetches the notifications, and
-    must be called from time to time, as the server keeps unfetched ones.
     """
 
     def __init__(self, server: DatabaseServer, longest: float) -> None:
@@ -74,10 +71,10 @@ class PostgresPageReads:
             raise _make_read_error(error) from error
 
     def read_version(self) -> int:
-        """Return a number that changes with each commit of the daemon."""
+        """Return a number that changes with each commit of a daemon."""
         if self.failure is None:
             try:
-                self._version += self._db.count_notifications()
+                self._version = int(self._db.execute(COMMITS).get)
             except AbortedError as error:
                 self._note_session_end(error)
         return self._version
@@ -86,13 +83,12 @@ class PostgresPageReads:
         self._db.close()
 
     def _set_up_session(self, longest: float) -> int:
-        """Set up the session; return the first state's number."""
+        """Set up the session; return the number of commits so far."""
         self._db.execute(f"SET application_name = '{SHOWN}'")
         self._db.execute("SET default_transaction_read_only = on")
         self._db.execute("SET idle_session_timeout = 0")  # whatever the server has
-        self._db.execute(f"LISTEN {pg_schema.COMMITS}")
         self._db.set_time_limit(longest)
-        return int(self._db.execute(STATE_QUERY).get)
+        return int(self._db.execute(COMMITS).get)
 
     def _note_session_end(self, error: Exception) -> None:
         """Record whether the error ended the session."""

@@ -121,6 +121,9 @@ class PostgresqlDialect:
             f" (SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
         )
 
+    def wait_for_turn(self, db: Database, name: str) -> None:
+        db.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Free deleted data with VACUUM, in tables and indexes."""
         del db, table

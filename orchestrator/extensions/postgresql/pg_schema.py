@@ -10,11 +10,13 @@ from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 from orchestrator.journal.migrations import Schema, read_changes, read_tables
 
-LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal: "orch_jou"
+LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal, or those that share it: "orch_jou"
 TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
+TRY_SHARED_LOCK = f"SELECT pg_try_advisory_lock_shared({LOCK})"
+WAIT_FOR_SHARED_LOCK = f"SELECT pg_advisory_lock_shared({LOCK})"
+UNLOCK = f"SELECT pg_advisory_unlock({LOCK})"
 RELEASE_LOCKS = "SELECT pg_advisory_unlock_all()"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"
-COMMITS = "orchestrator_commits"  # channel for notifications of commits
 HERE = Path(__file__).parent
 # Text is compared byte by byte, as in SQLite, whatever the language of the database.
 STRINGS = 'CREATE DOMAIN string AS text COLLATE "C";'
@@ -67,8 +69,8 @@ def upgrade_schema(db: PostgresConnection, shown: str, schema: Schema | None = N
         return
     db.execute("BEGIN")
     if found:
-        for change in range(found + 1, schema.number + 1):
-            db.execute_script(schema.changes[change])
+        for change in schema.list_changes_after(found):
+            db.execute_script(change)
     else:
         _create_base_tables(db, shown)
         db.execute_script(schema.whole)
@@ -125,8 +127,6 @@ def _create_base_tables(db: PostgresConnection, shown: str) -> None:
         ) from error
     db.execute("CREATE TABLE schema_version(number bigint NOT NULL, moved bigint NOT NULL)")
     db.execute("INSERT INTO schema_version VALUES(0, 0)")
-    db.execute("CREATE TABLE last_commit(mark text NOT NULL)")
-    db.execute("INSERT INTO last_commit VALUES('')")
 
 
 def advance_id_sequences(db: PostgresConnection) -> None:

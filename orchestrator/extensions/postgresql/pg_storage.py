@@ -10,7 +10,7 @@ import psycopg
 import structlog
 
 from orchestrator.errors import JournalError
-from orchestrator.extensions.postgresql import pg_facts, pg_schema
+from orchestrator.extensions.postgresql import pg_facts
 from orchestrator.extensions.postgresql.pg_connection import (
     FAILED,
     PostgresConnection,
@@ -20,12 +20,12 @@ from orchestrator.extensions.postgresql.pg_reader import PostgresReader
 from orchestrator.extensions.postgresql.writing_session import (
     AWAY,
     HEARTBEAT_SECONDS,
-    LAST_COMMIT,
     LOOK,
     WritingSession,
 )
 from orchestrator.failpoints import SESSION, failpoint, watch_processes
 from orchestrator.journal.db.database import AbortedError
+from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.db.writer import (
     CrashRecord,
     Job,
@@ -39,11 +39,10 @@ from orchestrator.journal_address import DatabaseServer, SharingDaemon
 
 TRIES = 3  # runs of an aborted transaction before its callers wait
 UNKNOWN = 30.0  # seconds to learn the outcome of a COMMIT whose answer was lost
-# Marks a transaction that has written, and returns the mark; listeners are notified of the commit.
-# A transaction's number would not do: after a crash the server may reuse it.
-MARK = f"""WITH marked AS (UPDATE last_commit SET mark = ?
-  WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark)
-SELECT mark, pg_notify('{pg_schema.COMMITS}', '')::text FROM marked"""
+# Marks a transaction that has written, and returns the mark. A transaction's number would not do:
+# after a crash the server may reuse it.
+MARK = """UPDATE last_commit SET mark = ?, commits = commits + 1
+  WHERE daemon = ? AND pg_current_xact_id_if_assigned() IS NOT NULL RETURNING mark"""
 log = structlog.get_logger()
 
 
@@ -74,26 +73,26 @@ class PostgresStorage:
             opened.pop_all()
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
         self.read = self.search = PostgresReader(server)
-        self._session = session
+        self.session = session
         self.writer = WriterThread(_PostgresCommits(session), HEARTBEAT_SECONDS)
         watch_processes(SESSION, session.end_all_sessions)
 
     def measure_size(self) -> int:
-        return self._session.size
+        return self.session.size
 
     def clock_offset(self) -> int:
-        return self._session.clock_offset
+        return self.session.clock_offset
 
     async def list_sharing_daemons(self) -> tuple[SharingDaemon, ...]:
         return await self.read(pg_facts.list_sharing_daemons)
 
     def is_held(self) -> bool:
-        return self._session.is_held()
+        return self.session.is_held()
 
     def close(self, failure: StorageFailedError | None) -> None:
         self.writer.close()
         self.read.close()
-        self._session.close(clean=failure is None)
+        self.session.close(clean=failure is None)
         self.crashes.remove_file()
 
 
@@ -146,24 +145,26 @@ class _PostgresCommits:
         if db.in_transaction:
             db.execute("ROLLBACK")  # of the try before
         db.execute("BEGIN")
-        run_jobs(db, group)
+        self._session.begin_transaction()
+        run_jobs(db, group, self._refuse_job)
         pass_points(group, "before")
         if not db.in_transaction:  # the only job has failed
             return
         mark = f"{self._session.holder} {next(self._numbers)}"
-        marked = db.execute(MARK, (mark,))
-        self._session.sent = mark
+        db.execute(MARK, (mark, self._session.daemon))
         try:
             with self._session.confirm_alive():
                 db.execute("COMMIT")
-            wrote = bool(marked.get)
         except AbortedError:
-            wrote = any(job.wrote for job in group)
-            if not wrote or not self._is_committed(mark):
+            if not any(job.wrote for job in group) or not self._is_committed(mark):
                 raise
-        if wrote:
-            self._session.stored = mark
+        self._session.settle_groups(db)
         pass_points(group, "after")
+
+    def _refuse_job(self, job: Job[Any]) -> FencedError | None:
+        if not job.owner or self._session.owns(job.owner):
+            return None
+        return FencedError(f"another node works for {job.owner!r}")
 
     def _is_committed(self, mark: str) -> bool:
         """Look up whether a transaction is stored whose COMMIT was not answered.
@@ -175,7 +176,7 @@ class _PostgresCommits:
         ends = time.monotonic() + UNKNOWN
         while time.monotonic() < ends:
             with suppress(*FAILED):
-                return bool(self._session.ensure_session().execute(LAST_COMMIT).get == mark)
+                return self._session.is_last_mark(mark)
             time.sleep(HEARTBEAT_SECONDS)
         raise StorageFailedError(
             "PostgreSQL did not confirm a transaction; this daemon ends, and the next one"

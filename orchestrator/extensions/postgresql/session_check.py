@@ -5,7 +5,7 @@ from contextlib import closing
 from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 
-KIND = 0x6F726368  # of the locks taken here: "orch"; the other half of their name is a session
+KIND = 0x6F726363  # of the locks taken here: "orcc"; the other half of their name is a session
 PROCESS = "SELECT pg_backend_pid()"
 TRY = f"SELECT pg_try_advisory_lock({KIND}, CAST(? AS INTEGER))"
 RELEASE = f"SELECT pg_advisory_unlock({KIND}, CAST(? AS INTEGER))"

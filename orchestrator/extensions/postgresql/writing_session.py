@@ -8,7 +8,7 @@ Where: does a second daemon take over a shared journal?
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from socket import gethostname
 
@@ -16,7 +16,7 @@ import structlog
 from psycopg.errors import LockNotAvailable
 
 from orchestrator.errors import JournalError
-from orchestrator.extensions.postgresql import pg_schema
+from orchestrator.extensions.postgresql import group_locks, pg_schema
 from orchestrator.extensions.postgresql.clean_end import consume_clean_end, record_clean_end
 from orchestrator.extensions.postgresql.pg_connection import (
     ENDED,
@@ -26,7 +26,7 @@ from orchestrator.extensions.postgresql.pg_connection import (
 )
 from orchestrator.extensions.postgresql.pipelined_connection import PipelinedConnection
 from orchestrator.extensions.postgresql.session_check import require_session_lock
-from orchestrator.journal.db.database import AbortedError
+from orchestrator.journal.db.database import AbortedError, Database
 from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
 
@@ -55,7 +55,11 @@ NOW = """SELECT pg_database_size(current_database()),
   round(extract(epoch FROM clock_timestamp()) * 1000)::bigint"""
 AWAY = 30.0  # seconds that a start waits for a server, which may be starting or failing over
 LOOK = 1.0  # seconds between two tries to reach the server, or to take the journal
-LAST_COMMIT = "SELECT mark FROM last_commit"
+LAST_COMMIT = "SELECT mark FROM last_commit WHERE daemon = ?"
+# The page compares the sum of all rows with an earlier one, so that it must not become less.
+FIRST_COMMIT = """WITH gone AS (DELETE FROM last_commit RETURNING commits)
+INSERT INTO last_commit SELECT ?, '', coalesce(sum(commits), 0) + 1 FROM gone"""
+ADD_COMMIT = "INSERT INTO last_commit VALUES(?, '', 1)"
 log = structlog.get_logger()
 
 
@@ -63,7 +67,8 @@ class WritingSession:
     """The writing session, which is replaced when it has ended.
 
     ``size`` is a second old; ``clock_offset`` is how many milliseconds the server's clock is ahead.
-    ``stored`` is the mark of the last commit, ``sent`` of one that may be stored as well.
+    ``daemon`` is unique among all that ever were. ``epochs`` has the groups of agents that this one
+    works for: all, unless it shares the journal with other daemons. Other threads may read it.
     """
 
     def __init__(self, server: DatabaseServer) -> None:
@@ -71,7 +76,10 @@ class WritingSession:
         self._db: PostgresConnection | None = None
         self.holder: tuple[int, str] | None = None  # the session that has got the lock
         self.size = self.clock_offset = 0
-        self.stored = self.sent = ""
+        self.daemon = ""
+        self.epochs: Mapping[int, int] = {}
+        self._taken: dict[int, int] = {}  # groups, once the transaction is stored
+        self._given: set[int] = set()  # groups whose locks must go
         self._alive_at = 0.0  # the server had the session then, or later
 
     def take_journal(self, standing_by: Callable[[], None], away: float) -> bool:
@@ -82,23 +90,55 @@ class WritingSession:
         try:
             db = self._connect_with_retries(standing_by, away)
             require_session_lock(db, self._server.url, str(self._server))
-            if not db.execute(pg_schema.TRY_LOCK).get:
-                pg_schema.verify_schema(db, str(self._server))  # or it would wait in vain
+            alone = bool(db.execute(pg_schema.TRY_LOCK).get)
+            if not alone and not self._try_to_join(db):
                 log.warning("standing_by", journal=str(self._server))
-                db = self._stand_by(db, standing_by)
+                db, alone = self._stand_by(db, standing_by)
             log.info("journal_taken", journal=str(self._server))
             self._keep_alive(db)
-            pg_schema.upgrade_schema(db, str(self._server))
-            clean = consume_clean_end(db)
-            self.stored = f"{self.holder} 0"
-            db.execute("UPDATE last_commit SET mark = ?", (self.stored,))
+            self.daemon = str(self.holder)
+            clean = alone and self._begin_alone(db)
+            if not alone:
+                db.execute(ADD_COMMIT, (self.daemon,))
             self.send_heartbeat()
+            if not self.shares:
+                now = time.time_ns() // 1_000_000 + self.clock_offset
+                self.take_groups(db, group_locks.ALL, now)
+                self.settle_groups(db)
         except FAILED as error:
             raise JournalError(
                 f"{self._server}: cannot open the journal ({extract_first_line(error)});"
                 " check the server and ORCHESTRATOR_STORE"
             ) from error
+        return clean and not self.shares  # the others may end at any time
+
+    @property
+    def shares(self) -> bool:
+        """Whether other daemons may work at the same time."""
+        return bool(self._server.node)
+
+    def _begin_alone(self, db: PostgresConnection) -> bool:
+        """Prepare the journal while no other daemon can have it, and let others in.
+
+        Return whether the previous daemon ended cleanly.
+        """
+        pg_schema.upgrade_schema(db, str(self._server))
+        clean = consume_clean_end(db)
+        db.execute(FIRST_COMMIT, (self.daemon,))
+        if self.shares:
+            db.execute(pg_schema.WAIT_FOR_SHARED_LOCK)
+            db.execute(pg_schema.UNLOCK)
         return clean
+
+    def _try_to_join(self, db: PostgresConnection) -> bool:
+        """Join the daemons that share a journal of this schema; return whether there are any.
+
+        Raises:
+            JournalError: it cannot be used, so that to wait for it would be in vain.
+        """
+        found = pg_schema.verify_schema(db, str(self._server))
+        current = found == pg_schema.load_schema().number
+        return self.shares and current and bool(db.execute(pg_schema.TRY_SHARED_LOCK).get)
 
     def _connect_with_retries(self, waits: Callable[[], None], away: float) -> PostgresConnection:
         """Connect, with retries: the server may be starting or failing over."""
@@ -118,20 +158,25 @@ class WritingSession:
 
     def _stand_by(
         self, db: PostgresConnection, standing_by: Callable[[], None]
-    ) -> PostgresConnection:
-        """Wait for the lock, across restarts of the server; return the session that holds it."""
+    ) -> tuple[PostgresConnection, bool]:
+        """Wait for the lock, across restarts of the server.
+
+        Return the session that holds it, and whether alone.
+        """
         while True:
             standing_by()
             try:
                 for name, value in WAITING.items():
                     db.execute(f"SET {name} = {value}")
+                if self._try_to_join(db):
+                    return db, False
                 db.execute(pg_schema.WAIT_FOR_LOCK)
             except ENDED as error:
                 if isinstance(error.__cause__, LockNotAvailable):
                     continue
                 log.error("journal_failed", problem=extract_first_line(error))
             else:
-                return db
+                return db, True
             time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
             with suppress(*ENDED):
                 db = self._open_session()
@@ -179,6 +224,48 @@ class WritingSession:
             if abs(offset - self.clock_offset) > SKEW + (answered - asked) // 2_000_000:
                 log.warning("clock_differs", seconds=round(offset / 1000, 1))
                 self.clock_offset = offset
+            self._unlock_given_groups(db)
+
+    def begin_transaction(self) -> None:
+        """Forget what an earlier transaction took that was not stored."""
+        self._taken = {}
+
+    def take_groups(self, db: Database, groups: Iterable[int], now: int) -> frozenset[int]:
+        """Take groups in a transaction; return those that no other daemon has.
+
+        `settle_groups` must follow once it is stored. ``now`` in milliseconds.
+        """
+        locked = group_locks.lock_groups(db, groups)
+        taken = group_locks.count_takeover(db, locked, gethostname(), self._server.node, now)
+        self._taken |= taken
+        return locked
+
+    def give_group(self, group: int) -> None:
+        """Give a group away with the transaction that runs; later jobs may not write its rows."""
+        self.epochs = {kept: epoch for kept, epoch in self.epochs.items() if kept != group}
+        self._given.add(group)
+
+    def owns(self, owner: str) -> bool:
+        """Return whether this daemon may write the rows of an owner, for the writer's thread."""
+        group = group_locks.find_group(owner)
+        return not self.shares or group in self.epochs or group in self._taken
+
+    def settle_groups(self, db: PostgresConnection) -> None:
+        """Do what the last transaction, which is stored, decided about groups."""
+        if db is self._db:  # a new session has not locked what the one before took
+            self.epochs = {**self.epochs, **self._taken}
+        self._taken = {}
+        self._unlock_given_groups(db)
+
+    def _unlock_given_groups(self, db: PostgresConnection) -> None:
+        with suppress(*FAILED):  # an ended session has no locks, and a heartbeat tries again
+            while self._given:
+                group_locks.unlock_group(db, next(iter(self._given)))
+                self._given.pop()
+
+    def is_last_mark(self, mark: str) -> bool:
+        """Return whether the last stored commit of this daemon has a mark."""
+        return bool(self.ensure_session().execute(LAST_COMMIT, (self.daemon,)).get == mark)
 
     def close(self, *, clean: bool = False) -> None:
         """End the session; ``clean`` says that all work is stored."""
@@ -205,11 +292,12 @@ class WritingSession:
         Another daemon may have held the journal and ended in between: this one's state would be
         stale.
         """
-        locked = db.execute(pg_schema.TRY_LOCK).get
+        lock = pg_schema.TRY_SHARED_LOCK if self.shares else pg_schema.TRY_LOCK
+        locked = not self.shares and db.execute(lock).get
         if not locked and self.holder is not None:
             db.execute(END, (*self.holder, WITHIN))
-            locked = db.execute(pg_schema.TRY_LOCK).get
-        if not locked or db.execute(LAST_COMMIT).get not in (self.stored, self.sent):
+            locked = db.execute(lock).get
+        if not locked or group_locks.find_lost_groups(db, self.epochs):
             raise JournalTakenError(f"{self._server}: another daemon has taken the journal")
         self._keep_alive(db)
         log.info("journal_taken", journal=str(self._server))
@@ -218,6 +306,7 @@ class WritingSession:
     def _open_session(self) -> PostgresConnection:
         self.close()
         self._db = PipelinedConnection(self._server.url)
+        self._given.clear()
         self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
         return self._db
 

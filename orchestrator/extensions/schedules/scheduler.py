@@ -23,6 +23,7 @@ from orchestrator.files import OffLoop, run_off_loop
 from orchestrator.journal.db.store import STORAGE_RETRY, Store, report_failure
 from orchestrator.journal.schedule import tasks
 from orchestrator.loop_bound import LoopBound
+from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.prompts.skill_set import SkillSet
 from orchestrator.schedules.times import ScheduleError
 from orchestrator.settings import Settings
@@ -50,9 +51,11 @@ class Scheduler(LoopBound):
     clock: Callable[[], int]
     monotonic: Callable[[], float] = time.monotonic
     off_loop: OffLoop = run_off_loop
+    placement: Placement = field(default_factory=SingleNode)
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
     _skills_changed: bool = field(default=True, init=False)
     _drift: float = field(default=-math.inf, init=False)
+    _share: Share | None = field(default=None, init=False)  # at the last tick
 
     def __post_init__(self) -> None:
         self._ticked = self.monotonic()
@@ -92,6 +95,9 @@ class Scheduler(LoopBound):
         drift = now - self.monotonic() * 1000
         if drift < self._drift - SET_BACK or math.isinf(self._drift):
             await self.store.transact(task_firing.realign_tasks, now)
+        share = self.placement.share
+        if share is not self._share:
+            self._share, self._skills_changed = share, True
         self._drift = drift
         if self._skills_changed:
             self._skills_changed = False
@@ -100,12 +106,12 @@ class Scheduler(LoopBound):
             except JournalError:
                 self._skills_changed = True
                 raise
-        changed = await self.store.transact(task_firing.settle_ended_runs, now)
-        for task_id in await self.store.transact(task_firing.list_due_tasks, now):
+        changed = await self.store.transact(task_firing.settle_ended_runs, now, share)
+        for task_id in await self.store.transact(task_firing.list_due_tasks, now, share):
             changed |= await self._fire_task(task_id, now)
         if changed:
             self.on_change()
-        upcoming = await self.store.transact(task_firing.find_next_due_time)
+        upcoming = await self.store.transact(task_firing.find_next_due_time, share)
         if upcoming is None:
             return PERIOD
         return min(PERIOD, max(0.0, (upcoming - self.clock()) / 1000))
@@ -131,4 +137,9 @@ class Scheduler(LoopBound):
         zone, fast = find_host_timezone(self.environ), self.settings.fast_tasks
         planned = SkillTasks(file, now, zone, fast=fast)
         planned.plan_tasks(skills)
-        await self.store.transact(tasks.sync_skill_tasks, planned.by_agent, now)
+        own = {
+            agent_id: plans
+            for agent_id, plans in planned.by_agent.items()
+            if self._share is None or agent_id in self._share
+        }
+        await self.store.transact(tasks.sync_skill_tasks, own, now)

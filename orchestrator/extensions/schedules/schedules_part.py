@@ -48,6 +48,9 @@ class SchedulesPart(Part):
             off_loop=machine.off_loop,
         )
 
+    async def open(self) -> None:
+        self._scheduler.placement = self.daemon.placement
+
     async def run(self) -> None:
         await self._scheduler.run()
 

@@ -17,20 +17,28 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.schedule import task_runs, tasks
 from orchestrator.journal.schedule.tasks import TASKS, Task
 from orchestrator.journal.turns import outbox, sessions
+from orchestrator.journal.turns.owners import is_owned
+from orchestrator.placement import Share
 from orchestrator.schedules.times import MINUTE, find_next_due, realign_due
 
 TOO_MANY = "no daemon was running; later instants were missed too, too many to list"
 
 
-def list_due_tasks(db: Database, now: int) -> list[int]:
-    """Return the ids of due tasks, longest waiting first."""
-    sql = "SELECT id FROM task WHERE state = 'active' AND next_at <= ? ORDER BY next_at, id"
-    return [int(task) for (task,) in db.execute(sql, (now,))]
+def list_due_tasks(db: Database, now: int, share: Share | None = None) -> list[int]:
+    """Return the ids of the due tasks of a share's agents, longest waiting first."""
+    sql = "SELECT id, agent_id FROM task WHERE state = 'active' AND next_at <= ?"
+    found = db.execute(f"{sql} ORDER BY next_at, id", (now,))
+    return [int(task) for task, agent_id in found if is_owned(agent_id, share)]
 
 
-def find_next_due_time(db: Database) -> int | None:
-    found: int | None = db.execute("SELECT min(next_at) FROM task WHERE state = 'active'").get
-    return found
+def find_next_due_time(db: Database, share: Share | None = None) -> int | None:
+    """Return when the next task of a share's agents is due, in milliseconds."""
+    sql = "SELECT next_at, agent_id FROM task WHERE state = 'active' AND next_at IS NOT NULL"
+    first = "LIMIT 1" if share is None else ""
+    for next_at, agent_id in db.execute(f"{sql} ORDER BY next_at {first}"):
+        if is_owned(agent_id, share):
+            return int(next_at)
+    return None
 
 
 def fire_task(db: Database, task_id: int, now: int) -> bool:
@@ -58,19 +66,21 @@ def fire_task(db: Database, task_id: int, now: int) -> bool:
     return any(verdict.state == "due" for verdict in verdicts)
 
 
-def settle_ended_runs(db: Database, now: int) -> bool:
-    """Record how runs have ended since the last call; return whether any had.
+def settle_ended_runs(db: Database, now: int, share: Share | None = None) -> bool:
+    """Record how runs of a share's agents have ended; return whether any had since the last call.
 
     A failure delays the task; after `MAX_FAILURES` in a row it is disabled, with a notice to its
     chat.
     """
     query = db.execute(
         "SELECT task_run.task_id, scheduled_at, inbox.turn_id, inbox.state,"
-        " coalesce(turn.error, inbox.error), stop_reason"
-        " FROM task_run JOIN inbox ON inbox.id = inbox_id LEFT JOIN turn ON turn.id = inbox.turn_id"
+        " coalesce(turn.error, inbox.error), stop_reason, task.agent_id"
+        " FROM task_run JOIN task ON task.id = task_id"
+        " JOIN inbox ON inbox.id = inbox_id LEFT JOIN turn ON turn.id = inbox.turn_id"
         " WHERE task_run.state = 'due' AND inbox.state IN('done','dead','cancelled')"
     )
-    ended = sorted(query, key=itemgetter(0, 1))
+    found = [row[:-1] for row in query if is_owned(row[-1], share)]
+    ended = sorted(found, key=itemgetter(0, 1))
     for task_id, at, turn_id, state, error, stop in ended:
         failed = state != "done" or error is not None or stop not in task_runs.SUCCESS
         note = (error or stop) if failed else None

@@ -26,6 +26,7 @@ from orchestrator.extensions.spending_advice.tried_savings import add_trials
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import retry_later
 from orchestrator.journal.turns import usage
+from orchestrator.placement import run_on_one_node
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.peer import FAILED, INVALID_PARAMS, Peer, RequestHandler, RpcError
@@ -47,6 +48,9 @@ class SpendingAdvicePart(Part):
         self._seen = (-1, -1)
 
     async def run(self) -> None:
+        await run_on_one_node(self.daemon.placement, "spending", self._ask_for_money)
+
+    async def _ask_for_money(self) -> None:
         while True:
             changed = self._configured.changed
             limited = has_dollar_limits(self.daemon.get_agents_file())

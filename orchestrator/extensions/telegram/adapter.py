@@ -71,7 +71,7 @@ class Telegram:
         self.status = ChannelStatus(self.name)
         self.find_api: Callable[[], BotApi | None] = lambda: api
         self._api = api
-        self._is_off = False
+        self._is_off = self._receives = False
         self._published: BotApi | None = None  # the bot that has its menus
         self._menus = menus or {}
         self._clock = clock
@@ -90,6 +90,7 @@ class Telegram:
 
     async def run(self, intake: Intake) -> None:
         """Receive messages until cancelled, whatever fails at Telegram or in the journal."""
+        self._receives = True
         try:
             while True:
                 api = self.find_api()
@@ -105,7 +106,7 @@ class Telegram:
                 while self.find_api() is api:
                     await self._receive_updates(store, self._webhook_url())
         finally:
-            self._webhook = None
+            self._webhook, self._receives = None, False
             self.status.state = "stopped"
 
     async def _receive_updates(self, store: UpdateStore, url: str | None) -> None:
@@ -214,6 +215,9 @@ class Telegram:
         self, method: str, part: OutboundPart, params: JsonObject, expected: type[Result]
     ) -> Result:
         """Send or edit a message, in the supergroup that replaced its group."""
+        if not self._receives:  # nor does it notice another token
+            api = self.find_api()
+            self._api, self._is_off = api or self._api, api is None
         if self._is_off:
             raise SendError(f"channel {self.name} is off", SendOutcome.NOT_SENT)
         try:

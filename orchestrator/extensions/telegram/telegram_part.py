@@ -12,6 +12,7 @@ from orchestrator.extensions.telegram.downtime import DowntimeMonitor
 from orchestrator.extensions.telegram.telegram_checks import API_URL
 from orchestrator.extensions.telegram.telegram_settings import TelegramChannel
 from orchestrator.inbound.commands import build_menus
+from orchestrator.placement import run_on_one_node
 from orchestrator.settings import TOKEN
 from orchestrator.wakeup import Wakeup
 
@@ -99,7 +100,7 @@ class TelegramPart(Part):
         return api
 
     async def run(self) -> None:
-        await self._downtime.run()
+        await run_on_one_node(self.daemon.placement, "downtime", self._downtime.run)
 
     def list_hints(self) -> tuple[str, ...]:
         return (*self._downtime.hints, *self._wrong.values())

@@ -23,6 +23,7 @@ from orchestrator.extensions.telemetry.otlp_settings import (
     list_unread_variables,
     select_set_variables,
 )
+from orchestrator.placement import run_on_one_node
 from orchestrator.processes import restarts
 from orchestrator.wakeup import Wakeup
 
@@ -98,7 +99,10 @@ class Telemetry(Part):
         try:
             async with anyio.create_task_group() as tasks:
                 for exporter in exporters:
-                    tasks.start_soon(_keep_running, exporter.run, exporter.trouble)
+                    run = partial(_keep_running, exporter.run, exporter.trouble)
+                    if isinstance(exporter, loaded.SpanExporter):  # the journal's, of all nodes
+                        run = partial(run_on_one_node, self.daemon.placement, "traces", run)
+                    tasks.start_soon(run)
         finally:
             self._troubles = []
 

@@ -9,6 +9,7 @@ from orchestrator.journal.db.database import Database
 Index: TypeAlias = Literal["words", "grams"]  # words by their stems, or any three characters
 MERGED = 12  # pages of the index that are merged at a time; the default takes 20 ms now and then
 MAX_MATCHES = 1000  # latest messages with all words that are put into order
+DECIDING = "audit"  # the turn of what nodes decide in common; two of them could block each other
 EARLIER = "earlier_index"  # in `meta` while messages are in the index of an earlier version
 
 
@@ -58,6 +59,9 @@ class Dialect(Protocol):
 
     def skip_used_ids(self, db: Database, table: str) -> None:
         """Give no new row of a table an id that a row stored with its id already has."""
+
+    def wait_for_turn(self, db: Database, name: str) -> None:
+        """Wait until no other transaction has waited for its turn with this name and not ended."""
 
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Leave no trace of what the block deletes, also in the text indexes (of one table)."""
@@ -141,6 +145,9 @@ class SqliteDialect:
 
     def skip_used_ids(self, db: Database, table: str) -> None:
         del db, table  # SQLite looks for the highest id by itself
+
+    def wait_for_turn(self, db: Database, name: str) -> None:
+        """Do nothing: a file has one writer."""
 
     @contextmanager
     def wipe_deleted_rows(self, db: Database, table: str = "") -> Iterator[None]:

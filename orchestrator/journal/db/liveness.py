@@ -18,6 +18,15 @@ def count_starts(db: Database) -> int:
     return int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0)
 
 
+def begin_epoch(db: Database) -> int:
+    """Count a start of a daemon; return its epoch, which no other daemon has."""
+    sql = (
+        "INSERT INTO meta VALUES('epoch', '1') ON CONFLICT(k)"
+        " DO UPDATE SET v = CAST(CAST(meta.v AS BIGINT) + 1 AS TEXT) RETURNING v"
+    )
+    return int(db.execute(sql).get)
+
+
 def set_meta(db: Database, key: str, value: int) -> None:
     db.execute(
         "INSERT INTO meta VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v = excluded.v",

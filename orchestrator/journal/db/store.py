@@ -21,6 +21,7 @@ from orchestrator.journal.db.writer import (
 )
 from orchestrator.journal_address import JournalAddress, SharingDaemon
 from orchestrator.loop_bound import LoopBound
+from orchestrator.placement import name_turn_owner
 
 STORAGE_RETRY = 2.0  # seconds between two tries to write what could not be written
 T = TypeVar("T")
@@ -112,7 +113,7 @@ class Store(LoopBound):
 
     `transact` waits while nothing can be stored; `transact_once` does not. ``failure`` is set once
     the storage has failed. ``address``, ``unclean``, ``crashes``, `clock_offset` and
-    `list_sharing_daemons` are the `Storage`'s.
+    `list_sharing_daemons` are those of the ``storage``.
     """
 
     def __init__(self, storage: Storage, retry: float = STORAGE_RETRY) -> None:
@@ -121,7 +122,7 @@ class Store(LoopBound):
         self._refused: set[Callable[..., object]] = set()  # work that could not be stored
         self._retry = retry
         self._closed = False
-        self._storage = storage
+        self.storage = storage
         self.is_shared = storage.watch < math.inf  # another daemon can take it
         self.address = storage.address
         self.unclean = storage.unclean
@@ -132,13 +133,15 @@ class Store(LoopBound):
         self.sharing = storage.list_sharing_daemons
         self._writer = storage.writer
 
-    async def transact(self, work: Callable[..., T], *args: object) -> T:
+    async def transact(self, work: Callable[..., T], *args: object, owner: str = "") -> T:
         """Run ``work(db, *args)`` in a transaction and return its value once it is on disk.
 
         While the disk is full or the database away, the work is repeated every `STORAGE_RETRY`
-        seconds. Cancelling the caller does not undo the work.
+        seconds. Cancelling the caller does not undo the work. ``owner`` is whose rows it writes, by
+        default those of the turn that runs; see the module `owners`.
 
         Raises:
+            FencedError: another node works for the owner.
             JournalError: the file is locked or closed.
             StorageFailedError: the disk failed, in this transaction or an earlier one.
             Exception: raised by ``work``, which was rolled back.
@@ -146,12 +149,12 @@ class Store(LoopBound):
         try:
             while True:
                 with suppress(StorageFullError):
-                    return await self.transact_once(work, *args)
+                    return await self.transact_once(work, *args, owner=owner)
                 await anyio.sleep(self._retry)
         finally:
             self._refused.discard(work)  # a cancelled caller does not retry
 
-    async def transact_once(self, work: Callable[..., T], *args: object) -> T:
+    async def transact_once(self, work: Callable[..., T], *args: object, owner: str = "") -> T:
         """Run ``work(db, *args)`` like `transact`, but only once.
 
         Raises:
@@ -162,8 +165,11 @@ class Store(LoopBound):
         if self.failure is not None:
             raise self.failure
         loop = asyncio.get_running_loop()
-        chat = str(get_contextvars().get("chat_id", ""))  # for the log's context
-        job: Job[T] = Job(work, args, loop.create_future(), loop, self.crashes, chat)
+        context = get_contextvars()  # the log's
+        chat = str(context.get("chat_id", ""))
+        if not owner and "turn_id" in context:
+            owner = name_turn_owner(str(context.get("agent_id", "")), chat)
+        job: Job[T] = Job(work, args, loop.create_future(), loop, self.crashes, chat, owner)
         self._writer.put(job)
         try:
             value = await job.future
@@ -184,10 +190,10 @@ class Store(LoopBound):
         return value
 
     async def _read(self, work: Callable[..., T], *args: object) -> T:
-        return await self._watch(self._storage.read(work, *args))
+        return await self._watch(self.storage.read(work, *args))
 
     async def _search(self, work: Callable[..., T], *args: object) -> T:
-        return await self._watch(self._storage.search(work, *args))
+        return await self._watch(self.storage.search(work, *args))
 
     async def _watch(self, reading: Awaitable[T]) -> T:
         """Return what is read; a damaged file is recorded as failed."""
@@ -205,7 +211,7 @@ class Store(LoopBound):
         Raises:
             StorageFailedError: another daemon holds the journal.
         """
-        while self.is_shared and not self._storage.is_held():
+        while self.is_shared and not self.storage.is_held():
             await self.transact(_probe_database)
 
     def record_failure(self, error: StorageFailedError) -> None:
@@ -216,7 +222,7 @@ class Store(LoopBound):
     async def wait_for_failure(self) -> StorageFailedError:
         """Return the error that made the journal unusable, checking whether it was lost."""
         while self.failure is None:
-            with anyio.move_on_after(self._storage.watch):
+            with anyio.move_on_after(self.storage.watch):
                 await self._failed.wait()
             with suppress(StorageFailedError, JournalError):
                 await self.ensure_held()
@@ -224,9 +230,9 @@ class Store(LoopBound):
 
     def measure_size(self) -> int:
         """Return the size of the stored data in bytes."""
-        return self._storage.measure_size()
+        return self.storage.measure_size()
 
     def close(self) -> None:
         """Finish the queued jobs and close the journal."""
         self._closed = True
-        self._storage.close(self.failure)
+        self.storage.close(self.failure)

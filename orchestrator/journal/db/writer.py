@@ -126,7 +126,8 @@ class JournalTakenError(StorageFailedError):
 class Job(Generic[T]):
     """One job: ``work(db, *args)``, and the future that gets its value after the commit.
 
-    ``chat`` is the chat that the job is done for, or empty.
+    ``chat`` is the chat that the job is done for, or empty; ``owner`` the owner of what it writes
+    (see `journal.turns.owners`), or empty if any daemon may write that.
     """
 
     work: Callable[..., T]
@@ -135,6 +136,7 @@ class Job(Generic[T]):
     loop: asyncio.AbstractEventLoop
     crashes: CrashRecord
     chat: str = ""
+    owner: str = ""
     value: T | None = None
     error: BaseException | None = None
     wrote: bool = False
@@ -282,10 +284,20 @@ def resolve_futures(group: list[Job[Any]]) -> None:
             job.future.set_result(job.value)
 
 
-def run_jobs(db: WrittenDatabase, group: list[Job[Any]]) -> None:
-    """Run jobs in an open transaction; roll back each one that fails."""
+def run_jobs(
+    db: WrittenDatabase,
+    group: list[Job[Any]],
+    refuse: Callable[[Job[Any]], JournalError | None] = lambda _: None,
+) -> None:
+    """Run jobs in an open transaction; roll back each one that fails.
+
+    ``refuse`` returns why a job may not run, once the jobs before it have run.
+    """
     alone = len(group) == 1
     for job in group:
+        job.error = refuse(job)
+        if job.error is not None:
+            continue
         if not alone:
             db.execute("SAVEPOINT job")
         changes = db.total_changes()

@@ -24,7 +24,7 @@ MOVE_AWAY = "move journal.db, journal.db-wal and journal.db-shm away to start wi
 
 
 class Schema(NamedTuple):
-    """SQL that makes a new journal, and the changes since `FIRST` keyed by number, without gaps."""
+    """SQL that makes a new journal, and the changes since `FIRST` keyed by number."""
 
     whole: str
     changes: Mapping[int, str]
@@ -33,6 +33,10 @@ class Schema(NamedTuple):
     def number(self) -> int:
         """The number of the newest change."""
         return max(self.changes, default=FIRST)
+
+    def list_changes_after(self, number: int) -> list[str]:
+        """Return the changes that a journal of this number lacks, in order."""
+        return [self.changes[later] for later in sorted(self.changes) if later > number]
 
 
 @cache
@@ -70,8 +74,8 @@ def migrate(db: apsw.Connection, schema: Schema | None = None) -> None:
         return
     with db:
         if version:
-            for number in range(version + 1, schema.number + 1):
-                db.execute(schema.changes[number])
+            for change in schema.list_changes_after(version):
+                db.execute(change)
             _check_columns(_list_columns(db), schema)
         else:
             db.execute(schema.whole)

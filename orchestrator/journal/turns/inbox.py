@@ -56,7 +56,8 @@ class Arrival(NamedTuple):
     ``refusal`` is the reason of a refusal, None for an admitted update; ``notice`` is the text that
     the chat gets then, if any. ``command`` runs in the same transaction, once even if the update
     comes again, and returns the answer for the chat, if any. ``held`` keeps the text of a refused
-    message for when the chat is admitted.
+    message for when the chat is admitted. ``deferred`` is set for a command that another node
+    answers: the queue in which it waits, and what answering it needs.
     """
 
     message: InboundMessage
@@ -64,6 +65,11 @@ class Arrival(NamedTuple):
     notice: str | None = None
     command: Callable[[Database], str | None] | None = None
     held: bool = False
+    deferred: tuple[str, str] | None = None
+
+    @property
+    def is_command(self) -> bool:
+        return self.command is not None or self.deferred is not None
 
 
 @dataclass(frozen=True)
@@ -160,7 +166,7 @@ def build_chat_key(channel: str, bot_id: str, chat_id: str, thread_id: str | Non
 def ingest(db: Database, arrivals: Sequence[Arrival], offset: Offset | None, now: int) -> list[int]:
     """Store updates and the channel's offset together (T1); ignore updates stored before.
 
-    Returns the ids of the rows that an agent should answer.
+    Returns the ids of the rows that wait for an agent, or for its node.
     """
     admitted = []
     for found in arrivals:
@@ -235,17 +241,21 @@ def store_arrival(db: Database, arrival: Arrival, now: int, queue: str | None = 
     Returns its id, or None if it was stored before.
     """
     message, refusal, address = arrival.message, arrival.refusal, make_address(arrival.message)
-    is_command = arrival.command is not None
+    is_command, quote = arrival.is_command, None
+    if arrival.deferred is not None:
+        queue, quote = arrival.deferred
+    elif refusal is None and not is_command:
+        quote = _write_quote(message)
     values = vars(message) | {
         "thread_id": address.thread_id,
         "chat_key": queue or address.chat_key,
         "kind": COMMAND if is_command else message.kind,
         "text": message.text if refusal is None else "",  # a refused text is not kept
-        "state": "done" if is_command else "new" if refusal is None else "cancelled",
+        "state": "done" if arrival.command else "new" if refusal is None else "cancelled",
         "now": now,
         "refusal": refusal,
         "album": None if is_command else message.album,
-        "quote": _write_quote(message) if refusal is None and not is_command else None,
+        "quote": quote,
     }
     row: int | None = db.execute(
         "INSERT INTO inbox(channel, bot_id, update_id, chat_id, thread_id, chat_key, message_id,"

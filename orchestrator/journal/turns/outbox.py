@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orchestrator.journal.db.database import Database, Rows, build_distinct_query
+from orchestrator.journal.turns import owners
+from orchestrator.placement import Share
 from thinker.protocol.names import ChatName
 
 UNFINISHED = " …"  # ends every preview, to tell it from the reply
@@ -24,6 +26,7 @@ HOOKS = "hook"  # the channel of webhooks, each of which is a chat
 STORED = "stored"  # a mode: clients read the reply in the journal, so storing it delivers it
 OPEN = "state NOT IN('delivered','unknown','abandoned','failed_permanent')"
 WAITING = f"{OPEN} AND (final = 1 OR ph_id IS NULL)"  # all except previews with a place
+NEXT = "ORDER BY msg_id IS NOT NULL, id LIMIT 1"  # of a chat's waiting rows
 # The textual content; the words of a spoken answer are in an earlier row.
 TOLD = (
     "CASE WHEN file_name IS NULL THEN body"
@@ -96,6 +99,7 @@ class OutboxRow:
     created_at: int
     voice: bool
     choices: str | None
+    owner: str
 
     @property
     def key(self) -> str:
@@ -119,7 +123,8 @@ class OutboxRow:
         return self.mode == "edit" and self.state == "sending" and self.ph_id is None
 
 
-OUTBOX = Rows(OutboxRow, "outbox")
+COLUMNS = ", ".join([*OutboxRow.__annotations__][:-1])
+OUTBOX = Rows(OutboxRow, "outbox", f"{COLUMNS}, {owners.OF_OUTBOX}")
 
 
 @dataclass(frozen=True)
@@ -267,23 +272,24 @@ def find_next_row(db: Database, chat_key: str) -> OutboxRow | None:
     A preview waits, and blocks later rows, until it has its place. After that no row waits for its
     text, nor for the repetition of an edit.
     """
-    sql = f"{WAITING} AND chat_key = ? ORDER BY msg_id IS NOT NULL, id LIMIT 1"
-    return OUTBOX.find_first(db, sql, chat_key)
+    return OUTBOX.find_first(db, f"{WAITING} AND chat_key = ? {NEXT}", chat_key)
 
 
-def list_waiting_chats(db: Database, channel: str) -> list[Address]:
-    """Return the chats of a channel that have a row to send."""
-    first_id = f"SELECT min(id) FROM outbox WHERE {WAITING} AND chat_key = value"
+def list_waiting_chats(db: Database, channel: str, share: Share | None = None) -> list[Address]:
+    """Return the chats of a channel whose next row a share has to send."""
+    first_id = f"SELECT id FROM outbox WHERE {WAITING} AND chat_key = value {NEXT}"
     waiting = build_distinct_query("outbox", "chat_key", WAITING)
     chats = f"SELECT ({first_id}) FROM ({waiting}) AS waiting"
     where = f"id IN({chats}) AND channel = ? ORDER BY id"
-    sql = f"SELECT bot_id, chat_id, thread_id FROM outbox WHERE {where}"
-    return [Address(channel, *chat) for chat in db.execute(sql, (channel,))]
+    sql = f"SELECT {owners.OF_OUTBOX}, bot_id, chat_id, thread_id FROM outbox WHERE {where}"
+    found = db.execute(sql, (channel,))
+    return [Address(channel, *chat) for owner, *chat in found if owners.is_owned(owner, share)]
 
 
-def list_due_rows(db: Database, channel: str) -> list[OutboxRow]:
-    """Return the `find_next_row` row of each chat of a channel."""
-    found = [find_next_row(db, address.chat_key) for address in list_waiting_chats(db, channel)]
+def list_due_rows(db: Database, channel: str, share: Share | None = None) -> list[OutboxRow]:
+    """Return the `find_next_row` row of each chat of a channel, if it is in a share."""
+    chats = list_waiting_chats(db, channel, share)
+    found = [find_next_row(db, address.chat_key) for address in chats]
     return [row for row in found if row is not None]
 
 
@@ -420,20 +426,25 @@ def forget_placeholder(db: Database, row_id: int) -> None:
     db.execute(sql, (row_id,))
 
 
-def recover_sending_rows(db: Database, now: int) -> None:
-    """Classify at boot the rows that were being sent when the process died.
+def recover_sending_rows(db: Database, now: int, share: Share | None = None) -> None:
+    """Classify the rows of a share that were being sent when their process died.
 
     In ``edit`` mode an edit is repeated, a placeholder of unknown delivery is sent again, and a
     whole message is looked for. The delivery of a direct message is unknown. Messages of the last
     process may land late.
     """
-    db.execute(f"UPDATE outbox SET again = 1 WHERE {OPEN} AND ph_id IS NOT NULL AND msg_id IS NULL")
-    lost = f"{OPEN} AND mode = 'edit' AND state = 'sending' AND ph_id IS NULL"
-    db.execute(f"UPDATE outbox SET not_before = ? WHERE {lost}", (now + LATE_EDIT,))
-    db.execute(
+    begun = f"{OPEN} AND (ph_id IS NOT NULL OR state IN('ph_sending','sending'))"
+    found = [row for row in OUTBOX.select(db, begun) if owners.is_owned(row.owner, share)]
+    ids = [(row.id,) for row in found]
+    again = "UPDATE outbox SET again = 1 WHERE ph_id IS NOT NULL AND msg_id IS NULL AND id = ?"
+    db.executemany(again, ids)
+    lost = [(now + LATE_EDIT, row.id) for row in found if row.lost]
+    db.executemany("UPDATE outbox SET not_before = ? WHERE id = ?", lost)
+    db.executemany(
         "UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued' ELSE 'ph_sent' END"
-        f" WHERE {OPEN} AND (state = 'ph_sending' OR state = 'sending' AND ph_id IS NOT NULL)"
+        " WHERE (state = 'ph_sending' OR state = 'sending' AND ph_id IS NOT NULL) AND id = ?",
+        ids,
     )
-    stuck = f"SELECT id FROM outbox WHERE {OPEN} AND mode = 'direct' AND state = 'sending'"
-    for (row_id,) in list(db.execute(stuck)):
-        mark_unconfirmed(db, row_id, "the process stopped while sending", now, now)
+    for row in found:
+        if row.mode == "direct" and row.state == "sending" and row.ph_id is None:
+            mark_unconfirmed(db, row.id, "the process stopped while sending", now, now)

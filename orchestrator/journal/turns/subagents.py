@@ -15,9 +15,10 @@ from orchestrator.journal.turns.internal_messages import InternalMessage
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.steps import Call
 from orchestrator.journal.turns.taint import Taint
+from orchestrator.placement import SUBAGENTS
 from thinker.protocol.messages import Frozen
 
-QUEUE = "subagent/"  # prefix of a subagent's queue
+QUEUE = SUBAGENTS
 MAX_RUNS = 5  # concurrent runs of an agent
 OPEN = "inbox.state IN('new','claimed')"
 REPORTED = 30_000  # characters of a result in a message, as a worker shows them of a tool's

@@ -13,9 +13,10 @@ from orchestrator.channel_api import ReplyPart
 from orchestrator.journal.db import audit, liveness
 from orchestrator.journal.db.database import Database, Rows, ask_ahead, require_change
 from orchestrator.journal.db.store import FencedError
-from orchestrator.journal.turns import inbox, outbox, sessions, steps, usage
+from orchestrator.journal.turns import inbox, outbox, owners, sessions, steps, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.sessions import TurnTranscript
+from orchestrator.placement import Share
 from thinker.protocol.messages import AssistantMessage, Message, Origin, UserMessage
 from thinker.protocol.methods import RecordedStep, StopReason
 
@@ -104,19 +105,26 @@ def make_turn_id(now: int, random: Callable[[int], bytes] = secrets.token_bytes)
     return f"{now:012x}{random(10).hex()}"
 
 
-def boot(db: Database, now: int) -> int:
-    """Begin a new epoch (T0): adopt the open turns and classify half-sent messages."""
-    epoch = int(db.execute("SELECT v FROM meta WHERE k = 'epoch'").get or 0) + 1
-    liveness.set_meta(db, "epoch", epoch)
-    db.execute(  # time without a daemon does not count against a turn's deadline
-        "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
-        f" WHERE {OPEN}",
-        (epoch, now),
-    )
-    usage.mark_open_reservations_lost(db)
-    outbox.recover_sending_rows(db, now)
-    _close_previews(db)
+def boot(db: Database, now: int, share: Share | None = None) -> int:
+    """Begin a new epoch (T0), and take over what a share has, by default everything."""
+    epoch = liveness.begin_epoch(db)
+    take_over(db, epoch, now, share)
     return epoch
+
+
+def take_over(db: Database, epoch: int, now: int, share: Share | None = None) -> None:
+    """Adopt the open turns of a share, and classify its half-sent messages."""
+    found = db.execute(f"SELECT id, {owners.OF_TURN} FROM turn WHERE {OPEN}").fetchall()
+    open_turns = [str(turn_id) for turn_id, owner in found if owners.is_owned(owner, share)]
+    db.executemany(  # time without a daemon does not count against a turn's deadline
+        "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
+        " WHERE id = ?",
+        [(epoch, now, turn_id) for turn_id in open_turns],
+    )
+    for turn_id in open_turns:
+        usage.mark_reservation_lost(db, turn_id)
+    outbox.recover_sending_rows(db, now, share)
+    _close_previews(db, share)
 
 
 def admit_message(db: Database, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:
@@ -390,12 +398,12 @@ def store_unfinished_text(
         outbox.add_extra(db, turn_id, address, [part], outbox.STORED, now)
 
 
-def _close_previews(db: Database) -> None:
-    """Close at boot the previews of cancelled turns that the last process left open."""
+def _close_previews(db: Database, share: Share | None) -> None:
+    """Close the previews of cancelled turns that the last process left open."""
     rows = db.execute(
-        "SELECT turn_id, body FROM outbox JOIN turn ON turn.id = turn_id"
+        f"SELECT turn_id, body, {owners.OF_TURN} FROM outbox JOIN turn ON turn.id = turn_id"
         " WHERE final = 0 AND turn.state = 'cancelled'"
-    )
-    for turn_id, body in list(rows):
+    ).fetchall()
+    for turn_id, body in [row[:2] for row in rows if owners.is_owned(row[2], share)]:
         shown = str(body).removesuffix(outbox.UNFINISHED)
         close_preview(db, turn_id, ReplyPart(f"{shown}\n\n{STOPPED}".strip()))

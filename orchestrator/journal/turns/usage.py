@@ -129,14 +129,6 @@ def mark_reservation_lost(db: Database, turn_id: str) -> None:
     )
 
 
-def mark_open_reservations_lost(db: Database) -> None:
-    """Mark the open reservations of the previous process as lost, at boot."""
-    db.execute(
-        "UPDATE model_call SET state = 'lost' WHERE state = 'reserved'"
-        " AND turn_id IN (SELECT id FROM turn WHERE state IN('running','waiting'))"
-    )
-
-
 def is_reserved(db: Database, turn_id: str) -> bool:
     query = "SELECT count(*) FROM model_call WHERE turn_id = ? AND state = 'reserved'"
     return bool(db.execute(query, (turn_id,)).get)

@@ -11,6 +11,7 @@ import pytest
 from fakes.channel import FakeChannel, silent
 from fakes.delivering import HERE, WORDS, Outbox, answering, delivering
 from fakes.journal import job, open_turn, opened, store_in
+from fakes.placed_agents import PlacedAgents
 from fakes.time_limit import time_limit
 
 from orchestrator.channel_api import OutboundPart, SendError, SendOutcome
@@ -388,3 +389,19 @@ async def test_reply_after_a_notice_that_no_row_knows_begins_as_a_placeholder(
         assert await running.states() == ["delivered", "delivered"]
         assert running.channel.calls == ["send", "send", "edit", "send"]
         assert running.shown == ["My storage is full", "done", "done"]
+
+
+async def test_message_of_another_node_is_left_to_it_and_waited_for(tmp_path: Path) -> None:
+    """Messages of one chat stand in their order, whichever nodes send them."""
+    placement = PlacedAgents("work")
+    async with delivering(tmp_path, placement=placement) as running:
+        await running.store.transact(begin, 1)
+        turn = await running.store.read(loaded, 1)
+        await running.add("from the other node")
+        await running.reply(turn, "done")
+        await running.add("elsewhere", chat_id="8")
+        assert await running.states() == ["queued"] * 3
+        placement.change(own={"work", HERE.chat_key})
+        running.delivery.wake()
+        assert await running.states() == ["delivered", "delivered", "queued"]
+        assert running.shown == ["from the other node", "done"]

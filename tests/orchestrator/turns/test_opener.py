@@ -4,17 +4,20 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import job
+from fakes.placed_agents import PlacedAgents
 from fakes.turn_bench import TurnBench, turn_bench
 
+from orchestrator.agentsfile import Binding
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
-from orchestrator.turns.opener import IncompleteAlbum, TurnOpener, TurnOpening
+from orchestrator.turns.opener import IncompleteAlbum, Obstacle, TurnOpener, TurnOpening
+from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn
 
 CHAT = "telegram/1/7/"
-Found = OpenTurn | Pause | InboxRow | IncompleteAlbum | None
+Found = OpenTurn | Pause | Obstacle | None
 
 
 def store(bench: TurnBench, *texts: str, **fields: str) -> None:
@@ -28,6 +31,13 @@ def opens(bench: TurnBench, opener: TurnOpener | None = None) -> Found:
     """T2 for the chat."""
     with job(bench.db):
         return (opener or bench.opener).build_opening().open_next(bench.db, CHAT)
+
+
+def has_work(bench: TurnBench, opener: TurnOpener) -> bool:
+    """Whether a node has something to do in the chat."""
+    share = opener.placement.share
+    assert share is not None
+    return has_own_work(bench.db, CHAT, bench.files[0], opener.epoch, share)
 
 
 async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> None:
@@ -130,3 +140,33 @@ async def test_a_failure_in_one_chat_leaves_the_others_their_turns(
         assert list(opened) == ["telegram/1/8/"]
         assert turns.find_open_turn(bench.db, CHAT) is None
         assert bench.inbox()[0] == "new"
+
+
+async def test_message_for_an_agent_of_another_node_is_left_to_it(tmp_path: Path) -> None:
+    """So is one that no agent answers: its refusal is sent once."""
+    async with turn_bench(tmp_path) as bench:
+        store(bench, "hello")
+        for agent, left in (("work", "home"), ("gone", "work")):
+            bench.files[0] = bench.files[0].model_copy(
+                update={"bindings": [Binding(channel="telegram", chat_id="*", agent_id=agent)]}
+            )
+            opener = TurnOpener(bench.opener.inputs, bench.opener.epoch)
+            opener.placement = PlacedAgents(left)
+            assert not has_work(bench, opener)
+            assert opens(bench, opener) is None
+            assert bench.inbox() == ["new"]
+        opener.placement = PlacedAgents(CHAT)
+        assert has_work(bench, opener)
+        assert opens(bench, opener) is not None
+        assert bench.inbox() == ["cancelled"]
+
+
+async def test_node_works_on_with_its_own_turns(tmp_path: Path) -> None:
+    """Whichever agent the chat's next message is for."""
+    async with turn_bench(tmp_path) as bench:
+        store(bench, "one", "two")
+        assert isinstance(opens(bench), OpenTurn)
+        for epoch, own in ((bench.opener.epoch, True), (bench.opener.epoch + 1, False)):
+            opener = TurnOpener(bench.opener.inputs, epoch)
+            opener.placement = PlacedAgents()
+            assert has_work(bench, opener) is own

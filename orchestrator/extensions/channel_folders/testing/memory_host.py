@@ -78,6 +78,7 @@ async def hosted_channel(
         clock=lambda: 0.0,
         jitter=lambda: 1.0,
         spawn=spawn,
+        is_stopping=lambda: True,  # when it receives no more
     )
     channel = HostedChannel(name, kind, means)
     async with open_tasks() as tasks:

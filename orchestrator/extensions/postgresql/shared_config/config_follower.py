@@ -8,6 +8,8 @@ import structlog
 
 from orchestrator.errors import ConfigError, JournalError
 from orchestrator.extension import DaemonView, Part
+from orchestrator.extensions.postgresql.nodes.placer import Placer
+from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.extensions.postgresql.shared_config import config_placing, pushed_config
 from orchestrator.extensions.postgresql.shared_config.config_placing import (
     AppliedVersion,
@@ -15,6 +17,7 @@ from orchestrator.extensions.postgresql.shared_config.config_placing import (
 )
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import DatabaseServer
+from orchestrator.placement import Placement
 from orchestrator.settings import Settings
 
 LOOK = 2.0  # seconds between two checks
@@ -33,17 +36,34 @@ class ConfigFollower(Part):
         self._settings = daemon.settings
         self._in_thread = daemon.machine.in_thread
         self._seen: SeenFiles = {}
+        self._is_current = True
+        self._placer: Placer | None = None
+
+    def build_placement(self) -> Placement | None:
+        storage = self._store.storage
+        if self._settings.node_url and isinstance(storage, PostgresStorage):
+            self._placer = Placer(self.daemon, storage, lambda: self._is_current)
+        return self._placer
 
     async def run(self) -> None:
+        """Follow the shared configuration, and place groups of agents, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow_configuration)
+            if self._placer is not None:
+                tasks.start_soon(self._placer.run)
+
+    async def _follow_configuration(self) -> None:
         """Check for a newer version until cancelled."""
         while True:
             try:
                 self._hints = await self._follow_newest()
+                self._is_current = True
             except (OSError, ConfigError, JournalError) as error:
                 hint = _describe_failure(self._settings, error)
                 if self._hints != (hint,):
                     log.error("config_not_brought", problem=hint)
                 self._hints = (hint,)
+                self._is_current = False
             await anyio.sleep(LOOK)
 
     def list_hints(self) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -27,6 +28,7 @@ from orchestrator.extensions.selftest.nodes.postgres_server import ServerPair
 DATABASE = "nodes"  # the journal's
 HOUR = 3600  # seconds that the clock of a node is wrong
 BLOCKED = 10.0  # seconds without a network
+LOOK = 0.05  # seconds between two looks at the groups of agents
 FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
 
 
@@ -42,13 +44,15 @@ class Takeover:
 class Cluster:
     """The nodes; ``works`` has the journal. A frozen machine sleeps for ``pause`` seconds.
 
-    Another node takes over, and one that lost the journal stands by, in ``patience`` seconds.
+    Another node takes over, and one that lost the journal stands by, in ``patience`` seconds. With
+    ``all_work`` each works for agents of its own, and others take over those of ``works``.
     """
 
     nodes: list[Node]
     servers: ServerPair
     pause: float
     patience: float = WITHIN
+    all_work: bool = False
     takeovers: list[Takeover] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
@@ -133,6 +137,15 @@ class Cluster:
             TimeoutError: no other node works in time.
         """
         others = [other for other in self.nodes if other is not node]
+        if self.all_work:
+            number = self.nodes.index(node) + 1
+            taken_over = partial(self.servers.has_taken_over, DATABASE, number)
+            with anyio.fail_after(self.patience):
+                while not await to_thread.run_sync(taken_over):  # noqa: ASYNC110 - it has no events
+                    await anyio.sleep(LOOK)
+            self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+            self.works = self.nodes[(self.nodes.index(node) + 1) % len(self.nodes)]
+            return
         await wait_until(lambda: _has_ready_node(others), self.patience)
         self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
         (self.works, *more) = (other for other in others if other.state == READY)
@@ -142,9 +155,10 @@ class Cluster:
             )
 
     async def _check_standby(self, node: Node) -> None:
-        """Check that a node that lost the journal stands by."""
+        """Check that a node that lost the journal stands by, or begins anew."""
+        expected = READY if self.all_work else STANDS_BY
         try:
-            await wait_until(lambda: node.state == STANDS_BY, self.patience)
+            await wait_until(lambda: node.state == expected, self.patience)
         except TimeoutError:
             self._add_violation(
                 "fence", f"a node that lost the journal goes on; see {node.log_path}"
@@ -152,12 +166,21 @@ class Cluster:
             await node.end_daemon()
             await node.start()
 
+    def list_guarded_writes(self) -> list[Violation]:
+        """Return what was refused because a node wrote for agents of another one."""
+        logs = [log for node in self.nodes for log in node.home.glob("log-*")]
+        return [
+            Violation("guard", f"a node wrote for agents of another one; see {log}")
+            for log in logs
+            if b"without its lock" in log.read_bytes()
+        ]
+
     def _add_violation(self, check: str, sentence: str) -> None:
         self.violations.append(Violation(check, sentence))
 
 
 Fault = Callable[[Cluster], Awaitable[None]]
-FAULTS: Mapping[str, Fault] = {
+FAULTS: dict[str, Fault] = {
     "kill": Cluster.kill_node,
     "freeze": Cluster.freeze_node,
     "block": Cluster.block_network,
@@ -167,6 +190,8 @@ FAULTS: Mapping[str, Fault] = {
     "clocks": Cluster.kill_node,
     "upgrade": Cluster.upgrade_node,
 }
+ALL_WORK = "all-"  # begins the name of a fault of nodes that work at the same time
+FAULTS |= {f"{ALL_WORK}{name}": FAULTS[name] for name in ("kill", "freeze", "block", "upgrade")}
 
 
 def build_clock_environ(fault: str, number: int) -> dict[str, str]:
@@ -195,6 +220,8 @@ async def start_cluster(
     servers: ServerPair,
     pause: float,
     patience: float = WITHIN,
+    *,
+    all_work: bool = False,
 ) -> AsyncIterator[Cluster]:
     """Start nodes with these environments, each with a home and a network of its own."""
     async with AsyncExitStack() as stack:
@@ -205,11 +232,16 @@ async def start_cluster(
             network = tuple([await stack.enter_async_context(BlockingProxy(p)) for p in ports])
             url = servers.build_url(DATABASE, [proxy.port for proxy in network])
             own = {"HOME": str(home), "ORCHESTRATOR_HOME": str(home), "ORCHESTRATOR_STORE": url}
+            if all_work:
+                own["ORCHESTRATOR_NODE_URL"] = f"http://127.0.0.1:{number + 1}"
             node = Node(home, {"PATH": os.environ["PATH"], **environ, **own}, network)
             stack.push_async_callback(node.end_daemon)
             await node.start()
             nodes.append(node)
-        yield Cluster(nodes, servers, pause, patience)
+            if all_work and number == 0:  # it has made the schema
+                guard = (Path(__file__).parent / "guard.sql").read_text("utf-8")
+                await to_thread.run_sync(servers.first.query_database, DATABASE, guard)
+        yield Cluster(nodes, servers, pause, patience, all_work)
 
 
 def _has_ready_node(nodes: list[Node]) -> bool:

@@ -18,6 +18,7 @@ from orchestrator.extensions.selftest.crash.scenario import SERVER, build_agents
 from orchestrator.extensions.selftest.crash.world import TOKEN
 from orchestrator.extensions.selftest.nodes.chat_load import ChatLoad, make_talks
 from orchestrator.extensions.selftest.nodes.cluster import (
+    ALL_WORK,
     DATABASE,
     FAULTS,
     Cluster,
@@ -72,7 +73,7 @@ class NodeTrial:
     patience: float = WITHIN
 
     async def run(self, fault: str, progress: Callable[[int], None]) -> TrialResult:
-        """Try one fault; ``progress`` gets the number of written messages.
+        """Try one fault of `FAULTS`; ``progress`` gets the number of written messages.
 
         Raises:
             ConfigError: PostgreSQL, or what the fault needs, is missing.
@@ -89,10 +90,15 @@ class NodeTrial:
                     for number in range(self.nodes)
                 ]
                 async with start_cluster(
-                    self.folder, environs, servers, self.pause, self.patience
+                    self.folder,
+                    environs,
+                    servers,
+                    self.pause,
+                    self.patience,
+                    all_work=fault.startswith(ALL_WORK),
                 ) as nodes:
                     deaths = await self._try_fault(fault, nodes, crowd, servers, progress)
-                    result.violations += nodes.violations
+                    result.violations += [*nodes.violations, *nodes.list_guarded_writes()]
                     faults = list(nodes.takeovers)
                 journal = self._build_journal_address(servers)
                 rows = await to_thread.run_sync(lambda: evidence.read_journal(journal, check=True))

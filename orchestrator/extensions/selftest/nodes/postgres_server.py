@@ -32,6 +32,9 @@ STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
 END_HOLDER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 )
+TAKEN_OVER = """SELECT count(*) = 128 FROM pg_locks JOIN placement ON grp = objid
+  WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = 1869767527
+    AND url NOT LIKE '%:{}'"""
 WAITS = 600  # checks whether a standby is synchronous, of some 20 ms each
 
 
@@ -96,8 +99,12 @@ class ServerProcess:
 
     def query(self, *statements: str) -> str:
         """Run statements and return what they print."""
+        return self.query_database("postgres", *statements)
+
+    def query_database(self, name: str, *statements: str) -> str:
+        """Run statements in a database and return what they print."""
         commands = [part for text in statements for part in ("-c", text)]
-        return _run_program("psql", *self.connection_options, "-d", "postgres", "-XAtq", *commands)
+        return _run_program("psql", *self.connection_options, "-d", name, "-XAtq", *commands)
 
     def _run_data_program(self, program: str, *arguments: str) -> None:
         _run_program(program, "-D", str(self.data), *arguments)
@@ -119,6 +126,10 @@ class ServerPair:
     def end_holder_session(self) -> None:
         """End the session that has the journal, as an administrator could."""
         self.first.query(END_HOLDER)
+
+    def has_taken_over(self, database: str, number: int) -> bool:
+        """Return whether other nodes than this one work for each group of agents."""
+        return self.first.query_database(database, TAKEN_OVER.format(number)) == "t"
 
     def fail_over(self) -> None:
         """Crash the first server, and let the second take its place."""

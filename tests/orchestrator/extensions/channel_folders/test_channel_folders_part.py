@@ -145,3 +145,52 @@ async def test_account_that_is_added_later_is_a_channel_with_secrets_of_its_own(
         part.adopt_configuration(current[0], current[0])
         assert "dove@late" not in view.adapters
         tasks.cancel_scope.cancel()
+
+
+async def test_process_that_received_is_replaced_when_another_node_receives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new one sends, and gets no cursor from which to receive; the last one of a stop stays."""
+    nothing: Any = None
+    started: list[str] = []
+
+    async def spawn(program: Program) -> SpawnedChild:
+        started.append(program.name)
+        return MemoryProcess(program.name, serve, len(started))
+
+    (tmp_path / MANIFEST).write_text(KIND.model_dump_json())
+    install_extensions(monkeypatch, channels={"dove": tmp_path})
+    environ = {"COO_TOKEN": "first"}
+    file = parse_agents_file(FILE.encode(), environ=environ).file
+    stopping = anyio.Event()
+    resources = HostResources(
+        Settings(home=tmp_path),
+        environ,
+        lambda: file,
+        lambda: 0.0,
+        lambda: 1.0,
+        spawn,
+        stopping.is_set,
+    )
+    channel = HostedChannel("dove", KIND, resources)
+
+    async def receive_for_a_while() -> None:
+        async with anyio.create_task_group() as receiving:
+            receiving.start_soon(channel.run, nothing)
+            await anyio.wait_all_tasks_blocked()
+            receiving.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        with time_limit():
+            tasks.start_soon(channel.keep_process, anyio.sleep_forever)
+            while channel.child is None:
+                await anyio.lowlevel.checkpoint()
+            first = channel.child
+            await receive_for_a_while()
+            while channel.child in (None, first):
+                await anyio.lowlevel.checkpoint()
+            second = channel.child
+            stopping.set()
+            await receive_for_a_while()
+            assert channel.child is second
+        tasks.cancel_scope.cancel()

@@ -24,10 +24,12 @@ COLUMNS = (
     " WHERE table_schema = current_schema() AND table_name IN (SELECT table_name FROM"
     " information_schema.tables WHERE table_schema = current_schema() AND table_type LIKE 'BASE%')"
 )
-SHARED = {"config_version", "config_file"}  # by the machines of one journal
+SHARED = {"config_version", "config_file", "placement", "last_commit"}  # by several machines
 INDEXES = {"message_place"}  # which the daemon makes anew
 OWN = {
-    *("schema_version.number", "schema_version.moved", "last_commit.mark"),
+    *("schema_version.number", "schema_version.moved"),
+    *(f"last_commit.{name}" for name in ("daemon", "mark", "commits")),
+    *(f"placement.{name}" for name in ("grp", "epoch", "node", "url", "at", "home")),
     *("turn.rowid", "web_session.rowid", "message_place.words"),
     *(f"config_version.{name}" for name in ("number", "digest", "pushed_at", "host")),
     *(f"config_file.{name}" for name in ("version", "name", "executable", "data")),
@@ -128,7 +130,7 @@ def test_schema_of_a_newer_version_is_refused_and_the_same_taken(db: PostgresCon
 @needs_server
 def test_newer_version_makes_the_changes_that_are_missing(db: PostgresConnection) -> None:
     """All or none; what is stored stays."""
-    db.execute("UPDATE last_commit SET mark = 'kept'")
+    db.execute("INSERT INTO last_commit VALUES('one', 'kept', 1)")
     known = pg_schema.load_schema()
     first = known.number
     column = "ALTER TABLE turn ADD COLUMN mood text NOT NULL DEFAULT 'calm';"

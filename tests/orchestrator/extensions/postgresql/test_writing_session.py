@@ -182,8 +182,8 @@ async def test_self_test_ends_the_sessions_of_one_journal(
     other = DatabaseServer(database_of(tmp_path_factory.mktemp("other")), Path("journal.db"))
     with closing(opening.open_journal(other)) as untouched:
         await store.transact(put, "before")
-        assert isinstance(store._storage, PostgresStorage)
-        assert store._storage._session.end_all_sessions()
+        assert isinstance(store.storage, PostgresStorage)
+        assert store.storage.session.end_all_sessions()
         await store.transact(put, "then")
         assert await store.read(keys) == ["before", "then"]
         assert untouched.execute("SELECT 1").get == 1

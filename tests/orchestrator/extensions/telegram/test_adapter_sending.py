@@ -178,3 +178,16 @@ async def test_a_file_fails_as_a_message_does() -> None:
         await telegram.send(part)
         lost, plain = server.list_texts(7)
     assert (lost, plain) == ("[document a.csv] a", "[document a.csv] `a`")
+
+
+async def test_a_bot_by_which_another_node_receives_sends_with_the_current_token() -> None:
+    """It has not begun to listen; a bot that was switched off sends nothing."""
+    async with connected() as (server, telegram), BotApi("654321:DEF-ABC", server.url) as api:
+        await telegram.send(OutboundPart("7", "hi"))
+        telegram.find_api = lambda: api
+        with pytest.raises(SendError):  # the server knows no such bot
+            await telegram.send(OutboundPart("7", "again"))
+        assert telegram.bot_id == "654321"
+        telegram.find_api = lambda: None
+        with pytest.raises(SendError, match="is off"):
+            await telegram.send(OutboundPart("7", "again"))

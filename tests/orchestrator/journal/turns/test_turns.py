@@ -130,6 +130,25 @@ def test_boot_adopts_open_turns_and_gives_them_their_time_again(db: Database) ->
     assert turns.boot(db, 6_000_000) == 3
 
 
+def test_node_takes_over_the_turns_of_its_own_agents(db: Database) -> None:
+    """A subagent's turn with that of the agent that began it, and no message of another agent."""
+    turn = open_turn(db)
+    with job(db):
+        db.execute("UPDATE turn SET chat_key = 'subagent/home-1', id = 't0'")
+        outbox.add_extra(
+            db, "t0", outbox.Address("telegram", "1", "7"), [OutboxPart("a note")], "direct", 1
+        )
+        db.execute("UPDATE outbox SET state = 'sending'")
+    left = turns.load_turn(db, "t0")
+    for other in ("work", "telegram/1/7/"):
+        turns.boot(db, 5, frozenset({other}))
+        assert turns.load_turn(db, "t0") == left
+        assert db.execute("SELECT state FROM outbox").get == "sending"
+    epoch = turns.boot(db, 5, frozenset({"subagent/home-1"}))
+    assert turns.load_turn(db, "t0").epoch == epoch > turn.epoch
+    assert db.execute("SELECT state FROM outbox").get == "unknown"
+
+
 def test_replaced_supervisor_changes_nothing(db: Database) -> None:
     """Its reply and its dead letter are refused whole (invariant 14)."""
     turn = open_turn(db)

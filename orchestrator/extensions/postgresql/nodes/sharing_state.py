@@ -1,0 +1,133 @@
+"""What the server knows of the daemons that share a journal, and what one of them changes there."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from zlib import crc32
+
+from orchestrator.extensions.postgresql.group_locks import LOCKS, GroupShare, find_group
+from orchestrator.extensions.postgresql.writing_session import WritingSession
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import owners, turns
+from orchestrator.placement import Node
+
+MEMBERS, NAMES = LOCKS + 1, LOCKS + 2  # the first numbers of further locks
+HELD = """SELECT classid::bigint, objid::bigint, pid FROM pg_locks
+  WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid BETWEEN ?1 AND ?2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+PLACED = "SELECT grp, node, url, home FROM placement"
+COMMITS = "SELECT coalesce(sum(commits), 0) FROM last_commit WHERE daemon <> ?"
+DRAINED = "drained "  # begins the key in `meta` of a node that is to take nothing, before its URL
+RUNNING = f"SELECT {owners.OF_TURN} FROM turn WHERE state = 'running'"
+SENDING = f"SELECT {owners.OF_OUTBOX} FROM outbox WHERE state IN('sending','ph_sending')"
+
+
+class SharingState(NamedTuple):
+    """The daemons and their groups; ``pid`` is this one's process at the server.
+
+    ``members`` are the processes of the daemons that take groups, ``groups`` has the process and
+    ``placed`` the node that has, or had last, a group. ``homes`` has the URL of the first node of
+    each group. ``names`` has the processes of locks by their numbers. ``commits`` counts those of
+    the other daemons.
+    """
+
+    pid: int
+    members: frozenset[int]
+    groups: Mapping[int, int]
+    placed: Mapping[int, Node]
+    homes: Mapping[int, str]
+    names: Mapping[int, int]
+    drained: bool
+    commits: int
+
+    @property
+    def foreign(self) -> frozenset[int]:
+        """The groups of the other daemons."""
+        return frozenset(group for group, pid in self.groups.items() if pid != self.pid)
+
+
+def load_state(db: Database, pid: int, daemon: str, url: str) -> SharingState:
+    held = [
+        (int(kind), int(key), int(holder)) for kind, key, holder in db.execute(HELD, (LOCKS, NAMES))
+    ]
+    placed = db.execute(PLACED).fetchall()
+    return SharingState(
+        pid=pid,
+        members=frozenset(holder for kind, _, holder in held if kind == MEMBERS),
+        groups={key: holder for kind, key, holder in held if kind == LOCKS},
+        placed={int(group): Node(str(name), str(where)) for group, name, where, _ in placed},
+        homes={int(group): str(home) for group, _, _, home in placed},
+        names={key: holder for kind, key, holder in held if kind == NAMES},
+        drained=db.execute("SELECT 1 FROM meta WHERE k = ?", (DRAINED + url,)).get is not None,
+        commits=int(db.execute(COMMITS, (daemon,)).get),
+    )
+
+
+def number_name(name: str) -> int:
+    """Return the number of the lock of a name."""
+    return crc32(name.encode()) >> 1  # the server's are signed
+
+
+def take_groups(
+    db: Database, session: WritingSession, groups: Iterable[int], epoch: int, now: int
+) -> None:
+    """Take groups, with their open turns, for the epoch of this daemon.
+
+    The session undoes what it notes for a transaction that is not stored.
+    """
+    turns.take_over(db, epoch, now, GroupShare(session.take_groups(db, groups, now)))
+
+
+def give_group(db: Database, session: WritingSession, group: int) -> bool:
+    """Give a group away, unless a turn of it runs or a message is being sent."""
+    at_work = [*db.execute(RUNNING), *db.execute(SENDING)]
+    if any(find_group(str(owner)) == group for (owner,) in at_work):
+        return False
+    session.give_group(group)
+    return True
+
+
+def join_sharing(db: Database) -> None:
+    """Let this daemon count among those that share the groups."""
+    db.execute(f"SELECT pg_advisory_lock_shared({MEMBERS}, 0)")
+
+
+def leave_sharing(db: Database) -> None:
+    """Let this daemon count no more among those that share the groups."""
+    db.execute(f"SELECT pg_advisory_unlock_shared({MEMBERS}, 0)")
+
+
+def lock_names(db: Database, names: Iterable[str]) -> None:
+    """Lock the names that no daemon has locked."""
+    for name in names:
+        db.execute(f"SELECT pg_try_advisory_lock({NAMES}, {number_name(name)})")
+
+
+def drain_node(db: Database, url: str) -> None:
+    """Let a node give its groups away and take no others, until `resume_node`."""
+    resume_node(db, url)
+    db.execute("INSERT INTO meta VALUES(?, '1')", (DRAINED + url,))
+
+
+def resume_node(db: Database, url: str) -> None:
+    """Let a node take groups again."""
+    db.execute("DELETE FROM meta WHERE k = ?", (DRAINED + url,))
+
+
+class NodeFigures(NamedTuple):
+    """A node that works, or worked last for a group; its number of groups, and if it is drained."""
+
+    name: str
+    url: str
+    groups: int
+    drained: bool
+
+
+def list_nodes(db: Database) -> list[NodeFigures]:
+    """Return the nodes that have groups, or had them last, by their names."""
+    state = load_state(db, 0, "", "")
+    counts = Counter(state.placed[group] for group in state.groups)
+    marked = db.execute("SELECT k FROM meta WHERE k LIKE ?", (f"{DRAINED}%",)).fetchall()
+    drained = {str(key).removeprefix(DRAINED) for (key,) in marked}
+    known = {node for node in state.placed.values() if node.url}
+    return [NodeFigures(*node, counts[node], node.url in drained) for node in sorted(known)]

@@ -1,0 +1,1 @@
+-- Which daemon works for which agents: only on a database server, where several can.

@@ -1,0 +1,17 @@
+"""Which node works for a row: the one whose share has the row's owner.
+
+The owner is an agent. What has none is owned by its chat, by the chat's name. A subagent's turn is
+owned by the subagent's queue, as it belongs to the node of the agent that began it.
+"""
+
+from orchestrator.placement import SUBAGENTS, Share
+
+OF_TURN = f"CASE WHEN turn.chat_key LIKE '{SUBAGENTS}%' THEN turn.chat_key ELSE turn.agent_id END"
+OF_OUTBOX = (
+    f"coalesce((SELECT {OF_TURN} FROM turn WHERE turn.id = outbox.turn_id), outbox.chat_key)"
+)
+
+
+def is_owned(owner: str, share: Share | None) -> bool:
+    """Return whether a share has an owner; None has all."""
+    return share is None or owner in share

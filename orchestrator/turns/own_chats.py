@@ -1,0 +1,39 @@
+"""Whether this node works for a message, where several nodes share a journal."""
+
+from orchestrator import routing
+from orchestrator.agentsfile import AgentDefinition, AgentsFile
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import deferred_commands, inbox, owners, turns
+from orchestrator.journal.turns.inbox import InboxRow
+from orchestrator.placement import Share
+
+
+def is_own_message(row: InboxRow, definition: AgentDefinition | None, share: Share | None) -> bool:
+    """Return whether this node works for a message for an agent, or refuses it without one."""
+    if definition is None or row.kind == inbox.SUBAGENT:
+        return owners.is_owned(row.chat_key, share)
+    return owners.is_owned(definition.agent_id, share)
+
+
+def find_earlier_commands(
+    db: Database, agent_id: str, chat: str, share: Share | None
+) -> str | None:
+    """Return the queue of a chat's commands for an agent that another node left to this one."""
+    if share is None or not deferred_commands.is_waiting(db, agent_id, chat):
+        return None
+    return deferred_commands.build_queue(agent_id, chat)
+
+
+def has_own_work(db: Database, chat: str, agents: AgentsFile, epoch: int, share: Share) -> bool:
+    """Return whether this node works for the next message of a chat, or for its turn.
+
+    ``epoch`` is this node's.
+    """
+    if chat.startswith(deferred_commands.QUEUE):
+        return deferred_commands.find_agent(chat) in share
+    row = inbox.find_next_message(db, chat)
+    if row is None:
+        turn = turns.find_open_turn(db, chat)
+        return turn is not None and turn.epoch == epoch
+    agent_id = routing.find_answering_agent(db, agents, row, chat)
+    return is_own_message(row, None if agent_id is None else agents.find_agent(agent_id), share)

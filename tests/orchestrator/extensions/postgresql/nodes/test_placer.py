@@ -1,0 +1,199 @@
+"""How the nodes of a journal share the groups of agents."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+from fakes.postgresql import needs_server
+from fakes.sharing import SharedJournal, session_of
+
+from orchestrator.agentsfile import AgentsFile
+from orchestrator.extensions.postgresql.group_locks import GROUPS, find_group
+from orchestrator.extensions.postgresql.nodes import placer, sharing_state
+from orchestrator.extensions.postgresql.nodes.placer import Placer
+from orchestrator.journal.db.store import Store
+from orchestrator.journal_address import DatabaseServer
+
+pytestmark = needs_server
+AGENTS = AgentsFile.model_validate(
+    {"agents": [{"agentId": name, "model": "m"} for name in ("work", "home", "play")]}
+)
+
+
+class PlacedNode:
+    """A node, at a time that its test sets; ``agents`` are those of agents.json."""
+
+    def __init__(self, store: Store, url: str) -> None:
+        self.now, self.usable, self.woken = 0.0, True, 0
+        view: Any = SimpleNamespace(
+            store=store,
+            settings=SimpleNamespace(node_url=url, paths=None),
+            machine=SimpleNamespace(monotonic=lambda: self.now, clock=lambda: 1),
+            stopping=anyio.Event(),
+            get_agents_file=lambda: AGENTS,
+            delivery=SimpleNamespace(doubt_chats=lambda: None),
+            control=SimpleNamespace(wake=self.count_wake),
+            approvals=SimpleNamespace(wake=lambda: None),
+            epoch=1,
+        )
+        self.view, self.store = view, store
+        self.placer = Placer(view, store.storage, lambda: self.usable)  # type: ignore[arg-type]
+
+    def count_wake(self) -> None:
+        """Count how often the node was told to look for work."""
+        self.woken += 1
+
+    async def looks(self, *, after: float = 0.0, times: int = 1) -> int:
+        """Let it look, each time after so many seconds; return how many groups it has."""
+        for _ in range(times):
+            self.now += after
+            await self.placer.place_groups()
+        assert self.placer.share.groups == {*session_of(self.store).epochs}
+        return len(self.placer.share.groups)
+
+
+@pytest.fixture
+def journal(server: DatabaseServer) -> Iterator[SharedJournal]:
+    """The journal of the nodes."""
+    with ExitStack() as stack:
+        yield SharedJournal(server, stack)
+
+
+@pytest.fixture
+def nodes(journal: SharedJournal, monkeypatch: pytest.MonkeyPatch) -> tuple[PlacedNode, PlacedNode]:
+    """Two nodes."""
+    monkeypatch.setattr(placer, "find_installed", lambda: SimpleNamespace(own={}))
+    first = PlacedNode(journal.first, "http://one")
+    return first, PlacedNode(journal.second, "http://two")
+
+
+async def test_first_node_takes_everything(nodes: tuple[PlacedNode, PlacedNode]) -> None:
+    """The second one finds out where the agents are."""
+    first, second = nodes
+    assert await first.looks() == GROUPS
+    assert first.placer.owns("work")
+    assert first.woken
+    assert await second.looks() == 0
+    assert not second.placer.owns("work")
+    assert second.placer.find_owner("work").url == "http://one"  # type: ignore[union-attr]
+    assert first.placer.find_owner("work") is None
+
+
+async def test_node_that_joins_gets_its_share_slowly(nodes: tuple[PlacedNode, PlacedNode]) -> None:
+    """After a while in which no other one came, a group at a time; agents before empty groups."""
+    first, second = nodes
+    await first.looks()
+    await second.looks()
+    assert await first.looks(after=1) == GROUPS
+    assert await first.looks(after=placer.CALM - 1) == GROUPS
+    assert await first.looks(after=2) == GROUPS - 1
+    assert await first.looks() == GROUPS - 1
+    assert await second.looks() == 1
+    assert [second.placer.owns(name) for name in ("work", "home", "play")].count(True) == 1
+    assert await first.looks(after=2, times=100) == 2 + 63
+    assert await second.looks() == 1 + 62
+    assert await second.looks(after=60, times=3) == 63
+
+
+async def test_groups_of_a_node_that_ended_are_taken_at_once(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """All of them."""
+    first, second = nodes
+    await first.looks()
+    await second.looks()
+    journal.first.close()
+    while await second.looks() == 0:
+        pass  # the server notices the end of a session a little later
+    assert len(second.placer.share.groups) == GROUPS
+    assert second.placer.find_owner("work") is None
+
+
+async def test_agent_with_a_workspace_waits_for_its_home(
+    nodes: tuple[PlacedNode, PlacedNode],
+    journal: SharedJournal,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its files are there; after a minute it goes on without them."""
+    first, second = nodes
+    served = SimpleNamespace(list_tool_servers=lambda _, __: {"workspace@work": None})
+    monkeypatch.setattr(placer, "find_installed", lambda: SimpleNamespace(own={"w": served}))
+    await first.looks()
+    await second.looks()
+    journal.first.close()
+    while await second.looks() < GROUPS - 1:
+        pass
+    assert not second.placer.owns("work")
+    assert await second.looks(after=placer.AWAY - 1) == GROUPS - 1
+    assert await second.looks(after=1) == GROUPS
+
+
+async def test_group_with_a_running_turn_is_given_later(
+    nodes: tuple[PlacedNode, PlacedNode],
+) -> None:
+    """Or one whose message is being sent; another group goes first."""
+    first, _ = nodes
+    await first.looks()
+    session = session_of(first.store)
+    await first.store.transact(
+        lambda db: db.execute(
+            "INSERT INTO outbox(part, channel, bot_id, chat_id, chat_key, mode, body, markdown,"
+            " state, created_at) VALUES(0, 't', '1', '7', 't/1/7/', 'direct', '', 0, 'sending', 1)"
+        )
+    )
+    give = sharing_state.give_group
+    assert not await first.store.transact(give, session, find_group("t/1/7/"))
+    assert await first.store.transact(give, session, find_group("work"))
+    assert find_group("work") not in session.epochs
+    assert find_group("t/1/7/") in session.epochs
+
+
+@pytest.mark.parametrize("why", ["drained", "old configuration"])
+async def test_node_gives_everything_away(nodes: tuple[PlacedNode, PlacedNode], why: str) -> None:
+    """If another one is there to take it."""
+    first, second = nodes
+    await first.looks()
+    if why == "drained":
+        await first.store.transact(sharing_state.drain_node, "http://one")
+    else:
+        first.usable = False
+    assert await first.looks(times=3) == GROUPS
+    await second.looks()
+    assert await first.looks(times=GROUPS + 1) == 0
+    assert await second.looks(times=2) == GROUPS
+
+
+async def test_account_is_held_by_one_node(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """The other one gets it when that has ended, and is told."""
+    first, second = nodes
+    assert not first.placer.holds("telegram")
+    await first.looks(times=2)
+    assert first.placer.holds("telegram")
+    assert not second.placer.holds("telegram")
+    await second.looks(times=2)
+    assert not second.placer.holds("telegram")
+    changed = second.placer.changed
+    journal.first.close()
+    while not second.placer.holds("telegram"):
+        await second.looks()
+    assert changed.is_set()
+
+
+async def test_node_looks_for_work_when_another_one_has_stored_something(
+    nodes: tuple[PlacedNode, PlacedNode],
+) -> None:
+    """A message for an agent of its own, perhaps."""
+    first, second = nodes
+    await first.looks(times=2)
+    await second.looks(times=3)
+    before = second.woken
+    await second.looks()
+    assert second.woken == before
+    await first.store.transact(lambda db: db.execute("INSERT INTO meta VALUES('a', '1')"))
+    await second.looks()
+    assert second.woken == before + 1

@@ -1,0 +1,135 @@
+"""Two daemons that write to one journal, each the rows of its own groups of agents."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from fakes.postgresql import needs_server
+from fakes.sharing import SharedJournal, session_of
+from fakes.stored_keys import keys, put
+
+from orchestrator.errors import AlreadyRunningError
+from orchestrator.extensions.postgresql import group_locks
+from orchestrator.extensions.postgresql.group_locks import find_group
+from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
+from orchestrator.journal import opening
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.store import FencedError, Store
+from orchestrator.journal.db.writer import JournalTakenError
+from orchestrator.journal_address import DatabaseServer
+
+pytestmark = needs_server
+WORK, HOME = find_group("work"), find_group("home")
+
+
+@pytest.fixture
+def journal(server: DatabaseServer) -> Iterator[SharedJournal]:
+    """Their journal."""
+    with ExitStack() as stack:
+        yield SharedJournal(server, stack)
+
+
+async def test_both_daemons_write_at_the_same_time(journal: SharedJournal) -> None:
+    """What belongs to no agent, and each the rows of its own ones."""
+    assert await journal.take(journal.first, WORK, HOME) == {WORK, HOME}
+    assert await journal.take(journal.second, WORK, 3) == {3}
+    await journal.first.transact(put, "a", owner="work")
+    await journal.second.transact(put, "b")
+    assert await journal.second.read(keys) == ["a", "b"]
+
+
+async def test_row_of_an_agent_of_another_node_is_refused(journal: SharedJournal) -> None:
+    """Also that of a subagent; the jobs that share its commit are done."""
+    await journal.take(journal.first, WORK)
+    for owner in ("work", "subagent/work-sub-0123456789ab-2", "subagent/x-sub-0123456789ab-2"):
+        with pytest.raises(FencedError, match="another node works for"):
+            await journal.second.transact(put, "no", owner=owner)
+    await journal.first.transact(put, "a", owner="subagent/work-sub-0123456789ab-2")
+    with pytest.raises(FencedError):
+        await journal.first.transact(put, "no", owner="home")
+    assert await journal.first.read(keys) == ["a"]
+
+
+async def test_group_that_was_given_away_can_be_taken(journal: SharedJournal) -> None:
+    """Alone, and the daemon that gave it writes no more of its rows."""
+    await journal.take(journal.first, WORK, HOME)
+    await journal.give(journal.first, WORK)
+    assert await journal.take(journal.second, WORK, HOME) == {WORK}
+    with pytest.raises(FencedError):
+        await journal.first.transact(put, "late", owner="work")
+    await journal.first.transact(put, "mine", owner="home")
+    await journal.second.transact(put, "theirs", owner="work")
+    assert await journal.first.read(keys) == ["mine", "theirs"]
+
+
+async def test_group_that_is_taken_in_vain_is_not_written(journal: SharedJournal) -> None:
+    """The transaction was not stored, so the turns of its agents were not adopted."""
+    session = session_of(journal.first)
+
+    def take(db: Database) -> None:
+        session.take_groups(db, [WORK], 1)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await journal.first.transact(take)
+    with pytest.raises(FencedError):
+        await journal.first.transact(put, "no", owner="work")
+    assert await journal.take(journal.first, WORK) == {WORK}
+
+
+async def test_ended_session_is_made_anew_with_its_groups(journal: SharedJournal) -> None:
+    """If no other daemon had one of them meanwhile."""
+    await journal.take(journal.first, WORK, HOME)
+    journal.end_session(journal.first)
+    await journal.first.transact(put, "a", owner="work")
+    assert await journal.take(journal.second, WORK, HOME, 3) == {3}
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+async def test_daemon_whose_group_was_taken_begins_anew(
+    journal: SharedJournal, *, given_back: bool
+) -> None:
+    """Even if it could have the lock again: what it knows of the group is old."""
+    await journal.take(journal.first, WORK, HOME)
+    journal.end_session(journal.first)
+    assert await journal.take(journal.second, WORK) == {WORK}
+    if given_back:
+        await journal.give(journal.second, WORK)
+    with pytest.raises(JournalTakenError):
+        await journal.first.transact(put, "late", owner="home")
+
+
+async def test_each_takeover_is_counted(journal: SharedJournal) -> None:
+    """By that a daemon sees what it missed; the first one stays the home of a group."""
+    await journal.take(journal.first, WORK)
+    await journal.give(journal.first, WORK)
+    await journal.take(journal.second, WORK)
+    sql = "SELECT epoch, url, home FROM placement WHERE grp = ?"
+    found = await journal.first.read(lambda db: db.execute(sql, (WORK,)).get)
+    assert found == (2, "http://two", "http://one")
+
+
+async def test_command_that_needs_the_journal_alone_is_refused(journal: SharedJournal) -> None:
+    """While any of the daemons works."""
+    journal.first.close()
+    with pytest.raises(AlreadyRunningError):
+        opening.open_journal(journal.server)
+
+
+async def test_daemon_without_an_address_waits_for_those_that_share(
+    journal: SharedJournal, server: DatabaseServer
+) -> None:
+    """And has everything then."""
+    waits: list[int] = []
+
+    def end_others() -> None:
+        if not waits:
+            journal.first.close()
+            journal.second.close()
+        waits.append(1)
+
+    storage = PostgresStorage(server, end_others)
+    with closing(Store(storage)) as alone:
+        assert waits
+        assert set(storage.session.epochs) == {*group_locks.ALL}
+        await alone.transact(put, "a", owner="anyone")
