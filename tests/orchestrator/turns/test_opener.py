@@ -7,7 +7,7 @@ from fakes.journal import job
 from fakes.placed_agents import PlacedAgents
 from fakes.turn_bench import TurnBench, turn_bench
 
-from orchestrator.agentsfile import Binding
+from orchestrator.agentsfile import AgentsFile, Binding
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.inbox import InboxRow
@@ -147,9 +147,8 @@ async def test_message_for_an_agent_of_another_node_is_left_to_it(tmp_path: Path
     async with turn_bench(tmp_path) as bench:
         store(bench, "hello")
         for agent, left in (("work", "home"), ("gone", "work")):
-            bench.files[0] = bench.files[0].model_copy(
-                update={"bindings": [Binding(channel="telegram", chat_id="*", agent_id=agent)]}
-            )
+            bindings = (Binding(channel="telegram", chat_id="*", agent_id=agent),)
+            bench.files[0] = AgentsFile(agents=bench.files[0].agents, bindings=bindings)
             opener = TurnOpener(bench.opener.inputs, bench.opener.epoch)
             opener.placement = PlacedAgents(left)
             assert not has_work(bench, opener)
