@@ -202,6 +202,13 @@ class Part:
         del by
         return {}
 
+    def place_control_methods(
+        self, methods: "Mapping[str, RequestHandler]", by: str
+    ) -> "Mapping[str, RequestHandler]":
+        """Return ``methods`` that ``by`` calls, answered on the right node; bundled parts only."""
+        del by
+        return methods
+
     def list_editable_kinds(self) -> "Iterable[EditableKind]":
         """Return kinds of texts for the editors; only bundled extensions are asked."""
         return ()

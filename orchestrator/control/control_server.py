@@ -48,8 +48,8 @@ class ControlServer:
 
     Descendants of the daemon are refused: a hook or an MCP server is not the operator. ``by`` is
     the name in the audit log, ``added`` returns the methods of extensions for a connection, or for
-    the page (None), and ``authored`` those that record ``by``. ``wake`` is called when inbox,
-    outbox or schedule have changed.
+    the page (None), and ``authored`` those that record ``by``. ``placed`` returns methods that
+    other nodes may answer. ``wake`` is called when inbox, outbox or schedule have changed.
     """
 
     daemon: DaemonOperations
@@ -59,6 +59,9 @@ class ControlServer:
     wake: Callable[[], None]
     added: Callable[[Peer | None], Mapping[str, RequestHandler]] = lambda _: {}
     authored: Callable[[str], Mapping[str, RequestHandler]] = lambda _: {}
+    placed: Callable[[Mapping[str, RequestHandler], str], Mapping[str, RequestHandler]] = (
+        lambda methods, _: methods
+    )
     by: str = "operator"
     _refused: set[int] = field(default_factory=set)
 
@@ -117,7 +120,7 @@ class ControlServer:
 
     def build_methods(self) -> dict[str, RequestHandler]:
         """Build all methods, except those that need a connection for later events."""
-        return {
+        methods: dict[str, RequestHandler] = {
             protocol.STATUS: lambda _: report_status(self.daemon),
             protocol.HEALTH: lambda _: report_health(self.daemon),
             protocol.CHAT_SEND: self._accept_chat_message,
@@ -142,6 +145,7 @@ class ControlServer:
             protocol.TASK_DISABLE: partial(self.change_row, tasks.disable_task),
             **self.authored(self.by),
         }
+        return dict(self.placed(methods, self.by))
 
     async def _accept_chat_message(self, params: JsonValue) -> protocol.Ack:
         request = protocol.ChatSend.model_validate(params)

@@ -102,6 +102,13 @@ def make_control(
         methods = (part.list_authored_methods(by) for part in view.parts)
         return dict(chain.from_iterable(found.items() for found in methods))
 
+    def place_methods(
+        methods: Mapping[str, RequestHandler], by: str
+    ) -> Mapping[str, RequestHandler]:
+        for part in view.parts:
+            methods = part.place_control_methods(methods, by)
+        return methods
+
     return ControlServer(
         daemon=view.operations,
         chats=ChatWatcher(view.operations, console, processes.delivery.activity),
@@ -110,4 +117,5 @@ def make_control(
         wake=turns.wake_after_change,
         added=list_added_methods,
         authored=list_authored_methods,
+        placed=place_methods,
     )

@@ -22,7 +22,6 @@ from orchestrator.inbound.call_pages import format_call_page
 from orchestrator.journal.access import tool_pins
 from orchestrator.journal.db.database import ABORTED, Database
 from orchestrator.journal.turns import (
-    approvals,
     cancellations,
     handoffs,
     inbox,
@@ -159,9 +158,9 @@ def find_concerned_agent(db: Database, command: ChatCommand) -> str | None:
     command = _find_offered_command(db, command) or command
     if command.name in (PRESS, "approve", "deny"):
         for word in _WORD.findall(command.argument)[:MAX_WORDS]:
-            approval = approvals.find_approval(db, word)
-            if approval is not None:
-                return approval.agent_id
+            asking = questions.find_asking_agent(db, word)
+            if asking is not None:
+                return asking
     elif command.name in NAMING and command.rules.agents.find_agent(command.argument) is not None:
         return command.argument
     return find_agent_here(db, command)

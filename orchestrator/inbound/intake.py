@@ -10,32 +10,34 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import anyio
 import anyio.lowlevel
 import structlog
 
 from orchestrator.agentsfile import AgentsFile
-from orchestrator.channel_api import PRESS, REMOVAL, ChatRole, InboundMessage, OutboundPart
+from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
 from orchestrator.inbound.admission import (
     AdmissionDecision,
-    format_pairing_message,
     is_passed_over,
     judge_message,
-    make_pairing_code,
 )
-from orchestrator.inbound.button_press import NOT_APPROVER
-from orchestrator.inbound.commands import ChatCommand, Commands, find_concerned_agent
+from orchestrator.inbound.arrivals import (
+    ArrivalBatch,
+    ArrivalOutcomes,
+    build_arrivals,
+    list_agents_elsewhere,
+)
+from orchestrator.inbound.commands import Commands
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import StorageFullError
-from orchestrator.journal.turns import chat_moves, deferred_commands, inbox
-from orchestrator.journal.turns.inbox import Arrival, Offset
+from orchestrator.journal.turns import chat_moves, inbox
+from orchestrator.journal.turns.inbox import Offset
 from orchestrator.loop_bound import LoopBound
 from orchestrator.placement import Placement, SingleNode
 
@@ -44,7 +46,6 @@ NO_SPACE = (
     " there is space again."
 )
 MAX_LOGGED = 5  # refusals of one batch in the log
-PASSED_ON = "I have passed it on; the answer comes into this chat."  # to a press
 NOTICE_SECONDS = 10.0  # timeout of sending `NO_SPACE`; nothing depends on it
 log = structlog.get_logger()
 
@@ -133,8 +134,8 @@ class JournalIntake(LoopBound):
         commanded = any(command for _, command in read)
         try:
             with self.queues.hold_chats(chats) as admit:
-                elsewhere = self._list_agents_elsewhere(agents) if commanded else frozenset()
-                batch = _Batch(read, offset, agents, self.clock(), self.random, elsewhere)
+                elsewhere = list_agents_elsewhere(agents, self.placement) if commanded else None
+                batch = ArrivalBatch(read, offset, agents, self.clock(), self.random, elsewhere)
                 admitted, outcomes = await self.store.transact_once(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_storage_full(messages)
@@ -151,11 +152,6 @@ class JournalIntake(LoopBound):
         if answered:
             self.on_answer()
         return outcomes.pressed
-
-    def _list_agents_elsewhere(self, agents: AgentsFile) -> frozenset[str]:
-        """Return the agents whose commands another node answers."""
-        names = (agent.agent_id for agent in agents.agents)
-        return frozenset(name for name in names if not self.placement.owns(name))
 
     async def _notify_storage_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
@@ -174,50 +170,11 @@ class JournalIntake(LoopBound):
                     self._notified.discard(chat)
 
 
-class _Batch(NamedTuple):
-    """Messages that arrived together, with their commands and what storing them needs.
-
-    ``elsewhere`` are the agents of other nodes, which answer the commands that concern these.
-    """
-
-    messages: Sequence[tuple[InboundMessage, ChatCommand | None]]
-    offset: int | str | None
-    agents: AgentsFile
-    now: int
-    random: Callable[[int], bytes]
-    elsewhere: frozenset[str]
-
-
-@dataclass
-class _Outcomes:
-    """The results of T1: cancelled turns, errors of commands, answers to presses.
-
-    ``refused`` has one reason for each chat that gets no answer.
-    """
-
-    stopped: list[str] = field(default_factory=list)
-    failed: list[tuple[str, Exception]] = field(default_factory=list)
-    pressed: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, None] = field(default_factory=dict)
-
-
 def _ingest(
-    db: Database, batch: _Batch, admit: Callable[[Database], None]
-) -> tuple[list[int], _Outcomes]:
+    db: Database, batch: ArrivalBatch, admit: Callable[[Database], None]
+) -> tuple[list[int], ArrivalOutcomes]:
     """Store the messages; return the rows for agents, and the results of commands."""
-    outcomes = _Outcomes()
-    paired: dict[tuple[str, str], ChatRole] = {}
-    settings = batch.agents.channels.list_chat_channels().get(batch.messages[0][0].channel)
-    if settings is not None and settings.access == "pairing":  # pairings count only then
-        paired = pairing.load_roles(db)
-    arrivals = [
-        _build_arrival(db, batch, message, command, paired, outcomes)
-        for message, command in batch.messages
-    ]
-    for arrival in arrivals:
-        if arrival.refusal is not None:
-            why = f"{arrival.refusal}, held until it is" if arrival.held else arrival.refusal
-            outcomes.refused[f"{inbox.make_address(arrival.message).name}: {why}"] = None
+    arrivals, outcomes = build_arrivals(db, batch)
     following = None
     if batch.offset is not None:
         first, _ = batch.messages[0]
@@ -230,62 +187,3 @@ def _ingest(
 def _is_for_agent(agents: AgentsFile, message: InboundMessage) -> bool:
     """Return whether an agent answers the message, once its chat is admitted."""
     return message.skip is None and not is_passed_over(agents, message)
-
-
-def _build_arrival(
-    db: Database,
-    batch: _Batch,
-    message: InboundMessage,
-    command: ChatCommand | None,
-    paired: Mapping[tuple[str, str], ChatRole],
-    outcomes: _Outcomes,
-) -> Arrival:
-    if message.kind == REMOVAL:
-        return Arrival(message)
-    admission = judge_message(batch.agents, message, paired)
-    if admission.verdict is AdmissionDecision.ADMIT:
-        if message.skip is not None:
-            return Arrival(message, message.skip, message.notice)
-        if command is None or (admission.role is None and message.kind != PRESS):
-            return Arrival(message)
-        own = replace(
-            command, role=admission.role or "talk", stopped=outcomes.stopped, failed=outcomes.failed
-        )
-        return _build_command_arrival(db, batch, own, outcomes.pressed)
-    notice, held = None, False
-    if message.kind == PRESS and message.skip is None:
-        outcomes.pressed[message.message_id] = NOT_APPROVER
-    elif admission.verdict is AdmissionDecision.PAIR and message.private:
-        code = pairing.request_pairing(
-            db,
-            inbox.make_address(message),
-            message.sender_name,
-            make_pairing_code(batch.random(8)),
-            batch.now,
-            message.sender_id,
-        )
-        notice = None if code is None else format_pairing_message(code)
-        said = command is None and message.skip is None  # what an agent would answer
-        held = said and pairing.has_pending_code(db, message.channel, message.chat_id)
-    return Arrival(message, admission.reason, notice, held=held)
-
-
-def _build_command_arrival(
-    db: Database, batch: _Batch, command: ChatCommand, pressed: dict[str, str]
-) -> Arrival:
-    """Let T1 run a command, or let it wait for the node of the agent that it concerns."""
-    message = command.message
-    agent_id = find_concerned_agent(db, command) if batch.elsewhere else None
-    if agent_id in batch.elsewhere:
-        if message.kind == PRESS:
-            pressed[message.message_id] = PASSED_ON
-        queue = deferred_commands.build_queue(agent_id, command.chat_key)
-        facts = deferred_commands.format_facts(message, command.role)
-        return Arrival(message, deferred=(queue, facts))
-    if message.kind == PRESS:
-        return Arrival(message, command=partial(_answer_press, command, pressed))
-    return Arrival(message, command=command.answer_command)
-
-
-def _answer_press(command: ChatCommand, pressed: dict[str, str], db: Database) -> None:
-    pressed[command.message.message_id] = command.answer_command(db)

@@ -20,6 +20,7 @@ from orchestrator.agentsfile.known_models import KnownModel
 from orchestrator.agentsfile.model_costs import find_price_list
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import DECIDING, get_dialect
 from orchestrator.journal.turns import budget_extensions, pauses, sessions, turns, usage
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.outbox import Address
@@ -321,6 +322,8 @@ class SpendingRules:
     def _find_exceeded_budget(
         self, db: Database, definition: AgentDefinition, call: Amount
     ) -> str | None:
+        if self.agents.budget is not None:  # in which agents of other nodes reserve as well
+            get_dialect(db).wait_for_turn(db, DECIDING)
         reasons = (
             budgets.find_exceeded_limit(limits, spent, call)
             for whose in (definition.agent_id, usage.SHARED)

@@ -124,9 +124,7 @@ class Dispatcher(Wakeup):
                 continue
             self.stop_turns(cancelled)
             for chat in filter(self._take_chat, chats):
-                commands = chat.startswith(deferred_commands.QUEUE)
-                work = self._answer_commands if commands else self._work_off_queue
-                self._tasks.start_soon(work, chat)
+                self._tasks.start_soon(self._work_off_queue, chat)
             await changed.wait()
 
     @contextmanager
@@ -180,6 +178,8 @@ class Dispatcher(Wakeup):
 
     async def _work_off_queue(self, chat: str, opened: OpenTurn | None = None) -> None:
         try:
+            if chat.startswith(deferred_commands.QUEUE):
+                return await self.answer_commands(chat)
             done: Turn | None = None
             more: bool | None = None  # whether there is more to do, if that is known
             while opened := opened or await self._find_next_turn(chat, done, more=more):
@@ -196,15 +196,6 @@ class Dispatcher(Wakeup):
         finally:
             self._release_chat(chat)
             self._turn_ended.wake()
-
-    async def _answer_commands(self, queue: str) -> None:
-        try:
-            await self.answer_commands(queue)
-        except JournalError as error:
-            self._late.add(queue)
-            await retry_later(error, chat=queue)
-        finally:
-            self._release_chat(queue)
 
     async def _count_fault(self, chat: str, problem: str) -> None:
         try:

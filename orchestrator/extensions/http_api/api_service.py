@@ -13,6 +13,7 @@ from orchestrator.extension import DaemonView, Route
 from orchestrator.extensions.http_api.api_channel import ApiChannel
 from orchestrator.extensions.http_api.api_settings import LOOPBACK, ApiSettings
 from orchestrator.extensions.http_api.local_port import bind_port
+from orchestrator.extensions.http_api.node_link import NodeLink
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.wakeup import Wakeup
 from thinker.formats.regular_file import FileError
@@ -39,8 +40,9 @@ class ApiTarget(NamedTuple):
 class ApiService(Wakeup):
     """The server of the endpoints. Wake it when the token may have changed."""
 
-    def __init__(self, daemon: DaemonView, channel: ApiChannel) -> None:
+    def __init__(self, daemon: DaemonView, channel: ApiChannel, nodes: NodeLink) -> None:
         super().__init__()
+        self._nodes = nodes
         self._daemon = daemon
         self._channel = channel
         self._off_loop = daemon.machine.off_loop
@@ -108,6 +110,7 @@ class ApiService(Wakeup):
             daemon=daemon.operations,
             channel=channel,
             document_text=daemon.machine.document_text,
+            nodes=self._nodes,
             added=tuple(self._list_added_routes()),
         )
         app = endpoints.build_application(self._token, AllowedOrigins(target.names, target.origins))

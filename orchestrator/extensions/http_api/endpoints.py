@@ -6,7 +6,7 @@ Where: is a request of the HTTP API received?
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -24,22 +24,16 @@ from orchestrator.control.operations import DaemonOperations
 from orchestrator.control.status_reports import report_health
 from orchestrator.document_text import ReadDocument
 from orchestrator.extensions.http_api.added_routes import AddedRoute, build_added_routes
-from orchestrator.extensions.http_api.anthropic_formatter import MessagesFormatter
 from orchestrator.extensions.http_api.api_channel import ApiChannel
+from orchestrator.extensions.http_api.api_dialects import DIALECTS, ApiDialect
 from orchestrator.extensions.http_api.conversation_endpoints import ConversationEndpoints
 from orchestrator.extensions.http_api.embedding_requests import embed_texts, parse_embeddings_body
 from orchestrator.extensions.http_api.file_parts import parse_body_with_files, read_files
 from orchestrator.extensions.http_api.guard import CLOSED, AllowedOrigins, Guard
 from orchestrator.extensions.http_api.new_requests import NewRequest
-from orchestrator.extensions.http_api.parsed_request import (
-    MAX_USER,
-    ParsedRequest,
-    parse_chat,
-    parse_messages,
-    parse_responses,
-)
-from orchestrator.extensions.http_api.pending_response import FormatterFactory, PendingResponse
-from orchestrator.extensions.http_api.response_formatters import ChatFormatter, ResponsesFormatter
+from orchestrator.extensions.http_api.node_link import NodeLink
+from orchestrator.extensions.http_api.parsed_request import MAX_USER
+from orchestrator.extensions.http_api.pending_response import PendingResponse
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.extensions.http_api.unsupported_requests import build_unsupported_routes
 from orchestrator.web.app import (
@@ -57,7 +51,6 @@ EPOCH = "1970-01-01T00:00:00Z"  # when an agent was made is not known
 METHODS = ("GET", "POST", "DELETE")
 PERSON = "x-openwebui-user-id"  # the end user, if one program serves several
 MAX_KEY = 255  # characters of an Idempotency-Key
-Parser = Callable[[JsonObject], ParsedRequest]
 
 
 @dataclass(frozen=True)
@@ -70,27 +63,32 @@ class Endpoints:
     daemon: DaemonOperations
     channel: ApiChannel
     document_text: ReadDocument
+    nodes: NodeLink
     added: Sequence[AddedRoute] = ()
 
     def build_application(self, token: TokenFile, doors: AllowedOrigins = CLOSED) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
-        chat = partial(self._create_response, parse_chat, ChatFormatter)
-        responses = partial(self._create_response, parse_responses, ResponsesFormatter)
-        messages = partial(self._create_response, parse_messages, MessagesFormatter)
         routes = [
             Route("/healthz", self.answer_healthz),
             Route("/readyz", self.answer_readyz),
             Route("/v1/models", self.list_models),
             Route("/v1/models/{name}", self.show_model),
-            Route("/v1/chat/completions", chat, methods=["POST"]),
-            Route("/v1/responses", responses, methods=["POST"]),
+            *(
+                Route(path, partial(self._create_response, dialect), methods=["POST"])
+                for path, dialect in DIALECTS.items()
+            ),
             *build_unsupported_routes(),
             *ConversationEndpoints(self.daemon, self.document_text).build_routes(),
-            Route("/v1/messages", messages, methods=["POST"]),
             Route("/v1/embeddings", self.create_embeddings, methods=["POST"]),
         ]
         routes += build_added_routes(self.added)
-        guarded = Guard(build_app(routes, Refusal), token, doors=doors, routes=self.added)
+        guarded = Guard(
+            build_app(routes, Refusal),
+            token,
+            doors=doors,
+            routes=self.added,
+            is_node=self.nodes.accepts_key,
+        )
         if not doors.origins:
             return guarded
         return CORSMiddleware(
@@ -121,10 +119,13 @@ class Endpoints:
     async def show_model(self, request: Request) -> Response:
         return JSONResponse(_build_model(self._require_agent(str(request.path_params["name"]))))
 
-    async def create_embeddings(self, request: Request) -> Response:
+    async def create_embeddings(self, request: Request) -> ASGIApp:
         """Return the vectors of strings, from the embeddings model of an agent."""
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         fields = await run_on_body(raw, parse_embeddings_body, raw)
+        passed = await self.nodes.pass_on(fields.model, request, raw)
+        if passed is not None:
+            return passed
         daemon = self.daemon
         definition = daemon.configuration.file.find_agent(self._require_agent(fields.model))
         if definition is None:
@@ -132,13 +133,14 @@ class Endpoints:
         found = await embed_texts(daemon, definition, fields)
         return Response(found, media_type="application/json")
 
-    async def _create_response(
-        self, parse: Parser, formatter: FormatterFactory, request: Request
-    ) -> PendingResponse:
+    async def _create_response(self, dialect: ApiDialect, request: Request) -> ASGIApp:
         raw = await read_body(request, MAX_BODY, BODY_TIMEOUT)
         body, files = await run_on_body(raw, parse_body_with_files, raw)
+        passed = await self.nodes.pass_on(body.get("model"), request, raw)
+        if passed is not None:
+            return passed
         await read_files(files, self.document_text)
-        parsed = await run_on_body(raw, parse, body)
+        parsed = await run_on_body(raw, dialect.parse, body)
         agent_id = self._require_agent(parsed.fields.model)
         new = NewRequest(
             id=uuid4().hex,
@@ -150,7 +152,7 @@ class Endpoints:
             previous_id=parsed.previous_id,
             conversation=parsed.conversation,
         )
-        return PendingResponse(self.daemon, self.channel, parsed, new, formatter)
+        return PendingResponse(self.daemon, self.channel, parsed, new, dialect.formatter)
 
     def _require_agent(self, name: str) -> str:
         if name not in self.daemon.configuration.file.list_enabled_ids():

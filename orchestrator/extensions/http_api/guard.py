@@ -8,7 +8,7 @@ Where: is the token of the HTTP API checked?
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from orchestrator.extension import Route
+from orchestrator.extensions.http_api.node_link import FROM_NODE
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.files import run_off_loop
 from orchestrator.web.error_response import ApiProblem
@@ -45,13 +46,18 @@ CLOSED = AllowedOrigins()
 
 @dataclass
 class Guard:
-    """ASGI middleware that refuses requests without the token or from other sites."""
+    """ASGI middleware that refuses requests without the token or from other sites.
+
+    ``is_node`` returns whether the Authorization header is that of another node of the journal,
+    which has judged the request.
+    """
 
     app: ASGIApp
     token: TokenFile
     clock: Callable[[], float] = time.monotonic
     doors: AllowedOrigins = CLOSED
     routes: Sequence[Route] = ()
+    is_node: Callable[[str], Awaitable[bool]] | None = None
 
     def __post_init__(self) -> None:
         self._wrong = WrongTokens(self.clock)
@@ -79,6 +85,9 @@ class Guard:
 
     async def _check_request(self, scope: Scope) -> ApiProblem | None:
         headers, path = Headers(scope=scope), scope["path"]
+        if self.is_node is not None and await self.is_node(headers.get("authorization", "")):
+            scope[FROM_NODE] = True
+            return None
         problem = _check_head(headers, self.doors)
         open_path = path in PUBLIC or any(route.matches_path(path) for route in self._open_routes())
         if problem is not None or open_path:

@@ -5,12 +5,12 @@ import hashlib
 import orjson
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.dialect import get_dialect
+from orchestrator.journal.db.dialect import DECIDING, get_dialect
 
 
 def record_decision(db: Database, actor: str, act: str, subject: str, now: int) -> None:
     """Append a decision; ``now`` in milliseconds."""
-    get_dialect(db).wait_for_turn(db, "audit")
+    get_dialect(db).wait_for_turn(db, DECIDING)
     previous: str = db.execute("SELECT hash FROM audit ORDER BY id DESC LIMIT 1").get or ""
     db.execute(
         "INSERT INTO audit(at, actor, act, object, prev_hash, hash) VALUES(?,?,?,?,?,?)",

@@ -8,6 +8,7 @@ from orchestrator.journal.db.database import Database
 
 Index: TypeAlias = Literal["words", "grams"]  # words by their stems, or any three characters
 MERGED = 12  # pages of the index that are merged at a time; the default takes 20 ms now and then
+DECIDING = "audit"  # the turn of what nodes decide in common; two of them could block each other
 EARLIER = "earlier_index"  # in `meta` while messages are in the index of an earlier version
 
 

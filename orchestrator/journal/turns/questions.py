@@ -50,6 +50,12 @@ def is_asked_in(db: Database, code: str, chat_key: str) -> bool:
     return db.execute(sql, (code, chat_key)).get is not None
 
 
+def find_asking_agent(db: Database, code: str) -> str | None:
+    """Return the agent whose call has this code; None if no call has it."""
+    approval = approvals.find_approval(db, code)
+    return None if approval is None else approval.agent_id
+
+
 def build_choices(db: Database, row: OutboxRow, now: int) -> tuple[Choice, ...]:
     """Return the buttons of a message; none if its question was answered meanwhile."""
     others = tuple(Choice(*item) for item in json.loads(row.choices or "{}").items())

@@ -13,8 +13,9 @@ from fakes.journal import job, planned, update
 from fakes.placed_agents import PlacedAgents
 from fakes.turn_bench import START, TurnBench, echo, turn_bench
 
+from orchestrator.inbound.arrivals import PASSED_ON
 from orchestrator.inbound.command_queue import CommandQueue
-from orchestrator.inbound.intake import PASSED_ON, JournalIntake
+from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.inspect import invariants
 from orchestrator.journal.turns import approvals, inbox, outbox, pauses, questions, turns
 from orchestrator.processes.worker import WorkerHost

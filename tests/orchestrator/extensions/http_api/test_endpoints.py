@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import cast
 
 import httpx
+from fakes.node_links import lone_node
 from fakes.tool_call import plain
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,7 +34,9 @@ async def test_page_of_another_part_is_for_those_with_the_token(tmp_path: Path) 
     token = TokenFile(tmp_path / "api-token")
     right = {"authorization": f"Bearer {token.make_token()}"}
     added = (Route("/fine", fine), Route("/broken", broken))
-    app = Endpoints(NOTHING, cast("ApiChannel", None), plain, added).build_application(token)
+    app = Endpoints(NOTHING, cast("ApiChannel", None), plain, lone_node(), added).build_application(
+        token
+    )
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert (await client.get("/fine")).status_code == 401

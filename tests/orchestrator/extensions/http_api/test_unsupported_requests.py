@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
+from fakes.node_links import lone_node
 from fakes.tool_call import plain
 
 from orchestrator.control.operations import DaemonOperations
@@ -22,7 +23,7 @@ async def test_endpoint_without_an_agent_behind_it_is_refused_by_its_name(tmp_pa
     token = TokenFile(tmp_path / "api-token")
     right = {"authorization": f"Bearer {token.make_token()}"}
     daemon = cast("DaemonOperations", None)
-    app = Endpoints(daemon, cast("ApiChannel", None), plain)
+    app = Endpoints(daemon, cast("ApiChannel", None), plain, lone_node())
     transport = httpx.ASGITransport(app=app.build_application(token))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert (await client.post("/v1/completions")).status_code == 401
