@@ -20,7 +20,7 @@ from orchestrator.extensions.selftest.nodes.node import (
     STANDS_BY,
     TAKEN,
     WITHIN,
-    Node,
+    TriedNode,
     wait_until,
 )
 from orchestrator.extensions.selftest.nodes.postgres_server import ServerPair
@@ -48,7 +48,7 @@ class Cluster:
     ``all_work`` each works for agents of its own, and others take over those of ``works``.
     """
 
-    nodes: list[Node]
+    nodes: list[TriedNode]
     servers: ServerPair
     pause: float
     patience: float = WITHIN
@@ -130,7 +130,7 @@ class Cluster:
             await self._wait_for_takeover(node, began)
             await self._check_standby(node)
 
-    async def _wait_for_takeover(self, node: Node, began: int) -> None:
+    async def _wait_for_takeover(self, node: TriedNode, began: int) -> None:
         """Wait until another node works.
 
         Raises:
@@ -154,7 +154,7 @@ class Cluster:
                 "one at a time", f"two nodes work; see {self.works.log_path} and {other.log_path}"
             )
 
-    async def _check_standby(self, node: Node) -> None:
+    async def _check_standby(self, node: TriedNode) -> None:
         """Check that a node that lost the journal stands by, or begins anew."""
         expected = READY if self.all_work else STANDS_BY
         try:
@@ -225,7 +225,7 @@ async def start_cluster(
 ) -> AsyncIterator[Cluster]:
     """Start nodes with these environments, each with a home and a network of its own."""
     async with AsyncExitStack() as stack:
-        nodes = list[Node]()
+        nodes = list[TriedNode]()
         for number, environ in enumerate(environs):
             home = folder / f"node-{number}"
             ports = servers.first.port, servers.second.port
@@ -234,7 +234,7 @@ async def start_cluster(
             own = {"HOME": str(home), "ORCHESTRATOR_HOME": str(home), "ORCHESTRATOR_STORE": url}
             if all_work:
                 own["ORCHESTRATOR_NODE_URL"] = f"http://127.0.0.1:{number + 1}"
-            node = Node(home, {"PATH": os.environ["PATH"], **environ, **own}, network)
+            node = TriedNode(home, {"PATH": os.environ["PATH"], **environ, **own}, network)
             stack.push_async_callback(node.end_daemon)
             await node.start()
             nodes.append(node)
@@ -244,7 +244,7 @@ async def start_cluster(
         yield Cluster(nodes, servers, pause, patience, all_work)
 
 
-def _has_ready_node(nodes: list[Node]) -> bool:
+def _has_ready_node(nodes: list[TriedNode]) -> bool:
     return any(node.state == READY for node in nodes)
 
 

@@ -18,7 +18,7 @@ WITHIN = 60.0  # seconds in which a node starts, takes over or ends
 READY, STANDS_BY, TAKEN, LOST = "ready", "standing_by", "journal_taken", "journal_lost"
 
 
-class Node:
+class TriedNode:
     """A node; ``network`` leads to the servers, ``environ`` is all that its daemon gets."""
 
     def __init__(
