@@ -143,13 +143,10 @@ MUTANTS = (
         "a placeholder counts as delivered",
         "lost",
         "journal/turns/outbox.py",
-        "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
         " ELSE 'ph_sent' END\"\n"
-        "        f\" WHERE {OPEN} AND (state = 'ph_sending' OR state = 'sending'"
-        ' AND ph_id IS NOT NULL)"\n',
-        "        \"UPDATE outbox SET state = CASE WHEN ph_id IS NULL THEN 'queued'"
+        "        \" WHERE (state = 'ph_sending' OR state = 'sending' AND ph_id IS NOT NULL)",
         " ELSE 'delivered' END\"\n"
-        "        f\" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')\"\n",
+        "        \" WHERE mode = 'edit' AND state IN('ph_sending','ph_sent','sending')",
         ("supervisor@mark_placeholder_sent:after#1", "supervisor@edit:before#1"),
         hangs=True,
     ),
@@ -165,8 +162,8 @@ MUTANTS = (
         "a direct message is sent again blindly",
         "duplicate (12)",
         "journal/turns/outbox.py",
-        '        mark_unconfirmed(db, row_id, "the process stopped while sending", now, now)\n',
-        '        requeue(db, row_id, "the process stopped while sending", 0)\n',
+        'mark_unconfirmed(db, row.id, "the process stopped while sending", now, now)\n',
+        'requeue(db, row.id, "the process stopped while sending", 0)\n',
         tuple(f"supervisor@send:after#{number}" for number in range(2, 9)),
     ),
     Mutant(
@@ -198,17 +195,17 @@ MUTANTS = (
     Mutant(
         "a start does not raise the epoch",
         "starts (14)",
-        "journal/turns/turns.py",
-        "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) + 1\n",
-        "    epoch = int(db.execute(\"SELECT v FROM meta WHERE k = 'epoch'\").get or 0) or 1\n",
+        "journal/db/liveness.py",
+        "AS BIGINT) + 1 AS TEXT)",
+        "AS BIGINT) + 0 AS TEXT)",
         ("supervisor@plan:after#1",),
     ),
     Mutant(
         "open turns are not adopted",
         "lost",
         "journal/turns/turns.py",
-        'f" WHERE {OPEN}",\n        (epoch, now),',
-        "\" WHERE state IN('waiting')\",\n        (epoch, now),",
+        'FROM turn WHERE {OPEN}").fetchall()',
+        "FROM turn WHERE state IN('waiting')\").fetchall()",
         ("supervisor@plan:after#1",),
         hangs=True,
     ),

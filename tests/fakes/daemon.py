@@ -204,9 +204,8 @@ async def _fork(environ: Mapping[str, str], home: Path, log: int) -> DaemonProce
     """Fork a daemon, and what it is about to start."""
     config = home / "agents.json"
     text = config.read_text("utf-8") if config.is_file() else ""
-    spares = ["orchestrator.broker"]
-    if environ.get(SPAWN) != "exec":
-        spares.append("thinker.zygote")
+    executes = environ.get(SPAWN) == "exec"
+    spares = ["orchestrator.broker" if executes else "thinker.zygote"]  # which forks the broker
     if "mcpServers" in text or "workspace" in text:
         spares.append("orchestrator.extensions.mcp_client.toolhost")
     if '"web"' in text:

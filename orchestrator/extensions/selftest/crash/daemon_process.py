@@ -171,9 +171,10 @@ def _parse_number(message: bytes) -> int:
 def _list_spares(environ: Mapping[str, str], folder: Path) -> tuple[str, ...]:
     """Return the modules that the daemon of a home starts as separate processes."""
     config = json.loads((folder / "agents.json").read_text("utf-8"))
+    forks = environ.get(SPAWN) != "exec"
     wanted = {
-        "thinker.zygote": environ.get(SPAWN) != "exec",
-        "orchestrator.broker": True,
+        "thinker.zygote": forks,
+        "orchestrator.broker": not forks,  # the zygote forks it
         "orchestrator.extensions.mcp_client.toolhost": bool(config.get("mcpServers")),
         "orchestrator.extensions.page": "web" in config.get("channels", ()),
     }
