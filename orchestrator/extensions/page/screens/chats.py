@@ -40,6 +40,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.agent_choice import NOT_KNOWN, KnownAgents
 from orchestrator.extensions.page.screens.chat_names import (
     format_chat_title,
     format_day,
@@ -80,7 +81,7 @@ class _ShownChat(NamedTuple):
     title: str
     before: ChatPlace | None
     newest: bool
-    agents: Sequence[str] = ()
+    agents: KnownAgents = NOT_KNOWN
     parent: ChatParent | None = None
 
 
@@ -99,7 +100,7 @@ async def _show_chat(request: ScreenRequest) -> ScreenResult:
         before = await request.journal(chat_places.find_page_of_turn, key, turn)
     talk, older, title = await request.journal(load_chat, key, before)
     own = key.startswith(OWN)
-    agents = await list_writable_agents(request) if own else ()
+    agents = await list_writable_agents(request) if own else NOT_KNOWN
     parent = await request.journal(branch_points.find_chat_parent, key) if own else None
     shown = _ShownChat(talk, title, older, before in (None, ChatPlace()), agents, parent)
     content = render_chats(request, await _list_entries(request), shown)
