@@ -283,6 +283,20 @@ class AgentsFile(ConfigModel):
         return self._enabled_ids
 
     @cached_property
+    def called_models(self) -> frozenset[str]:
+        """The models that enabled agents may call, named as in `thinker.models.choose`."""
+        used = (agent for agent in self.agents if agent.enabled)
+        return frozenset(name for agent in used for name in agent.list_called_models())
+
+    def index_agents(self) -> None:
+        """Find now what is looked up for each message, which takes long for many agents."""
+        vars(self).update(
+            _enabled_ids=self._enabled_ids,
+            _agents_by_id=self._agents_by_id,
+            called_models=self.called_models,
+        )
+
+    @cached_property
     def known_providers(self) -> Mapping[str, Provider]:
         """The providers that the file's agents can name."""
         return merge_providers(self.providers)
@@ -303,11 +317,14 @@ class AgentsFile(ConfigModel):
 
     def replace_agent(self, changed: AgentDefinition) -> "AgentsFile":
         """Return the file with another version of the agent with this id."""
-        parts = {name: getattr(self, name) for name in AgentsFile.model_fields}
-        parts["agents"] = tuple(
+        return self.with_agents(
             changed if agent.agent_id == changed.agent_id else agent for agent in self.agents
         )
-        return AgentsFile.model_construct(**parts)
+
+    def with_agents(self, agents: Iterable[AgentDefinition]) -> "AgentsFile":
+        """Return the file with these valid agents in place of its own."""
+        parts = {name: getattr(self, name) for name in AgentsFile.model_fields}
+        return AgentsFile.model_construct(**parts | {"agents": tuple(agents)})
 
     def joins_chats(self, agent_id: str) -> bool:
         """Return whether an agent's chats share one memory."""
