@@ -50,7 +50,7 @@ from orchestrator.extensions.page.screens.expense_periods import (
 
 WEEK = 7  # days needed to estimate a pace
 OTHERS = "all others"
-MORE = "And {count:,} agents more; name one below to see its budget."
+MORE = "{count:,} more agents are not listed; name one below to see its budget."
 MEASURES = {"usd": "dollars", "tokens": "tokens"}
 MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
 
