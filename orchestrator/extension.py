@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from orchestrator.machine import Machine
     from orchestrator.media_service import MediaService
     from orchestrator.outbound.delivery import Delivery
-    from orchestrator.placement import Placement, Share
+    from orchestrator.placement import Placement
     from orchestrator.processes.child_process import ChildProcess
     from orchestrator.prompts.prompt_set import PromptSet
     from orchestrator.prompts.skill_set import SkillSet
@@ -122,7 +122,6 @@ class DaemonView:
     turns: "TurnServices" = field(init=False)
     control: "ControlServer" = field(init=False)
     parts: "Sequence[Part]" = ()
-    _own: "tuple[AgentsFile, Share, AgentsFile] | None" = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.get_agents_file = partial(getattr, self.configuration, "file")
@@ -130,12 +129,7 @@ class DaemonView:
     def get_own_agents_file(self) -> "AgentsFile":
         """Return agents.json, its list of agents without those of other nodes."""
         file, share = self.get_agents_file(), self.placement.share
-        if share is None:
-            return file
-        if self._own is None or self._own[0] is not file or self._own[1] is not share:
-            own = file.with_agents(agent for agent in file.agents if agent.agent_id in share)
-            self._own = file, share, own
-        return self._own[2]
+        return file if share is None else file.select_agents(share)
 
 
 class Part:

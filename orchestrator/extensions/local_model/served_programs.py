@@ -67,7 +67,7 @@ class LlamaProgram(NamedTuple):
     provider: str = "local"
 
     def is_needed(self, file: AgentsFile) -> bool:
-        return any(name.startswith(f"{self.provider}/") for name in file.called_models)
+        return any(name.startswith(f"{self.provider}/") for name in file.list_called_models())
 
     def find_problem(self, file: AgentsFile, home: Path) -> str:
         if find_spec(llama_server.LIBRARY) is None:

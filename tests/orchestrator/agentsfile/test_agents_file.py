@@ -198,13 +198,15 @@ def test_models_that_may_be_called_are_those_of_enabled_agents() -> None:
     """With those of fields besides the model, for programs that serve them here."""
     off = {"agentId": "off", "llmProvider": "groq", "model": "big", "enabled": False}
     loaded = parsed(WORK | {"llmProvider": "openai", "smallModel": "local/tiny"}, off)
-    assert loaded.file.called_models == {f"openai/{WORK['model']}", "local/tiny"}
+    assert loaded.file.list_called_models() == {f"openai/{WORK['model']}", "local/tiny"}
 
 
-def test_file_with_other_agents_finds_only_those() -> None:
+def test_file_of_a_share_finds_only_its_agents() -> None:
     """What was looked up in the whole file before does not count."""
     file = parsed(WORK, {"agentId": "b", "model": "m"}).file
-    own = file.with_agents(agent for agent in file.agents if agent.agent_id == "b")
+    share = frozenset({"b"})
+    own = file.select_agents(share)
+    assert file.select_agents(share) is own
     assert file.find_agent(WORK["agentId"]) is not None
     assert own.find_agent(WORK["agentId"]) is None
     assert own.list_enabled_ids() == {"b"}

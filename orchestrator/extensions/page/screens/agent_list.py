@@ -39,7 +39,6 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.agent_choice import find_agent_report
 from orchestrator.extensions.page.screens.agent_table import (
     choose_state,
     render_budget,
@@ -72,7 +71,9 @@ async def _show_agents(request: ScreenRequest) -> ScreenResult:
 @edit_calls.need_daemon
 async def _show_agent(request: ScreenRequest) -> ScreenResult:
     name = request.path["agent"]
-    agent = await find_agent_report(request, name)
+    asked = StatusRequest(agents=name, most=1)
+    report = await edit_calls.ask_extension(request, protocol.STATUS, asked, StatusReport)
+    agent = next((one for one in report.agents if one.agent_id == name), None)
     doing = await request.journal(activity.list_open_turns)
     if not request.has_right(Right.READ):
         return render_agent(request, agent, name, doing=doing) if agent else _render_unknown(name)

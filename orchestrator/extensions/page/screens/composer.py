@@ -15,7 +15,7 @@ from orchestrator.extensions.page.html.forms import render_hidden_fields
 from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
-from orchestrator.extensions.page.screens.agent_choice import (
+from orchestrator.extensions.page.screens.known_agents import (
     NOT_KNOWN,
     KnownAgents,
     read_known_agents,

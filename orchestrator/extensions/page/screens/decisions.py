@@ -28,11 +28,11 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens import stopped_cards, waiting_cards
-from orchestrator.extensions.page.screens.agent_choice import NOT_KNOWN, KnownAgents
 from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.changed_tools import ChangedTool, load_changed_tools
 from orchestrator.extensions.page.screens.composer import list_writable_agents
 from orchestrator.extensions.page.screens.decision_words import describe_decision
+from orchestrator.extensions.page.screens.known_agents import NOT_KNOWN, KnownAgents
 from orchestrator.extensions.page.screens.waiting_cards import KnownTexts, WaitingCard
 
 

@@ -33,11 +33,6 @@ from orchestrator.extensions.page.screen_request import (
     TitledContent,
 )
 from orchestrator.extensions.page.screens import expense_advice, expense_periods
-from orchestrator.extensions.page.screens.agent_choice import (
-    KnownAgents,
-    find_agent_report,
-    render_agent_choice,
-)
 from orchestrator.extensions.page.screens.expense_periods import (
     DEFAULT_DAYS,
     KEYS,
@@ -46,6 +41,11 @@ from orchestrator.extensions.page.screens.expense_periods import (
     Days,
     ExpenseSum,
     Period,
+)
+from orchestrator.extensions.page.screens.known_agents import (
+    KnownAgents,
+    find_agent_report,
+    render_agent_choice,
 )
 
 WEEK = 7  # days needed to estimate a pace

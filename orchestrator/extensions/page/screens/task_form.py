@@ -36,7 +36,7 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
-from orchestrator.extensions.page.screens.agent_choice import (
+from orchestrator.extensions.page.screens.known_agents import (
     KnownAgents,
     has_agent,
     load_known_agents,

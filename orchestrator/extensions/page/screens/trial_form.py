@@ -36,7 +36,7 @@ from orchestrator.extensions.page.html.vocabulary import (
 from orchestrator.extensions.page.reads.triable_turns import MAX_TURNS
 from orchestrator.extensions.page.screen_request import ScreenRequest, TitledContent
 from orchestrator.extensions.page.screens import trial_words
-from orchestrator.extensions.page.screens.agent_choice import render_agent_choice
+from orchestrator.extensions.page.screens.known_agents import render_agent_choice
 from orchestrator.extensions.page.screens.trial_origin import TrialOrigin, find_skill_name
 
 MAX_TITLE = 40  # characters of the question

@@ -18,7 +18,7 @@ from orchestrator.extensions.page.edit_forms.trial_fields import (
 from orchestrator.extensions.page.reads import triable_turns
 from orchestrator.extensions.page.reads.triable_turns import NO_PROMPT, TriableTurn
 from orchestrator.extensions.page.screen_request import ScreenRequest
-from orchestrator.extensions.page.screens.agent_choice import (
+from orchestrator.extensions.page.screens.known_agents import (
     NOT_KNOWN,
     KnownAgents,
     find_agent_report,

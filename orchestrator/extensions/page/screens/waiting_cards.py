@@ -25,9 +25,9 @@ from orchestrator.extensions.page.html.vocabulary import render_choice, render_n
 from orchestrator.extensions.page.reads.answer_costs import OfferedTools
 from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.screen_request import ScreenRequest
-from orchestrator.extensions.page.screens.agent_choice import KnownAgents, render_agent_choice
 from orchestrator.extensions.page.screens.call_questions import format_wishes, render_question
 from orchestrator.extensions.page.screens.changed_tools import SUSPECT, ChangedTool, render_change
+from orchestrator.extensions.page.screens.known_agents import KnownAgents, render_agent_choice
 from orchestrator.extensions.page.setup_answers import PAIR_REFUSE
 from orchestrator.journal.access.pairing import CODE_LIFETIME, Pairing
 from orchestrator.journal.access.tool_pins import Pin

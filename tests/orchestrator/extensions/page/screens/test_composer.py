@@ -2,8 +2,8 @@
 
 from fakes.screens import html, request
 
-from orchestrator.extensions.page.screens.agent_choice import KnownAgents
 from orchestrator.extensions.page.screens.composer import render_composer
+from orchestrator.extensions.page.screens.known_agents import KnownAgents
 from orchestrator.journal.inspect.chat_history import TurnTalk
 
 KEY = "web/local/ann/1/"

@@ -15,7 +15,7 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     PageSession,
 )
 from orchestrator.extensions.page.screens import people_list
-from orchestrator.extensions.page.screens.agent_choice import KnownAgents
+from orchestrator.extensions.page.screens.known_agents import KnownAgents
 from orchestrator.extensions.page.setup_answers import ListedPerson
 from thinker.protocol.peer import Params
 

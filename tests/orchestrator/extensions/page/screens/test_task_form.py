@@ -15,7 +15,7 @@ from orchestrator.control.editing import (
     FileText,
 )
 from orchestrator.extensions.page.screens import task_form
-from orchestrator.extensions.page.screens.agent_choice import KnownAgents
+from orchestrator.extensions.page.screens.known_agents import KnownAgents
 from orchestrator.extensions.page.screens.task_form import TASK_CHECK, NextInstants, TaskLook
 from thinker.protocol.peer import FAILED, RpcError
 

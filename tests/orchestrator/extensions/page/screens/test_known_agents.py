@@ -15,8 +15,8 @@ from orchestrator.control import protocol
 from orchestrator.control.agent_report import AgentReport, StatusRequest
 from orchestrator.control.editing import FILE_READ, FileText
 from orchestrator.extensions.page.daemon_side.page_protocol import DASHBOARD_INVITE
-from orchestrator.extensions.page.screens.agent_choice import KnownAgents, render_agent_choice
 from orchestrator.extensions.page.screens.composer import render_composer
+from orchestrator.extensions.page.screens.known_agents import KnownAgents, render_agent_choice
 from thinker.protocol.peer import Params
 
 COUNT, LAST = 10_000, "agent-9999"
