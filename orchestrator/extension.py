@@ -129,10 +129,7 @@ class DaemonView:
     def get_own_agents_file(self) -> "AgentsFile":
         """Return agents.json, its list of agents without those of other nodes."""
         file, share = self.get_agents_file(), self.placement.share
-        if share is None:
-            return file
-        own = [agent for agent in file.agents if agent.agent_id in share]
-        return file.model_copy(update={"agents": own})
+        return file if share is None else file.select_agents(share)
 
 
 class Part:

@@ -23,7 +23,8 @@ from orchestrator.settings import Settings
 from thinker.protocol.peer import Peer
 
 RUN = ("-P", "-m", "orchestrator", "run")
-WITHIN = 60.0  # seconds allowed for a start and for each message
+WITHIN = 60.0  # seconds allowed for each message
+START_WITHIN = 300.0  # seconds allowed for a start; ten thousand agents on a busy machine need it
 LOOK = 0.005  # seconds between two looks into a log
 
 
@@ -35,14 +36,25 @@ class Running:
     pid: int
     ready_ms: float
 
-    async def ask(self, agent: str, text: str, chat: str = "", answer: str = "done") -> float:
-        """Send a message and return the milliseconds until its reply, which must be ``answer``."""
+    async def ask(
+        self,
+        agent: str,
+        text: str,
+        chat: str = "",
+        answer: str = "done",
+        within: float = WITHIN,
+    ) -> float:
+        """Send a message and return the milliseconds until its reply, which must be ``answer``.
+
+        Raises:
+            TimeoutError: there is no reply ``within`` so many seconds.
+        """
         message = uuid4().hex
         start = time.perf_counter()
         send = ChatSend(chat=chat or uuid4().hex, message=message, text=text, agent=agent)
-        await self.peer.request(protocol.CHAT_SEND, send, timeout=WITHIN)
-        wait = ChatWait(message=message, seconds=WITHIN)
-        outcome = await self.peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=WITHIN)
+        await self.peer.request(protocol.CHAT_SEND, send, timeout=within)
+        wait = ChatWait(message=message, seconds=within)
+        outcome = await self.peer.call(protocol.CHAT_WAIT, wait, ChatOutcome, timeout=within)
         taken = (time.perf_counter() - start) * 1000
         if outcome.texts != (answer,):
             raise SystemExit(f"wrong answer: {outcome}")
@@ -176,7 +188,7 @@ async def daemon(
             process = await anyio.open_process((python_of(tree), *command), env=env, stderr=log)
         async with process:
             try:
-                with anyio.fail_after(WITHIN):
+                with anyio.fail_after(START_WITHIN):
                     await _ready(notices)
                 ready = (time.perf_counter() - start) * 1000
                 async with open_control_connection(Settings.read_environ(env)) as peer:

@@ -33,7 +33,12 @@ from orchestrator.agentsfile.positions import JsonPath
 from orchestrator.agentsfile.provider_names import ProviderName, get_known_providers
 from thinker.protocol.local_addresses import is_local_address
 from thinker.protocol.messages import Effort, WhileBusy
-from thinker.protocol.providers import PROVIDERS, Provider, list_key_variables
+from thinker.protocol.providers import (
+    PROVIDERS,
+    Provider,
+    list_key_variables,
+    split_reference,
+)
 
 F = TypeVar("F", bound=ConfigModel)
 TURN_MINUTES, LOCAL_TURN_MINUTES = 15, 60
@@ -247,6 +252,14 @@ class AgentDefinition(ConfigModel):
         """The agent's additional models, each with the path of its field in agents.json."""
         return _list_served_models(self.embeddings, self.voice, self.images)
 
+    def list_called_models(self) -> list[str]:
+        """List the models that the agent may call, named as in `thinker.models.choose`."""
+        provider = self.llm_provider
+        others = (*self.fallback_models, *filter(None, (self.small_model,)))
+        named = ("/".join(split_reference(name, provider, self.providers)) for name in others)
+        additional = (model.name for _, model in self.served_models)
+        return [f"{provider}/{self.model or '*'}", *dict.fromkeys((*named, *additional))]
+
     def get_fields(self, model: type[F]) -> F:
         """Return the fields of an extension's ``model``; defaults if the file has none."""
         return self if isinstance(self, model) else model()
@@ -278,10 +291,13 @@ class AgentDefinition(ConfigModel):
         return value
 
 
+NO_VOICE = Voice()
+
+
 def _list_served_models(
     embeddings: EmbeddingsModel | None, voice: Voice | None, images: PictureModel | None
 ) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
-    voice = voice or Voice()
+    voice = voice or NO_VOICE
     every: tuple[tuple[JsonPath, ServedModelSettings | None], ...] = (
         (("embeddings",), embeddings),
         (("voice", "hear"), voice.hear),

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import chain
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -243,6 +243,10 @@ class ModelReference(ConfigModel):
     """Address of the provider's API when it is not the usual one."""
 
 
+class _AgentNames(Protocol):
+    def __contains__(self, name: str, /) -> bool: ...
+
+
 class AgentsFile(ConfigModel):
     """The file agents.json: agents and shared settings."""
 
@@ -282,6 +286,18 @@ class AgentsFile(ConfigModel):
         """Return the ids of the enabled agents."""
         return self._enabled_ids
 
+    def list_called_models(self) -> frozenset[str]:
+        """List the models that enabled agents may call, named as in `thinker.models.choose`."""
+        return self._called_models
+
+    def index_agents(self) -> None:
+        """Find now what is looked up for each message, which takes long for many agents."""
+        vars(self).update(
+            _enabled_ids=self._enabled_ids,
+            _agents_by_id=self._agents_by_id,
+            _called_models=self._called_models,
+        )
+
     @cached_property
     def known_providers(self) -> Mapping[str, Provider]:
         """The providers that the file's agents can name."""
@@ -303,11 +319,23 @@ class AgentsFile(ConfigModel):
 
     def replace_agent(self, changed: AgentDefinition) -> "AgentsFile":
         """Return the file with another version of the agent with this id."""
-        parts = {name: getattr(self, name) for name in AgentsFile.model_fields}
-        parts["agents"] = tuple(
+        return self._replace_agents(
             changed if agent.agent_id == changed.agent_id else agent for agent in self.agents
         )
-        return AgentsFile.model_construct(**parts)
+
+    def select_agents(self, share: _AgentNames) -> "AgentsFile":
+        """Return the file with those agents whose ids are in ``share``.
+
+        It is the same object for the same ``share``.
+        """
+        if not self._selected or self._selected[0][0] is not share:
+            own = self._replace_agents(one for one in self.agents if one.agent_id in share)
+            self._selected[:] = [(share, own)]
+        return self._selected[0][1]
+
+    def _replace_agents(self, agents: Iterable[AgentDefinition]) -> "AgentsFile":
+        parts = {name: getattr(self, name) for name in AgentsFile.model_fields}
+        return AgentsFile.model_construct(**parts | {"agents": tuple(agents)})
 
     def joins_chats(self, agent_id: str) -> bool:
         """Return whether an agent's chats share one memory."""
@@ -346,6 +374,15 @@ class AgentsFile(ConfigModel):
     def _bound_chats(self) -> dict[str, frozenset[str]]:
         found = _group_bindings(self.bindings, lambda binding: binding.channel)
         return {name: frozenset(one.chat_id for one in items) for name, items in found.items()}
+
+    @cached_property
+    def _called_models(self) -> frozenset[str]:
+        used = (agent for agent in self.agents if agent.enabled)
+        return frozenset(name for agent in used for name in agent.list_called_models())
+
+    @cached_property
+    def _selected(self) -> list[tuple[_AgentNames, "AgentsFile"]]:
+        return []
 
     @cached_property
     def _joins_by_id(self) -> dict[str, bool]:

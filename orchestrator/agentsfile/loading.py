@@ -208,7 +208,9 @@ def _build_agents_file(draft: Draft) -> AgentsFile:
         "tests": tuple(draft.tests.values()),
     }
     # Each part is valid already, and may be an instance of a subclass.
-    return AgentsFile.model_construct(**{name: parts[name] for name in AgentsFile.model_fields})
+    file = AgentsFile.model_construct(**{name: parts[name] for name in AgentsFile.model_fields})
+    file.index_agents()
+    return file
 
 
 def _number_agents(value: JsonObject) -> dict[str, int]:

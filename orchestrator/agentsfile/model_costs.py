@@ -13,18 +13,14 @@ from orchestrator.agentsfile.costs import Price, find_price
 from orchestrator.agentsfile.draft import Draft
 from orchestrator.agentsfile.known_models import KnownModel, find_known_model
 from thinker.protocol.context_windows import ASSUMED, ASSUMED_LOCAL, ContextWindow
-from thinker.protocol.providers import PROVIDERS, split_reference
+from thinker.protocol.providers import PROVIDERS
 
 PricedFile: TypeAlias = AgentsFile | Draft  # what prices depend on
 
 
 def list_models(agent: AgentDefinition) -> list[str]:
     """List the models that the agent may call, named as in `thinker.models.choose`."""
-    provider = agent.llm_provider
-    others = (*agent.fallback_models, *filter(None, (agent.small_model,)))
-    named = ("/".join(split_reference(name, provider, agent.providers)) for name in others)
-    additional = (model.name for _, model in agent.served_models)
-    return [f"{provider}/{agent.model or '*'}", *dict.fromkeys((*named, *additional))]
+    return agent.list_called_models()
 
 
 def find_model_price(

@@ -5,6 +5,7 @@ file is neither validated nor applied again.
 """
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from thinker.formats.regular_file import FileError
 from thinker.protocol.messages import JsonObject
 
 FIELD = "systemPrompt"
+_PROMPT = re.compile(rf'"{FIELD}"\s*:\s*"(?:[^"\\]|\\.)*"')
 
 
 class PromptEdit(NamedTuple):
@@ -30,7 +32,10 @@ def find_prompt_edit(before: LoadedConfig, path: Path) -> PromptEdit | None:
     """Return the edit of the file at ``path``; None if more than a prompt may have changed."""
     try:
         data = regular_file.read_bytes(path, regular_file.AGENTS_FILE)
-        document = parse_json_document(data.decode("utf-8-sig"))
+        text = data.decode("utf-8-sig")
+        if not _may_be_prompt(before.document.text, text):
+            return None
+        document = parse_json_document(text)
     except (FileError, UnicodeDecodeError, JsonSyntaxError):
         return None
     if document.repeated or not _is_one_line_changed(before.document.text, document.text):
@@ -46,6 +51,19 @@ def find_prompt_edit(before: LoadedConfig, path: Path) -> PromptEdit | None:
     file = before.file.replace_agent(agent.model_copy(update={"system_prompt": prompt}))
     loaded = replace(before, file=file, data=data, document=document)
     return PromptEdit(loaded, agent.agent_id, prompt)
+
+
+def _may_be_prompt(old: str, new: str) -> bool:
+    """Return whether the first difference may be in the text of a prompt, without parsing both."""
+    same, most = 0, min(len(old), len(new))
+    while same < most:  # the longest common beginning, by halves
+        middle = (same + most + 1) // 2
+        same, most = (middle, most) if old[same:middle] == new[same:middle] else (same, middle - 1)
+    name = old.rfind(f'"{FIELD}"', 0, same)
+    if name < 0:
+        return False
+    found = _PROMPT.match(old, name)
+    return found is not None and found.end() >= same
 
 
 def _is_one_line_changed(old: str, new: str) -> bool:

@@ -5,7 +5,7 @@ Where: does the daemon answer status and reload?
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -52,7 +52,7 @@ class DaemonOperations:
     others: Callable[[], Mapping[str, ChildProcess | None]]
     faults: Callable[[], Iterable[str]]
     notes: Callable[[], Iterable[str]]
-    configured: Callable[[AgentsFile, AgentsFile], None]
+    configured: Callable[[AgentsFile, AgentsFile], Awaitable[None]]
     clock: Callable[[], int]
     _reloading: anyio.Lock = field(default_factory=anyio.Lock, init=False)
 
@@ -64,7 +64,7 @@ class DaemonOperations:
             if edit is not None:
                 self.supervisor.replace_prompt(edit.agent_id, edit.prompt)
                 self._log_applied(before)
-                self.configured(before, self.configuration.file)
+                await self.configured(before, self.configuration.file)
                 return
         await self.reload_configuration()
 
@@ -88,7 +88,7 @@ class DaemonOperations:
                 self._log_applied(before)
                 self.dispatcher.wake()
                 self.guard.retry_refused_keys()
-                self.configured(before, self.configuration.file)
+                await self.configured(before, self.configuration.file)
             self.notifier.send_state("READY=1")
             problems = self.configuration.problems
             return ReloadReport(applied=applied, problems=problems)

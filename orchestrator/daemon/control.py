@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from anyio.lowlevel import checkpoint
+
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.control import status
 from orchestrator.control.chat_watch import ChatWatcher
@@ -60,9 +62,10 @@ def make_operations(
     turns: Turns,
     notifier: Notifier,
 ) -> DaemonOperations:
-    def announce_change(old: AgentsFile, new: AgentsFile) -> None:
+    async def announce_change(old: AgentsFile, new: AgentsFile) -> None:
         for part in view.parts:
             part.adopt_configuration(old, new)
+            await checkpoint()  # some look at all agents
 
     def list_children() -> Mapping[str, ChildProcess | None]:
         """List the children of the core besides those of agents, and those of extensions."""

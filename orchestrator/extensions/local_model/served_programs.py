@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.agentsfile.draft import Draft
-from orchestrator.agentsfile.model_costs import list_models
 from orchestrator.extensions.local_model import llama_server
 from orchestrator.extensions.local_model.model_settings import LocalModelSettings
 from orchestrator.extras import explain_missing
@@ -68,8 +67,7 @@ class LlamaProgram(NamedTuple):
     provider: str = "local"
 
     def is_needed(self, file: AgentsFile) -> bool:
-        models = (name for agent in file.agents if agent.enabled for name in list_models(agent))
-        return any(name.startswith(f"{self.provider}/") for name in models)
+        return any(name.startswith(f"{self.provider}/") for name in file.list_called_models())
 
     def find_problem(self, file: AgentsFile, home: Path) -> str:
         if find_spec(llama_server.LIBRARY) is None:

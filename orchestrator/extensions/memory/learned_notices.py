@@ -47,6 +47,8 @@ class LearnedNotices(LoopBound):
     sent: Callable[[], None]
     _told: ToldFacts = field(default_factory=ToldFacts, init=False)
     _since: int = field(default=0, init=False)
+    _file: AgentsFile | None = field(default=None, init=False)
+    _wanted: Mapping[str, str] = field(default_factory=dict, init=False)
     _wakeup: Wakeup = field(default_factory=Wakeup, init=False)
 
     def wake(self, agent_id: str = "") -> None:
@@ -67,12 +69,7 @@ class LearnedNotices(LoopBound):
 
     async def tell_new_facts(self) -> None:
         """Queue a notice for each turn that stored facts, of agents that tell."""
-        wanted = {
-            agent.agent_id: agent.fact_extraction.tell
-            for agent in self.agents().agents
-            if agent.fact_extraction.tell != "never"
-        }
-        now = self.clock()
+        wanted, now = self._list_wanted(), self.clock()
         if not wanted:
             self._since = now  # what was stored meanwhile is not told later
             return
@@ -80,6 +77,18 @@ class LearnedNotices(LoopBound):
         self._told = await self.store.transact(queue_notices, wanted, self._since, told, now)
         if self._told != told:
             self.sent()
+
+    def _list_wanted(self) -> Mapping[str, str]:
+        """Return the setting of each agent that tells; it is looked for once in each file."""
+        file = self.agents()
+        if file is not self._file:
+            self._file = file
+            self._wanted = {
+                agent.agent_id: agent.fact_extraction.tell
+                for agent in file.agents
+                if agent.fact_extraction.tell != "never"
+            }
+        return self._wanted
 
 
 def queue_notices(

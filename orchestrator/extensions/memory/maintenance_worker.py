@@ -170,15 +170,16 @@ class MaintenanceWorker(LoopBound):
 
     def _list_searches(self, changed: Collection[str | None]) -> list[_JobSearch]:
         """List the searches for changed agents."""
-        searches, slots = [], self.calls.supervisor.slots
-        for agent in self.agents().agents:
+        searches, slots, file = [], self.calls.supervisor.slots, self.agents()
+        named = (file.find_agent(name) for name in changed if name is not None)
+        for agent in file.agents if None in changed else filter(None, named):
             slot = slots.get(agent.agent_id)
-            if slot is None or not (None in changed or agent.agent_id in changed):
+            if slot is None:
                 continue
             works = agent.compaction.enabled or agent.fact_extraction.enabled
             thinks = works and slot.spec.endpoint.provider != "demo"
             # A job starts a process, but not for a server that is away.
-            failed = self.vectors.failures[agent.agent_id] >= TRIES
+            failed = self.vectors.failures.get(agent.agent_id, 0) >= TRIES
             embeds = agent.embeddings is not None and (slot.worker is not None or not failed)
             if embeds and not self.embeddings.is_ready(agent, agent.agent_id):
                 embeds = False

@@ -165,8 +165,12 @@ class AgentsKind(HomeFileKind):
     def _check(self, data: bytes, moves: Moves, served: Mapping[str, str]) -> Sequence[Problem]:
         settings = self.settings
         try:
-            before = self.home.get_loaded()
-            loaded = parse_agents_file(data, MAIN, self.home.environ, moves, settings.home, before)
+            before, text = self.home.get_loaded(), data.decode("utf-8-sig")
+            loaded = (
+                before  # an edit that is noticed was read already
+                if before is not None and before.document.text == text
+                else parse_agents_file(data, MAIN, self.home.environ, moves, settings.home, before)
+            )
         except AgentsFileError as error:
             return error.problems
         library = PromptLibrary(settings)

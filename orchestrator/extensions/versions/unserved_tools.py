@@ -12,7 +12,7 @@ FILE = "agents.json"
 def list_served_tools(agents: AgentsFile, servers: RemoteTools) -> dict[str, str]:
     """Return the servers of all tools that are known now, keyed by the tools' names for models."""
     found = {name: place.partition("/")[0] for name, place in servers.list_withheld_tools().items()}
-    for agent in agents.agents:
+    for agent in agents.agents if servers.list_states() else ():
         tools = servers.list_agent_tools(agent.configured_id)
         found |= {name: tool.server for name, tool in tools.items()}
     return found

@@ -192,3 +192,21 @@ def test_sandbox_that_is_not_understood_is_an_error_and_means_the_strictest() ->
         loaded = parsed(WORK, sandbox=wrong)
         assert '"sandbox" must be' in messages(loaded, "error")[0]
         assert loaded.file.sandbox == "required"
+
+
+def test_models_that_may_be_called_are_those_of_enabled_agents() -> None:
+    """With those of fields besides the model, for programs that serve them here."""
+    off = {"agentId": "off", "llmProvider": "groq", "model": "big", "enabled": False}
+    loaded = parsed(WORK | {"llmProvider": "openai", "smallModel": "local/tiny"}, off)
+    assert loaded.file.list_called_models() == {f"openai/{WORK['model']}", "local/tiny"}
+
+
+def test_file_of_a_share_finds_only_its_agents() -> None:
+    """What was looked up in the whole file before does not count."""
+    file = parsed(WORK, {"agentId": "b", "model": "m"}).file
+    share = frozenset({"b"})
+    own = file.select_agents(share)
+    assert file.select_agents(share) is own
+    assert file.find_agent(WORK["agentId"]) is not None
+    assert own.find_agent(WORK["agentId"]) is None
+    assert own.list_enabled_ids() == {"b"}

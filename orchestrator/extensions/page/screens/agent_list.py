@@ -17,7 +17,7 @@ from orchestrator.extensions.page.edit_forms import agents_schema
 from orchestrator.extensions.page.edit_forms.agents_schema import AGENTS_FILE
 from orchestrator.extensions.page.html import figures
 from orchestrator.extensions.page.html.edit_report import render_saved_note, was_just_saved
-from orchestrator.extensions.page.html.forms import build_link
+from orchestrator.extensions.page.html.forms import build_link, render_filters
 from orchestrator.extensions.page.html.outside_text import (
     shorten_text,
     show_hidden_characters,
@@ -62,7 +62,9 @@ MEMORY = {
 
 @edit_calls.need_daemon
 async def _show_agents(request: ScreenRequest) -> ScreenResult:
-    report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)
+    words = request.query.get("agent", "").strip()
+    asked = StatusRequest(agents=f"*{words}*") if words else None
+    report = await edit_calls.ask_extension(request, protocol.STATUS, asked, StatusReport)
     return render_agents(request, report, await request.journal(activity.list_open_turns))
 
 
@@ -99,13 +101,18 @@ async def _show_agent(request: ScreenRequest) -> ScreenResult:
 def render_agents(
     request: ScreenRequest, report: StatusReport, doing: Sequence[TurnInProgress] = ()
 ) -> TitledContent:
-    """Render all agents."""
+    """Render the agents, with a search if there are more than the report has."""
+    searched = bool(request.query.get("agent"))
     edits = request.has_right(Right.CHANGE)
     add = render_link_button("Add an agent", build_form_link("agents", new=1), "do", "add")
     return TitledContent(
         "Agents",
         render_panel(
-            "All agents",
+            "Agents" if searched or report.agents_left_out else "All agents",
+            render_filters(request, [("agent", "Part of a name")])
+            if searched or report.agents_left_out
+            else None,
+            render_link_button("All agents", "/agents") if searched else None,
             render_table(
                 "Agents",
                 (
@@ -116,11 +123,13 @@ def render_agents(
                     ACTIONS,
                 ),
                 ((*_render_agent_row(request, one, doing),) for one in report.agents),
-                render_blank("No agent works here yet.", add if edits else None, icon="agents"),
+                render_blank("No agent has such a name.", icon="agents")
+                if searched
+                else render_blank(
+                    "No agent works here yet.", add if edits else None, icon="agents"
+                ),
             ),
-            h.p[f"and {report.agents_left_out:,} more, which stand by"]
-            if report.agents_left_out
-            else None,
+            h.p[f"and {report.agents_left_out:,} more"] if report.agents_left_out else None,
         ),
         actions=add if edits else None,
     )

@@ -80,7 +80,7 @@ class _ShownChat(NamedTuple):
     title: str
     before: ChatPlace | None
     newest: bool
-    agents: Sequence[str] = ()
+    composer: h.Node = None
     parent: ChatParent | None = None
 
 
@@ -99,9 +99,12 @@ async def _show_chat(request: ScreenRequest) -> ScreenResult:
         before = await request.journal(chat_places.find_page_of_turn, key, turn)
     talk, older, title = await request.journal(load_chat, key, before)
     own = key.startswith(OWN)
-    agents = await list_writable_agents(request) if own else ()
+    composer = None
+    if own and request.daemon is not None:
+        agents = await list_writable_agents(request)
+        composer = render_composer(request, key, talk.turns, agents)
     parent = await request.journal(branch_points.find_chat_parent, key) if own else None
-    shown = _ShownChat(talk, title, older, before in (None, ChatPlace()), agents, parent)
+    shown = _ShownChat(talk, title, older, before in (None, ChatPlace()), composer, parent)
     content = render_chats(request, await _list_entries(request), shown)
     return TitledContent(
         title,
@@ -305,7 +308,7 @@ def _render_foot(request: ScreenRequest, chat: _ShownChat) -> h.Node:
     if request.daemon is None:
         return None
     if key.startswith(OWN):
-        return render_composer(request, key, chat.talk.turns, chat.agents)
+        return chat.composer
     channel = show_hidden_characters(key.partition("/")[0])
     text = f"This chat is on {channel}: its people write there, and you can read it here."
     return h.div(class_="composer")[render_note(text)]

@@ -15,29 +15,35 @@ from orchestrator.extensions.page.html.forms import render_hidden_fields
 from orchestrator.extensions.page.html.icons import render_icon
 from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.screen_request import OWN, ScreenRequest
+from orchestrator.extensions.page.screens.known_agents import (
+    NOT_KNOWN,
+    KnownAgents,
+    read_known_agents,
+    render_suggestions,
+)
 from orchestrator.journal.inspect.chat_history import TurnTalk
 from thinker.protocol.peer import PeerClosedError, RpcError
 
 AGENTS_TIMEOUT = 0.25  # seconds that a chat waits for the list of agents
 
 
-async def list_writable_agents(request: ScreenRequest) -> Sequence[str]:
-    """Return the agents that the session may write to; empty if not known immediately.
+async def list_writable_agents(request: ScreenRequest) -> KnownAgents:
+    """Return the agents that the session may write to; `NOT_KNOWN` if not known immediately.
 
     A chat can be read while the daemon does not answer.
     """
     if request.viewer.agents is not None:
-        return request.viewer.agents
+        return KnownAgents(tuple(request.viewer.agents))
     if request.daemon is None or not request.has_right(Right.LOOK):
-        return ()
+        return NOT_KNOWN
     with anyio.move_on_after(AGENTS_TIMEOUT), suppress(RpcError, PeerClosedError):
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
-        return [agent.agent_id for agent in report.agents if not agent.parent]
-    return ()
+        return read_known_agents(report)
+    return NOT_KNOWN
 
 
 def render_composer(
-    request: ScreenRequest, key: str, turns: Sequence[TurnTalk], agents: Sequence[str]
+    request: ScreenRequest, key: str, turns: Sequence[TurnTalk], agents: KnownAgents
 ) -> h.Element:
     """Render the composer of a chat; ``agents`` are the choices."""
     name = key.removeprefix(OWN).rstrip("/")
@@ -127,23 +133,28 @@ def _render_busy_choice() -> h.Element:
     ]
 
 
-def _render_agent_choice(agents: Sequence[str], last: str) -> h.Node:
+def _render_agent_choice(agents: KnownAgents, last: str) -> h.Node:
     """Render the choice of an agent; an existing chat has its own."""
     about = "Who answers. As set up: the agent that a binding names for this chat"
-    if not agents:
-        return h.input(
-            name="agent",
-            class_="plain",
-            value=last,
-            placeholder="agent: as set up",
-            aria_label="Agent",
-            title=about,
-            size="14",
-        )
+    if not agents.whole:
+        return [
+            h.input(
+                name="agent",
+                class_="plain",
+                value=last,
+                list="agent-names",
+                placeholder="agent: as set up",
+                aria_label="Agent",
+                title=about,
+                size="14",
+                autocomplete="off",
+            ),
+            render_suggestions(agents, "agent-names"),
+        ]
     return h.select(name="agent", class_="plain", aria_label="Agent", title=about)[
-        None if last in agents else h.option(value="")["agent: as set up"],
+        None if last in agents.names else h.option(value="")["agent: as set up"],
         (
             h.option(value=name, selected=name == last)[show_hidden_characters(name)]
-            for name in agents
+            for name in agents.names
         ),
     ]

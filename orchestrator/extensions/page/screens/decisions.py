@@ -32,13 +32,14 @@ from orchestrator.extensions.page.screens.call_questions import render_question
 from orchestrator.extensions.page.screens.changed_tools import ChangedTool, load_changed_tools
 from orchestrator.extensions.page.screens.composer import list_writable_agents
 from orchestrator.extensions.page.screens.decision_words import describe_decision
+from orchestrator.extensions.page.screens.known_agents import NOT_KNOWN, KnownAgents
 from orchestrator.extensions.page.screens.waiting_cards import KnownTexts, WaitingCard
 
 
 async def _show_inbox(request: ScreenRequest) -> ScreenResult:
     found = await request.journal(load_waiting_list, request.now)
     changes = await load_changed_tools(request) if found.tools else {}
-    agents = await list_writable_agents(request) if found.chats else ()
+    agents = await list_writable_agents(request) if found.chats else NOT_KNOWN
     return TitledContent(
         "Inbox", render_inbox(request, found, changes, agents), split=bool(found.count_items())
     )
@@ -59,7 +60,7 @@ def render_inbox(
     request: ScreenRequest,
     found: WaitingList,
     changes: Mapping[str, ChangedTool] = {},
-    agents: Sequence[str] = (),
+    agents: KnownAgents = NOT_KNOWN,
 ) -> h.Node:
     """Render the inbox: a list of what waits beside the cards, what expires first on top."""
     held = found.held if request.has_right(Right.READ) else {}

@@ -9,12 +9,12 @@ import htpy as h
 from starlette.responses import Response
 
 from orchestrator.control import protocol
-from orchestrator.control.agent_report import AgentReport
+from orchestrator.control.agent_report import MOST_AGENTS, AgentReport
 from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.extensions.page.html import figures, svg
 from orchestrator.extensions.page.html.forms import build_link, render_button
-from orchestrator.extensions.page.html.outside_text import is_plain_text, show_hidden_characters
+from orchestrator.extensions.page.html.outside_text import show_hidden_characters
 from orchestrator.extensions.page.html.svg import Column, Plot
 from orchestrator.extensions.page.html.tables import TableColumn, render_table
 from orchestrator.extensions.page.html.vocabulary import (
@@ -42,9 +42,15 @@ from orchestrator.extensions.page.screens.expense_periods import (
     ExpenseSum,
     Period,
 )
+from orchestrator.extensions.page.screens.known_agents import (
+    KnownAgents,
+    find_agent_report,
+    render_agent_choice,
+)
 
 WEEK = 7  # days needed to estimate a pace
 OTHERS = "all others"
+MORE = "{count:,} more agents are not listed; name one below to see its budget."
 MEASURES = {"usd": "dollars", "tokens": "tokens"}
 MEASURED = ("calls", "prompt", "cached", "completion")  # columns of the CSV file
 
@@ -59,14 +65,21 @@ class View(NamedTuple):
 
 async def _show_costs(request: ScreenRequest) -> ScreenResult:
     agents: Sequence[AgentReport] = ()
-    budgets: h.Node = None
+    more, budgets = 0, None
     if request.daemon is not None:
         report = await request.daemon.ask_daemon(protocol.STATUS, None, StatusReport)
-        agents = report.agents
+        agents, more = report.agents, report.agents_left_out
+        name = _choose_view(request).agent
+        if more and name and not any(one.agent_id == name for one in agents):
+            chosen = await find_agent_report(request, name)
+            agents = (*([chosen] if chosen else ()), *agents)
         forecasts = await expense_advice.load_forecasts(request)
-        budgets = expense_advice.render_budgets(request, agents, report.budgets, forecasts)
+        budgets = [
+            expense_advice.render_budgets(request, agents, report.budgets, forecasts),
+            h.p(class_="soft")[MORE.format(count=more)] if more else None,
+        ]
     found = await expense_periods.load_period(request, expense_periods.choose_days(request))
-    return render_costs(request, found, agents, budgets)
+    return render_costs(request, found, agents, budgets, more)
 
 
 async def _send_costs_csv(request: ScreenRequest) -> ScreenResult:
@@ -94,20 +107,23 @@ def render_costs(
     found: Period,
     agents: Sequence[AgentReport] = (),
     budgets: h.Node = None,
+    more: int = 0,
 ) -> TitledContent:
-    """Render the screen, with the ``budgets`` first."""
+    """Render the screen, with the ``budgets`` first; ``more`` agents are not among ``agents``."""
     view = _choose_view(request)
     names = sorted({slot.agent_id for slot in found.slots} | {one.agent_id for one in agents})
+    whole = not more and len(names) <= MOST_AGENTS
+    known = KnownAgents(tuple(names[:MOST_AGENTS]), whole=whole)
     found = _choose_agent(found, view.agent)
     total = expense_periods.sum_all(found.slots)
     content = [
         budgets,
-        _render_choices(view, found.days, names),
+        _render_choices(view, found.days, known),
         render_note(found.days.problem, kind="warn") if found.days.problem else None,
         h.p[_describe_total(total, found, request), _describe_pace(total, found, request)]
         if found.slots
         else None,
-        _render_period(request, view, found, total, agents),
+        _render_period(request, view, found, total, () if more and not view.agent else agents),
         _render_ends(found.days, view),
     ]
     lead = f"{figures.format_usd(total.usd)} in {_name_days(found.days)}" if found.slots else None
@@ -287,7 +303,7 @@ def _describe_pace(total: ExpenseSum, found: Period, request: ScreenRequest) -> 
     return f" At this pace a month costs {figures.format_usd(total.usd / days * DEFAULT_DAYS)}."
 
 
-def _render_choices(view: View, days: Days, agents: Sequence[str]) -> h.Node:
+def _render_choices(view: View, days: Days, agents: KnownAgents) -> h.Node:
     ranges = [
         (text, _build_link(view, range=name), days.name == name)
         for name, text in RANGES.items()
@@ -296,12 +312,7 @@ def _render_choices(view: View, days: Days, agents: Sequence[str]) -> h.Node:
     return [
         render_chips(ranges, "Days"),
         h.form(method="get", class_="filters")[
-            _render_list(
-                "Agent",
-                "agent",
-                [("", "all"), *((name, name) for name in agents if is_plain_text(name))],
-                view.agent,
-            ),
+            h.label[h.span["Agent"], render_agent_choice("agent", agents, view.agent, none="all")],
             _render_list("Split by", "by", [(name, name) for name in KEYS], view.by),
             _render_list("In", "in", list(MEASURES.items()), view.measure),
             _render_day("From", "from", days.since.isoformat()),

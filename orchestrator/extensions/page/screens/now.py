@@ -107,7 +107,13 @@ def render_now(
     content = [
         _render_attention_panel(request, report, lately.waits),
         _render_first_steps(request, report),
-        render_panel("Agents", render_agents(request, rows, lately.people)),
+        render_panel(
+            "Agents",
+            render_agents(request, rows, lately.people),
+            h.a(href="/agents")[f"and {report.agents_left_out:,} more"]
+            if report.agents_left_out
+            else None,
+        ),
         h.div(class_="grid")[
             _render_messages(report, lately),
             render_panel("Channels", _render_channels(request, report)),

@@ -51,6 +51,13 @@ from orchestrator.extensions.page.screen_request import (
     ScreenResult,
     TitledContent,
 )
+from orchestrator.extensions.page.screens.known_agents import (
+    KnownAgents,
+    has_agent,
+    read_known_agents,
+    render_agent_choice,
+    render_suggestions,
+)
 from orchestrator.extensions.page.setup_answers import (
     PAIR_REFUSE,
     PAIR_RESTORE,
@@ -95,8 +102,7 @@ async def _show_people(request: ScreenRequest) -> ScreenResult:
     problems: Mapping[str, str] = {}
     if request.form.get("do") in CHAT_ACTS and not _asks_for_everything(request):
         return await _decide_about_chat(request)
-    agents = (await daemon.ask_daemon(protocol.STATUS, None, StatusReport)).agents
-    names = [agent.agent_id for agent in agents if not agent.parent]
+    names = read_known_agents(await daemon.ask_daemon(protocol.STATUS, None, StatusReport))
     if request.form.get("do") == "invite":
         invited, problems = await _invite_guest(request, names)
     sessions: Sequence[PageSession] = ()
@@ -156,7 +162,7 @@ async def _list_waiting(request: ScreenRequest) -> Sequence[ListedPerson]:
 
 
 async def _invite_guest(
-    request: ScreenRequest, known: Sequence[str]
+    request: ScreenRequest, known: KnownAgents
 ) -> tuple[PageAddress | None, Mapping[str, str]]:
     """Invite someone to the page; return the address, or what is wrong with fields of the form."""
     try:
@@ -169,10 +175,11 @@ async def _invite_guest(
         )
     except ValueError:
         return None, {"user": WRONG_USER}
-    strange = next((one for one in guest.agents or () if one not in known), None)
-    if strange is not None:
-        agents = ", ".join(known) or "none yet"
-        return None, {"agents": f"No agent is called {strange}; there are {agents}."}
+    for one in guest.agents or ():
+        if not await has_agent(request, known, one):
+            names = ", ".join(known.names) or "none yet"
+            there = f"there are {names}" if known.whole else "see the agents for their names"
+            return None, {"agents": f"No agent is called {one}; {there}."}
     daemon = edit_calls.require_daemon(request)
     return await daemon.ask_daemon(DASHBOARD_INVITE, guest, PageAddress), {}
 
@@ -181,7 +188,7 @@ def render_people(
     request: ScreenRequest,
     people: Sequence[ListedPerson],
     sessions: Sequence[PageSession],
-    agents: Sequence[str],
+    agents: KnownAgents,
     *,
     invited: PageAddress | None = None,
     problems: Mapping[str, str] = {},
@@ -238,12 +245,12 @@ def _is_chat_of_form(one: ListedPerson, fields: Mapping[str, str]) -> bool:
     return (one.channel, one.chat_id) == (fields.get("channel"), fields.get("chatId"))
 
 
-def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[str]) -> h.Element:
+def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: KnownAgents) -> h.Element:
     name = strip_terminal_codes(one.name) or show_hidden_characters(one.chat_id)
     code = one.code or ""
     changes = request.has_right(Right.CHANGE)
     roles = CHAT_ROLES if changes else CHAT_ROLES[:2]
-    choices = [("", "the usual agent"), *((agent, agent) for agent in agents)]
+    choice = render_agent_choice("agentId", agents, none="the usual agent", listed=f"agents-{code}")
     return render_panel(
         f"{name} asks to write",
         h.p[
@@ -255,9 +262,7 @@ def _render_waiting(request: ScreenRequest, one: ListedPerson, agents: Sequence[
         h.form(method="post", action="/people", class_="filters")[
             render_hidden_fields(request, {"do": "in", "code": code}),
             h.label[h.span["May"], render_choice("role", roles, "talk")],
-            h.label[h.span["Answered by"], render_choice("agentId", choices, "")]
-            if changes
-            else None,
+            h.label[h.span["Answered by"], choice] if changes else None,
             render_button("Let in", "do"),
         ],
         render_asking_button(
@@ -325,7 +330,7 @@ def _render_chat_action(
 def _render_logins(
     request: ScreenRequest,
     sessions: Sequence[PageSession],
-    agents: Sequence[str],
+    agents: KnownAgents,
     problems: Mapping[str, str],
 ) -> h.Element:
     changes = request.has_right(Right.CHANGE)
@@ -371,7 +376,7 @@ def _render_browser(one: PageSession, digest: str) -> h.Node:
 
 
 def _render_invite_form(
-    request: ScreenRequest, agents: Sequence[str], problems: Mapping[str, str]
+    request: ScreenRequest, agents: KnownAgents, problems: Mapping[str, str]
 ) -> h.Element:
     typed: Mapping[str, str] = request.form if problems else {}
     return h.details(open=bool(problems) or None)[
@@ -396,7 +401,7 @@ def _render_invite_form(
                 "Names with commas between them; empty: all agents.",
                 problems.get("agents", ""),
             ),
-            h.datalist(id="agent-names")[(h.option(value=one) for one in agents)],
+            render_suggestions(agents, "agent-names"),
             h.div(class_="row")[h.button(class_="do", name="do", value="invite")["Make a link"]],
         ],
     ]

@@ -1,7 +1,7 @@
 """A form for a task: who does what, when, and where the result goes; with its next instants."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -11,10 +11,8 @@ from pydantic import JsonValue
 from starlette.responses import RedirectResponse
 
 from orchestrator.config_problem import Problem
-from orchestrator.control import protocol
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.editing import EditReport, FileText
-from orchestrator.control.protocol import StatusReport
 from orchestrator.control.roles import Right
 from orchestrator.editable import format_json_text
 from orchestrator.extensions.page import edit_calls
@@ -37,6 +35,12 @@ from orchestrator.extensions.page.screen_request import (
     ScreenRequest,
     ScreenResult,
     TitledContent,
+)
+from orchestrator.extensions.page.screens.known_agents import (
+    KnownAgents,
+    has_agent,
+    load_known_agents,
+    render_agent_choice,
 )
 from orchestrator.extensions.page.screens.text_editor import build_text_link
 from orchestrator.timezones import load_zone_or_utc
@@ -88,15 +92,16 @@ async def _show_task_form(request: ScreenRequest) -> ScreenResult:
         file = await edit_calls.read_text(request, name)
         if not file.base:
             return render_blank(NO_TASK, render_link_button("All tasks", "/tasks"), "tasks")
-    agents = await _list_agents(request)
+    agents = await load_known_agents(request)
     if "remove" in request.query and number != NEW:
         return await _remove_task(request, file)
     if not request.form:
         values = {"when": EXAMPLES[0], **read_values(file.text)}
         if list_hidden_characters(" ".join(values.values())):
             return RedirectResponse(build_text_link(name), HTTPStatus.SEE_OTHER)  # shows them
-        if number == NEW and request.query.get("agent") in agents:
-            values["agent"] = request.query["agent"]
+        asked = request.query.get("agent", "")
+        if number == NEW and await has_agent(request, agents, asked):
+            values["agent"] = asked
         return render_task_form(request, TaskLook(values, base=file.base), agents)
     text = build_task_text(file.text, request.form)
     edit = edit_calls.build_edit(name, request.form.get("base", NO_BASE), text=text)
@@ -133,11 +138,6 @@ async def _remove_task(request: ScreenRequest, file: FileText) -> ScreenResult:
 
 def _open_saved(name: str) -> RedirectResponse:
     return RedirectResponse(build_link(*name.split("/"), saved=1), HTTPStatus.SEE_OTHER)
-
-
-async def _list_agents(request: ScreenRequest) -> Sequence[str]:
-    report = await edit_calls.ask_extension(request, protocol.STATUS, None, StatusReport)
-    return [agent.agent_id for agent in report.agents if not agent.parent]
 
 
 async def _find_instants(request: ScreenRequest, text: str) -> NextInstants | None:
@@ -186,13 +186,10 @@ def build_task_text(present: str, form: Mapping[str, str]) -> str:
     return format_json_text(fields)
 
 
-def render_task_form(
-    request: ScreenRequest, look: TaskLook, agents: Sequence[str]
-) -> TitledContent:
+def render_task_form(request: ScreenRequest, look: TaskLook, agents: KnownAgents) -> TitledContent:
     """Render the form, with what its values would do beside it."""
     values, number = look.values, request.path.get("task", NEW)
-    chosen = values.get("agent") or (agents[0] if agents else "")
-    choices = dict.fromkeys((*agents, chosen))  # also one that is not there any more
+    chosen = values.get("agent") or next(iter(agents.names), "")
     return TitledContent(
         "New task" if number == NEW else f"Task {strip_terminal_codes(values.get('name', number))}",
         h.form(
@@ -208,7 +205,7 @@ def render_task_form(
                 render_field("Name", _render_input("name", values, required=True), "A few words."),
                 render_field(
                     "Agent",
-                    render_choice("agent", [(one, one) for one in choices], chosen),
+                    render_agent_choice("agent", agents, chosen),
                     "Who does it. It stays with this agent.",
                 ),
                 render_field(

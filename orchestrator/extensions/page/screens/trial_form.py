@@ -36,6 +36,7 @@ from orchestrator.extensions.page.html.vocabulary import (
 from orchestrator.extensions.page.reads.triable_turns import MAX_TURNS
 from orchestrator.extensions.page.screen_request import ScreenRequest, TitledContent
 from orchestrator.extensions.page.screens import trial_words
+from orchestrator.extensions.page.screens.known_agents import render_agent_choice
 from orchestrator.extensions.page.screens.trial_origin import TrialOrigin, find_skill_name
 
 MAX_TITLE = 40  # characters of the question
@@ -230,8 +231,8 @@ def _render_choices(
 
 
 def _render_agents(origin: TrialOrigin) -> h.Element:
-    names = [(name, name) for name in origin.agents if is_plain_text(name)]
-    return render_field("Agent", render_choice("agent", names, origin.agent), "Whose turns.")
+    choice = render_agent_choice("agent", origin.agents, origin.agent)
+    return render_field("Agent", choice, "Whose turns.")
 
 
 def _list_begins(origin: TrialOrigin) -> list[tuple[str, str]]:

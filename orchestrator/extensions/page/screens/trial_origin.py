@@ -18,6 +18,11 @@ from orchestrator.extensions.page.edit_forms.trial_fields import (
 from orchestrator.extensions.page.reads import triable_turns
 from orchestrator.extensions.page.reads.triable_turns import NO_PROMPT, TriableTurn
 from orchestrator.extensions.page.screen_request import ScreenRequest
+from orchestrator.extensions.page.screens.known_agents import (
+    NOT_KNOWN,
+    KnownAgents,
+    find_agent_report,
+)
 from thinker.protocol.prompt_record import PromptRecord
 
 SKILL_END = "/SKILL.md"
@@ -36,7 +41,7 @@ class TrialOrigin:
     turn: TriableTurn | None
     agent: str
     file: str = ""
-    agents: Sequence[str] = ()
+    agents: KnownAgents = NOT_KNOWN
     models: Sequence[str] = ()
     sets: Sequence[str] = ()
     texts: Sequence[str] = ()
@@ -77,11 +82,13 @@ async def load_origin(request: ScreenRequest) -> TrialOrigin | None:
     saved = await edit_calls.ask_extension(request, trials.SETS_LIST, None, SavedSets)
     texts = await edit_calls.list_texts(request)
     asked = await request.journal(triable_turns.list_known_models)
-    agents = [one.agent_id for one in report.agents]
+    agents = KnownAgents(
+        tuple(one.agent_id for one in report.agents), whole=not report.agents_left_out
+    )
     agent = turn.turn.agent_id if turn else request.form.get("agent") or request.query.get("agent")
-    if agent is None or agent not in agents:
+    if not (agent and (agent in agents.names or await find_agent_report(request, agent))):
         found = await request.journal(triable_turns.find_last_agent, find_skill_name(file))
-        agent = _find_persona(file) or found or next(iter(agents), "")
+        agent = _find_persona(file) or found or next(iter(agents.names), "")
     used = [f"{one.provider}/{one.model}" for one in report.agents if one.model]
     return TrialOrigin(
         turn,

@@ -27,6 +27,7 @@ from orchestrator.extensions.page.reads.call_verdicts import UnconfirmedCall
 from orchestrator.extensions.page.screen_request import ScreenRequest
 from orchestrator.extensions.page.screens.call_questions import format_wishes, render_question
 from orchestrator.extensions.page.screens.changed_tools import SUSPECT, ChangedTool, render_change
+from orchestrator.extensions.page.screens.known_agents import KnownAgents, render_agent_choice
 from orchestrator.extensions.page.setup_answers import PAIR_REFUSE
 from orchestrator.journal.access.pairing import CODE_LIFETIME, Pairing
 from orchestrator.journal.access.tool_pins import Pin
@@ -63,7 +64,7 @@ class KnownTexts(NamedTuple):
     tools: OfferedTools
     changes: Mapping[str, ChangedTool]
     held: Mapping[tuple[str, str], Sequence[str]]
-    agents: Sequence[str]
+    agents: KnownAgents
 
 
 def build_question_card(
@@ -99,12 +100,11 @@ def build_pairing_card(request: ScreenRequest, found: Pairing, known: KnownTexts
     return WaitingCard(f"p-{code}", title, chat, expires, card)
 
 
-def _render_admission(request: ScreenRequest, code: str, agents: Sequence[str]) -> h.Node:
+def _render_admission(request: ScreenRequest, code: str, agents: KnownAgents) -> h.Node:
     """Render who may be let in as what, and below it the refusal."""
     if request.daemon is None:
         return None
     decides = request.has_right(Right.CHANGE)
-    names = [(name, show_hidden_characters(name)) for name in agents]
     return [
         h.form(method="post", action=f"/act/{protocol.PAIR_APPROVE}", class_="act")[
             render_hidden_fields(request, {"code": code}),
@@ -114,9 +114,11 @@ def _render_admission(request: ScreenRequest, code: str, agents: Sequence[str]) 
             ],
             h.label[
                 h.span["and is answered by"],
-                render_choice("agentId", [("", "the agent set up for it"), *names], "", "Agent"),
+                render_agent_choice(
+                    "agentId", agents, none="the agent set up for it", listed=f"agents-{code}"
+                ),
             ]
-            if decides and names
+            if decides and agents.names
             else None,
             render_button("Let in", "do"),
         ],

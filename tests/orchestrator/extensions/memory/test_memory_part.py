@@ -25,6 +25,7 @@ from orchestrator.extensions.memory.memory_requests import (
 from orchestrator.extensions.memory.message_vectors import Coverage
 from orchestrator.findings import Finding
 from orchestrator.journal.turns import sessions
+from orchestrator.placement import SingleNode
 from orchestrator.settings import Settings
 from thinker.protocol.messages import AssistantMessage, Message, UserMessage
 
@@ -47,6 +48,7 @@ def make_view(bench: BackgroundBench) -> DaemonView:
         tasks=unused,
         stopping=anyio.Event(),
     )
+    view.placement = SingleNode()
     view.get_agents_file = lambda: bench.file
     view.calls, view.turns = bench.calls, turns
     view.control = ControlServer(unused, unused, unused, unused, wake=lambda: None)

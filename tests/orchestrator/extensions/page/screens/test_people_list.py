@@ -15,6 +15,7 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     PageSession,
 )
 from orchestrator.extensions.page.screens import people_list
+from orchestrator.extensions.page.screens.known_agents import KnownAgents
 from orchestrator.extensions.page.setup_answers import ListedPerson
 from thinker.protocol.peer import Params
 
@@ -42,7 +43,9 @@ SESSION = PageSession(
 
 def test_stranger_is_decided_by_what_was_written() -> None:
     """Name, first message, code and age; with a role and an agent, or refused."""
-    page = html(people_list.render_people(request(), [WAITING], [], ["home", "work"]).content)
+    page = html(
+        people_list.render_people(request(), [WAITING], [], KnownAgents(("home", "work"))).content
+    )
     for word in ("Bob &lt;b&gt; asks to write", "Let me in", "K7QM2ABX", "2 min ago", "Refuse"):
         assert word in page
     assert 'name="agentId"' in page
@@ -51,7 +54,11 @@ def test_stranger_is_decided_by_what_was_written() -> None:
 
 def test_approvers_let_in_but_not_as_operators() -> None:
     """They choose no agent and see no one else."""
-    page = html(people_list.render_people(request("approver"), [WAITING], [], ["home"]).content)
+    page = html(
+        people_list.render_people(
+            request("approver"), [WAITING], [], KnownAgents(("home",))
+        ).content
+    )
     assert "Let in" in page
     assert 'name="agentId"' not in page
     assert 'value="operate"' not in page
@@ -60,7 +67,11 @@ def test_approvers_let_in_but_not_as_operators() -> None:
 
 def test_chats_show_their_role_and_can_lose_it() -> None:
     """One of agents.json is changed there."""
-    page = html(people_list.render_people(request(), [PAIRED, BOUND], [SESSION], ["home"]).content)
+    page = html(
+        people_list.render_people(
+            request(), [PAIRED, BOUND], [SESSION], KnownAgents(("home",))
+        ).content
+    )
     assert page.count("<summary>Revoke") == 1
     assert "in agents.json" in page
     assert "Firefox" in page
@@ -147,7 +158,9 @@ async def test_chat_may_do_everything_only_after_a_question(tmp_path: Path) -> N
 def test_refused_chat_can_be_let_in_again() -> None:
     """And refusing or revoking asks first."""
     refused = ListedPerson(channel="telegram", chat_id="8", name="Eve", state="refused")
-    page = html(people_list.render_people(request(), [refused, PAIRED, WAITING], [], []).content)
+    page = html(
+        people_list.render_people(request(), [refused, PAIRED, WAITING], [], KnownAgents()).content
+    )
     assert page.count("Let in again") == 1
     assert "Yes, revoke" in page
     assert "Yes, refuse" in page

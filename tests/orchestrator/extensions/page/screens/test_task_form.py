@@ -15,6 +15,7 @@ from orchestrator.control.editing import (
     FileText,
 )
 from orchestrator.extensions.page.screens import task_form
+from orchestrator.extensions.page.screens.known_agents import KnownAgents
 from orchestrator.extensions.page.screens.task_form import TASK_CHECK, NextInstants, TaskLook
 from thinker.protocol.peer import FAILED, RpcError
 
@@ -60,7 +61,7 @@ def test_next_instants_stand_beside_the_form() -> None:
         NextInstants(times=(1_774_000_000_000,), timezone="Europe/Warsaw"),
         "1",
     )
-    page = html(task_form.render_task_form(request(), look, ["home"]).content)
+    page = html(task_form.render_task_form(request(), look, KnownAgents(("home",))).content)
     assert "task note runs later" in page
     assert "In Europe/Warsaw." in page
     assert page.count("<time") == 1
@@ -118,7 +119,7 @@ def test_time_is_shown_in_the_words_of_hours() -> None:
 def test_task_stays_with_an_agent_that_is_gone() -> None:
     """A saved form would move it to the first of the others."""
     look = TaskLook(task_form.read_values(TEXT), base="1")
-    page = html(task_form.render_task_form(request(), look, ["work"]).content)
+    page = html(task_form.render_task_form(request(), look, KnownAgents(("work",))).content)
     assert '<option value="home" selected>' in page
 
 
