@@ -22,7 +22,8 @@ from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import deferred_commands, inbox
 from orchestrator.journal.turns.inbox import Arrival
-from orchestrator.placement import Placement
+from orchestrator.journal.turns.owners import is_owned
+from orchestrator.placement import Share
 
 PASSED_ON = "I have passed it on; the answer comes into this chat."  # to a press
 
@@ -30,7 +31,7 @@ PASSED_ON = "I have passed it on; the answer comes into this chat."  # to a pres
 class ArrivalBatch(NamedTuple):
     """Messages that arrived together, with their commands and what storing them needs.
 
-    ``elsewhere`` are the agents of other nodes, which answer the commands that concern these.
+    Other nodes answer the commands that concern agents outside ``share``, unless it is None.
     """
 
     messages: Sequence[tuple[InboundMessage, ChatCommand | None]]
@@ -38,7 +39,7 @@ class ArrivalBatch(NamedTuple):
     agents: AgentsFile
     now: int
     random: Callable[[int], bytes]
-    elsewhere: frozenset[str] | None
+    share: Share | None
 
 
 @dataclass
@@ -52,12 +53,6 @@ class ArrivalOutcomes:
     failed: list[tuple[str, Exception]] = field(default_factory=list)
     pressed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
-
-
-def list_agents_elsewhere(agents: AgentsFile, placement: Placement) -> frozenset[str] | None:
-    """Return the agents whose commands another node answers; None if there are none."""
-    names = (agent.agent_id for agent in agents.agents)
-    return frozenset(name for name in names if not placement.owns(name)) or None
 
 
 def build_arrivals(db: Database, batch: ArrivalBatch) -> tuple[list[Arrival], ArrivalOutcomes]:
@@ -121,8 +116,8 @@ def _build_command_arrival(
 ) -> Arrival:
     """Let T1 run a command, or let it wait for the node of the agent that it concerns."""
     message = command.message
-    agent_id = find_concerned_agent(db, command) if batch.elsewhere else None
-    if batch.elsewhere and agent_id in batch.elsewhere:
+    agent_id = None if batch.share is None else find_concerned_agent(db, command)
+    if agent_id is not None and not is_owned(agent_id, batch.share):
         if message.kind == PRESS:
             pressed[message.message_id] = PASSED_ON
         queue = deferred_commands.build_queue(agent_id, command.chat_key)

@@ -20,17 +20,8 @@ import structlog
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.channel_api import PRESS, InboundMessage, OutboundPart
 from orchestrator.errors import JournalError
-from orchestrator.inbound.admission import (
-    AdmissionDecision,
-    is_passed_over,
-    judge_message,
-)
-from orchestrator.inbound.arrivals import (
-    ArrivalBatch,
-    ArrivalOutcomes,
-    build_arrivals,
-    list_agents_elsewhere,
-)
+from orchestrator.inbound.admission import AdmissionDecision, is_passed_over, judge_message
+from orchestrator.inbound.arrivals import ArrivalBatch, ArrivalOutcomes, build_arrivals
 from orchestrator.inbound.commands import Commands
 from orchestrator.journal.access import pairing
 from orchestrator.journal.db.database import Database
@@ -134,8 +125,8 @@ class JournalIntake(LoopBound):
         commanded = any(command for _, command in read)
         try:
             with self.queues.hold_chats(chats) as admit:
-                elsewhere = list_agents_elsewhere(agents, self.placement) if commanded else None
-                batch = ArrivalBatch(read, offset, agents, self.clock(), self.random, elsewhere)
+                share = self.placement.share
+                batch = ArrivalBatch(read, offset, agents, self.clock(), self.random, share)
                 admitted, outcomes = await self.store.transact_once(_ingest, batch, admit)
         except StorageFullError:
             await self._notify_storage_full(messages)
@@ -155,10 +146,7 @@ class JournalIntake(LoopBound):
 
     async def _notify_storage_full(self, messages: Sequence[InboundMessage]) -> None:
         with suppress(JournalError, TimeoutError), anyio.fail_after(NOTICE_SECONDS):
-            agents, paired = (
-                self.agents(),
-                await self.store.transact_once(pairing.load_roles),
-            )
+            agents, paired = self.agents(), await self.store.transact_once(pairing.load_roles)
             for message in messages:
                 chat = (message.channel, message.chat_id)
                 verdict = judge_message(agents, message, paired).verdict

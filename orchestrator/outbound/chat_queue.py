@@ -190,7 +190,7 @@ class ChatQueue(Wakeup):
         ):
             return False
         if platform.store.is_shared:
-            await platform.store.ensure_held()
+            await platform.store.ensure_held(row.owner)
         held = platform.find_hold_seconds(row.chat_id) > 0  # since the commit began
         if held:
             await self.record_until_stored(outbox.requeue, row.id, HELD, now())

@@ -31,6 +31,7 @@ from orchestrator.journal.turns import (
 )
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.placement import Share, name_turn_owner
 from orchestrator.turns.opener import (
     CommandsFirst,
     IncompleteAlbum,
@@ -77,6 +78,7 @@ class Dispatcher(Wakeup):
         self._busy: set[str] = set()  # chats whose queue is worked off
         self._late: set[str] = set()  # busy chats that were found to have more work
         self._scopes: dict[str, anyio.CancelScope] = {}  # of the turns that run, by their ids
+        self._owners: dict[str, str] = {}  # of these turns
         self._cancelled: set[str] = set()  # turns that ended in the journal but still run here
         self._held: set[str] = set()  # chats whose agent is paused, until that may have changed
         self._limits = defaultdict[str, anyio.CapacityLimiter](partial(anyio.CapacityLimiter, 1))
@@ -95,6 +97,14 @@ class Dispatcher(Wakeup):
                 self._tasks.start_soon(self._close_preview, turn_id)
             else:
                 scope.cancel()
+
+    def leave_turns(self, share: Share) -> bool:
+        """Abandon here the turns that another node runs now; return whether none is left."""
+        left = [turn_id for turn_id in self._scopes if self._owners[turn_id] in share]
+        self._inputs.tools.stop_calls(left)
+        for turn_id in left:
+            self._scopes[turn_id].cancel()
+        return not left
 
     async def wait_idle(self) -> None:
         while self._busy:
@@ -238,13 +248,14 @@ class Dispatcher(Wakeup):
         runner, more = None, None
         with bound(**names), anyio.CancelScope() as scope:
             self._scopes[turn.id] = scope
+            self._owners[turn.id] = name_turn_owner(turn.agent_id, turn.chat_key)
             try:
                 if turn.id not in self._cancelled:
                     log.info("turn_started", recipe=turn.recipe)
                     runner = await opened.make_runner(self._services)
                     more = await self._run_within_limit(runner, opened)
             finally:
-                del self._scopes[turn.id]
+                del self._scopes[turn.id], self._owners[turn.id]
         if turn.id in self._cancelled:
             more, shown = None, "" if runner is None else runner.shown_text
             log.info("turn_cancelled", **names)

@@ -31,6 +31,7 @@ MAX_INDEXED = 24_000  # bytes of a message whose words are found
 MAX_WORDS = 3000  # different ones
 MAX_CLASS = 31
 FILLING = "search_filling"
+EVERYTHING = 1 << 62  # more than any id
 SENDER = re.compile(r"([^\W\d_][\w.' -]{0,40}): ")  # of a line that another program passed on
 SAID = (
     "SELECT said.id, said.session_id, said.at, body, session.agent_id, session.scope FROM said"
@@ -68,17 +69,21 @@ def make_place(sitting: int, position: int, length: int) -> int:
     return sitting << 11 | position << 5 | min(MAX_CLASS, 2 * length.bit_length())
 
 
-def index_new_messages(db: Database) -> bool:
-    """Index the oldest messages that came since the last call; return whether there may be more."""
+def index_new_messages(db: Database, upto: int = EVERYTHING) -> bool:
+    """Index the oldest messages that came since the last call; return whether there may be more.
+
+    ``upto`` is the last one to index, by `find_new_messages`, if other processes write as well.
+    """
     get_dialect(db).wait_for_turn(db, "message index")
-    rows = db.execute(f"{SAID} WHERE said.id > ? ORDER BY said.id LIMIT ?", (_find_last(db), SLICE))
-    return _index_messages(db, rows).more
+    sql = f"{SAID} WHERE said.id > ? AND said.id <= ? ORDER BY said.id LIMIT ?"
+    return _index_messages(db, db.execute(sql, (_find_last(db), upto, SLICE))).more
 
 
-def has_new_messages(db: Database) -> bool:
-    """Return whether a message came since the last call of `index_new_messages`."""
+def find_new_messages(db: Database) -> int:
+    """Return the last message that can be indexed, or 0 if there is no new one."""
     sql = "SELECT 1 FROM said WHERE id > ? LIMIT 1"
-    return db.execute(sql, (_find_last(db),)).get is not None
+    is_new = db.execute(sql, (_find_last(db),)).get is not None
+    return get_dialect(db).find_settled_id(db, "message") if is_new else 0
 
 
 def count_unindexed(db: Database) -> int:

@@ -56,5 +56,5 @@ async def index_before_search(store: Store) -> bool:
 
 async def index_new_messages(store: Store) -> None:
     """Index what was said since the last call, in short transactions."""
-    while await store.read(message_index.has_new_messages):
-        await store.transact(message_index.index_new_messages)
+    while upto := await store.read(message_index.find_new_messages):
+        await store.transact(message_index.index_new_messages, upto)

@@ -9,8 +9,8 @@ its takeovers: with another count, what a daemon knows of the group is old.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import orjson
@@ -42,12 +42,16 @@ def find_group(owner: str) -> int:
 
 @dataclass(frozen=True)
 class GroupShare:
-    """The groups of a node, as its share."""
+    """The groups of a node, as its share.
+
+    ``is_held`` says of an owner in it whether the node has not lost or given its group since.
+    """
 
     groups: frozenset[int] = frozenset()
+    is_held: Callable[[str], bool] = field(default=bool, compare=False)
 
     def __contains__(self, owner: str, /) -> bool:
-        return find_group(owner) in self.groups
+        return find_group(owner) in self.groups and self.is_held(owner)
 
 
 def lock_groups(db: Database, groups: Iterable[int]) -> frozenset[int]:

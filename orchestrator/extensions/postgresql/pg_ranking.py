@@ -66,6 +66,13 @@ READERS = """SELECT count(*) FROM pg_locks
   WHERE relation = CAST('message' AS regclass) AND pid <> pg_backend_pid()
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
+# A transaction that inserts has this lock before it gets an id, and until its rows can be seen.
+WRITERS = """SELECT virtualtransaction FROM pg_locks WHERE mode = 'RowExclusiveLock'
+  AND relation = CAST('{table}' AS regclass) AND pid <> pg_backend_pid()
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+LOOKS = 300  # as long as a daemon that froze in a transaction keeps its session
+PAUSE = "SELECT pg_sleep(0.01)"
+
 
 class PostgresqlDialect:
     """PostgreSQL, which indexes each text immediately."""
@@ -120,6 +127,18 @@ class PostgresqlDialect:
             f"SELECT setval(pg_get_serial_sequence('{table}', 'id'),"
             f" (SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
         )
+
+    def find_settled_id(self, db: Database, table: str) -> int:
+        """Wait for the transactions that may have a lower id than the newest row, and no others."""
+        newest = int(db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").get)
+        writers = WRITERS.format(table=table)
+        left = {name for (name,) in db.execute(writers)}
+        for _ in range(LOOKS):
+            if not left:
+                return newest
+            db.execute(PAUSE)
+            left &= {name for (name,) in db.execute(writers)}
+        return 0
 
     def wait_for_turn(self, db: Database, name: str) -> None:
         db.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))

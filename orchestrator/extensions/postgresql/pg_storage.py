@@ -89,6 +89,9 @@ class PostgresStorage:
     def is_held(self) -> bool:
         return self.session.is_held()
 
+    def owns(self, owner: str) -> bool:
+        return self.session.owns(owner)
+
     def close(self, failure: StorageFailedError | None) -> None:
         self.writer.close()
         self.read.close()

@@ -68,7 +68,9 @@ class WritingSession:
 
     ``size`` is a second old; ``clock_offset`` is how many milliseconds the server's clock is ahead.
     ``daemon`` is unique among all that ever were. ``epochs`` has the groups of agents that this one
-    works for: all, unless it shares the journal with other daemons. Other threads may read it.
+    works for: all, unless it shares the journal with other daemons. ``lost`` has those that another
+    daemon took while this one had no session: what this one knows of them is old, and it takes none
+    of them before `forget_lost_groups`. Other threads may read both.
     """
 
     def __init__(self, server: DatabaseServer) -> None:
@@ -78,6 +80,7 @@ class WritingSession:
         self.size = self.clock_offset = 0
         self.daemon = ""
         self.epochs: Mapping[int, int] = {}
+        self.lost: frozenset[int] = frozenset()
         self._taken: dict[int, int] = {}  # groups, once the transaction is stored
         self._given: set[int] = set()  # groups whose locks must go
         self._alive_at = 0.0  # the server had the session then, or later
@@ -235,7 +238,7 @@ class WritingSession:
 
         `settle_groups` must follow once it is stored. ``now`` in milliseconds.
         """
-        locked = group_locks.lock_groups(db, groups)
+        locked = group_locks.lock_groups(db, frozenset(groups) - self.lost)
         taken = group_locks.count_takeover(db, locked, gethostname(), self._server.node, now)
         self._taken |= taken
         return locked
@@ -245,8 +248,15 @@ class WritingSession:
         self.epochs = {kept: epoch for kept, epoch in self.epochs.items() if kept != group}
         self._given.add(group)
 
+    def forget_lost_groups(self, groups: frozenset[int]) -> None:
+        """Let lost groups be taken again, once nothing here works for them."""
+        self.lost -= groups
+
     def owns(self, owner: str) -> bool:
-        """Return whether this daemon may write the rows of an owner, for the writer's thread."""
+        """Return whether this daemon may write the rows of an owner.
+
+        Only in the writer's thread is that still so afterwards.
+        """
         group = group_locks.find_group(owner)
         return not self.shares or group in self.epochs or group in self._taken
 
@@ -289,16 +299,23 @@ class WritingSession:
     def _retake_journal(self, db: PostgresConnection) -> PostgresConnection:
         """Retake the lock, although the server may not know yet that its last session ended.
 
-        Another daemon may have held the journal and ended in between: this one's state would be
-        stale.
+        Another daemon may have held the journal, or a group, and ended in between: what this one
+        knows of it would be stale. A lost group costs that group alone.
         """
         lock = pg_schema.TRY_SHARED_LOCK if self.shares else pg_schema.TRY_LOCK
-        locked = not self.shares and db.execute(lock).get
+        locked, ended = not self.shares and db.execute(lock).get, True
         if not locked and self.holder is not None:
-            db.execute(END, (*self.holder, WITHIN))
+            ended = db.execute(END, (*self.holder, WITHIN)).get is not False
             locked = db.execute(lock).get
-        if not locked or group_locks.find_lost_groups(db, self.epochs):
+        lost = group_locks.find_lost_groups(db, self.epochs)
+        if not locked or not ended or (lost and not self.shares):
             raise JournalTakenError(f"{self._server}: another daemon has taken the journal")
+        if lost:
+            log.warning("groups_lost", groups=sorted(lost))
+            self.lost |= lost
+            self.epochs = {kept: epoch for kept, epoch in self.epochs.items() if kept not in lost}
+            for group in lost:
+                group_locks.unlock_group(db, group)
         self._keep_alive(db)
         log.info("journal_taken", journal=str(self._server))
         return db

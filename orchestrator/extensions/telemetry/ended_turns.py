@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import Json
 
 from orchestrator.extensions.telemetry import row_marks
-from orchestrator.extensions.telemetry.row_marks import RowMark
+from orchestrator.extensions.telemetry.row_marks import RowMark, SettledIds
 from orchestrator.journal.db.database import Database, Rows
 from thinker.protocol.call_timing import CallTiming
 
@@ -145,13 +145,15 @@ MESSAGES = Rows(SentMessage, "outbox", "turn_id, part, channel, attempt, created
 COSTS = "SELECT seq, usd FROM model_call WHERE turn_id = ? AND seq IS NOT NULL AND usd IS NOT NULL"
 
 
-def load_ended_work(db: Database, after: RowMark, most: int, now: int) -> EndedWork:
+def load_ended_work(
+    db: Database, after: RowMark, most: int, now: int, upto: SettledIds
+) -> EndedWork:
     """Return the first ``most`` ends after a mark, within the next `MAX_ROWS` rows.
 
     ``now`` is in milliseconds.
     """
     after = row_marks.relocate_mark(db, "transition", after)
-    row, at = row_marks.find_row_ahead(db, "transition", after.id, MAX_ROWS)
+    row, at = row_marks.find_row_ahead(db, "transition", after.id, MAX_ROWS, upto)
     ends = ENDS.select(db, ENDS_BEHIND, after.id, row, most)
     if len(ends) == most:
         row, at = ends[-1].id, ends[-1].at

@@ -11,7 +11,7 @@ from orchestrator.extensions.telemetry.counted_events import (
     TurnTally,
 )
 from orchestrator.extensions.telemetry.queue_lengths import QueueLengths
-from orchestrator.extensions.telemetry.row_marks import RowMark
+from orchestrator.extensions.telemetry.row_marks import RowMark, SettledIds
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.opening import open_for_reading
 from orchestrator.journal_address import JournalAddress
@@ -60,15 +60,16 @@ def load_delta(address: JournalAddress, place: JournalPlace, now: int) -> Journa
         JournalError: the journal cannot be read.
     """
     with open_for_reading(address, ours=True) as db:
+        ends = row_marks.find_settled_ids(db)
+    with open_for_reading(address, ours=True) as db:
         before = row_marks.relocate_mark(db, "transition", place.events)
-        last = row_marks.find_row_ahead(db, "transition", before.id, MAX_ROWS)
+        last = row_marks.find_row_ahead(db, "transition", before.id, MAX_ROWS, ends)
         events = RowMark(*last, now) if last[0] else before._replace(read_at=now)
         stretch = RowRange(before.id, events.id)
-        calls, behind = _count_model_calls(db, place, now)
-        ends = row_marks.load_last_id(db, "transition"), row_marks.load_last_id(db, "model_call")
+        calls, behind = _count_model_calls(db, place, ends, now)
         return JournalDelta(
             place=behind._replace(events=events),
-            more=(events.id, behind.upto) != ends,
+            more=events.id < ends.transition or behind.upto < ends.model_call,
             messages=counted_events.count_ended_messages(db, stretch),
             turns=counted_events.count_ended_turns(db, stretch),
             steps=counted_events.count_ended_steps(db, stretch),
@@ -78,7 +79,7 @@ def load_delta(address: JournalAddress, place: JournalPlace, now: int) -> Journa
 
 
 def _count_model_calls(
-    db: Database, place: JournalPlace, now: int
+    db: Database, place: JournalPlace, ends: SettledIds, now: int
 ) -> tuple[CountedCalls, JournalPlace]:
     """Count model calls; return the place after them."""
     settled = row_marks.relocate_mark(db, "model_call", place.settled)
@@ -86,7 +87,7 @@ def _count_model_calls(
     after = min(place.upto, row_marks.load_last_id(db, "model_call"))
     if settled != place.settled:
         after = settled.id
-    upto = row_marks.find_row_ahead(db, "model_call", after, MAX_ROWS)[0] or after
+    upto = row_marks.find_row_ahead(db, "model_call", after, MAX_ROWS, ends)[0] or after
     found = counted_events.count_model_calls(
         db, RowRange(after, upto), place.open, now - LOST_AFTER_MS
     )

@@ -1,12 +1,13 @@
 """Track how far a growing table was read.
 
-Row ids follow the order of commits, but the id of a removed newest row is reused. So a mark also
-has the time of its row.
+The id of a removed newest row is reused in a file, so a mark also has the time of its row. On a
+server, rows are not stored in the order of their ids: read them only up to `find_settled_ids`.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
 
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.dialect import get_dialect
 
 Table: TypeAlias = Literal["transition", "model_call"]
 KEEPS = {"transition": "true", "model_call": "state = 'settled'"}  # rows that keep their time
@@ -43,12 +44,27 @@ def relocate_mark(db: Database, table: Table, mark: RowMark) -> RowMark:
     return RowMark(int(row), int(at), mark.read_at)
 
 
-def find_row_ahead(db: Database, table: Table, after: int, most: int) -> tuple[int, int]:
+class SettledIds(NamedTuple):
+    """Ids up to which all rows of the tables can be read."""
+
+    transition: int
+    model_call: int
+
+
+def find_settled_ids(db: Database) -> SettledIds:
+    """Return them for reads that begin later."""
+    dialect = get_dialect(db)
+    return SettledIds(*(dialect.find_settled_id(db, table) for table in SettledIds._fields))
+
+
+def find_row_ahead(
+    db: Database, table: Table, after: int, most: int, upto: SettledIds
+) -> tuple[int, int]:
     """Return id and time of the last row within a number of rows after another; (0, 0) if none."""
     found = db.execute(
-        f"SELECT id, at FROM (SELECT id, at FROM {table} WHERE id > ? ORDER BY id LIMIT ?) AS later"
-        " ORDER BY id DESC LIMIT 1",
-        (after, most),
+        f"SELECT id, at FROM (SELECT id, at FROM {table} WHERE id > ? AND id <= ?"
+        " ORDER BY id LIMIT ?) AS later ORDER BY id DESC LIMIT 1",
+        (after, getattr(upto, table), most),
     ).fetchone()
     row, at = found or (0, 0)
     return int(row), int(at)

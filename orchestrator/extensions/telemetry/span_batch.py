@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import orjson
 
-from orchestrator.extensions.telemetry import ended_turns
+from orchestrator.extensions.telemetry import ended_turns, row_marks
 from orchestrator.extensions.telemetry.otlp_json import SCOPE, OtlpObject
 from orchestrator.extensions.telemetry.otlp_spans import build_spans
 from orchestrator.extensions.telemetry.row_marks import RowMark
@@ -45,7 +45,9 @@ class BatchReader(NamedTuple):
             JournalError: the journal cannot be read.
         """
         with open_for_reading(self.address, ours=True) as db:
-            found = ended_turns.load_ended_work(db, after, most, now)
+            upto = row_marks.find_settled_ids(db)
+        with open_for_reading(self.address, ours=True) as db:
+            found = ended_turns.load_ended_work(db, after, most, now, upto)
         made = (orjson.dumps(span) for end in found.ends for span in build_spans(end))
         requests = [
             SpanRequest(self.packed(self._encode_spans(group)), len(group))

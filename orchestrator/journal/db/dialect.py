@@ -60,6 +60,13 @@ class Dialect(Protocol):
     def skip_used_ids(self, db: Database, table: str) -> None:
         """Give no new row of a table an id that a row stored with its id already has."""
 
+    def find_settled_id(self, db: Database, table: str) -> int:
+        """Return an id up to which a read that begins later finds all the rows of a table.
+
+        Rows of several writers are not stored in the order of their ids. Return 0 if a writer takes
+        too long.
+        """
+
     def wait_for_turn(self, db: Database, name: str) -> None:
         """Wait until no other transaction has waited for its turn with this name and not ended."""
 
@@ -145,6 +152,9 @@ class SqliteDialect:
 
     def skip_used_ids(self, db: Database, table: str) -> None:
         del db, table  # SQLite looks for the highest id by itself
+
+    def find_settled_id(self, db: Database, table: str) -> int:
+        return int(db.execute(f"SELECT ifnull(max(id), 0) FROM {table}").get)
 
     def wait_for_turn(self, db: Database, name: str) -> None:
         """Do nothing: a file has one writer."""

@@ -100,8 +100,19 @@ class Storage(Protocol):
     def is_held(self) -> bool:
         """Return whether no other process can hold the journal now."""
 
+    def owns(self, owner: str) -> bool:
+        """Return whether this process works for the owner of a row."""
+
     def close(self, failure: StorageFailedError | None) -> None:
         """Finish the queued jobs; after a ``failure``, the stored data cannot be trusted."""
+
+
+def _find_turn_owner() -> str:
+    """Return the owner of the turn that runs, by the log's context; empty without a turn."""
+    context = get_contextvars()
+    if "turn_id" not in context:
+        return ""
+    return name_turn_owner(str(context.get("agent_id", "")), str(context.get("chat_id", "")))
 
 
 def _probe_database(db: Database) -> None:
@@ -165,10 +176,8 @@ class Store(LoopBound):
         if self.failure is not None:
             raise self.failure
         loop = asyncio.get_running_loop()
-        context = get_contextvars()  # the log's
-        chat = str(context.get("chat_id", ""))
-        if not owner and "turn_id" in context:
-            owner = name_turn_owner(str(context.get("agent_id", "")), chat)
+        chat = str(get_contextvars().get("chat_id", ""))
+        owner = owner or _find_turn_owner()
         job: Job[T] = Job(work, args, loop.create_future(), loop, self.crashes, chat, owner)
         self._writer.put(job)
         try:
@@ -203,16 +212,21 @@ class Store(LoopBound):
             self.record_failure(error)
             raise
 
-    async def ensure_held(self) -> None:
+    async def ensure_held(self, owner: str = "") -> None:
         """Return once no other daemon can hold the journal, before anything irreversible.
 
         A machine that has slept could otherwise act on work that another one has taken over.
+        ``owner`` is whose work that is, by default that of the turn that runs.
 
         Raises:
+            FencedError: another node works for the owner.
             StorageFailedError: another daemon holds the journal.
         """
         while self.is_shared and not self.storage.is_held():
             await self.transact(_probe_database)
+        owner = owner or _find_turn_owner()
+        if owner and not self.storage.owns(owner):
+            raise FencedError(f"another node works for {owner!r}")
 
     def record_failure(self, error: StorageFailedError) -> None:
         """Stop writing; `wait_for_failure` returns the error."""

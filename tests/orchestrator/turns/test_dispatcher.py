@@ -150,6 +150,23 @@ async def test_a_turn_that_was_cancelled_in_the_journal_is_left(tmp_path: Path) 
         assert bench.states()[0] == "cancelled"
 
 
+async def test_turn_that_another_node_runs_now_is_left_as_it_is(tmp_path: Path) -> None:
+    """The turns of other agents go on."""
+    async with turn_bench(tmp_path) as bench:
+        keeper = Gatekeeper()
+        bench.scripted(keeper.run)
+        bench.hears("one")
+        await keeper.until(1)
+        assert bench.dispatcher.leave_turns({"home"})
+        assert not bench.dispatcher.leave_turns({"work"})
+        await bench.dispatcher.wait_idle()
+        assert bench.states() == ["running"]
+        bench.dispatcher.wake()
+        assert await keeper.until(2) == ["one", "one"]  # in this journal it is still this node's
+        keeper.open("one")
+        assert await bench.channel.until(1) == ["echo: one"]
+
+
 async def test_t2_shares_the_transaction_in_which_the_message_is_stored(tmp_path: Path) -> None:
     """In a chat that is idle."""
     async with turn_bench(tmp_path) as bench:

@@ -38,9 +38,9 @@ class Placer:
         self, daemon: DaemonView, storage: PostgresStorage, usable: Callable[[], bool]
     ) -> None:
         self.changed = asyncio.Event()
+        self._session = storage.session
         self.share = GroupShare()
         self._daemon = daemon
-        self._session = storage.session
         self._usable = usable
         self._monotonic = daemon.machine.monotonic
         self._state: SharingState | None = None
@@ -83,6 +83,7 @@ class Placer:
         state = await store.read(sharing_state.load_state, pid, session.daemon, url)
         self._state = state
         now = self._monotonic()
+        await self._leave_lost_groups()
         if before is not None and before.members != state.members:
             self._calm = now + CALM
         takes = not state.drained and self._usable() and not self._daemon.stopping.is_set()
@@ -94,6 +95,14 @@ class Placer:
         await self._lock_names(state)
         if before is None or before.commits != state.commits:
             self._wake()
+
+    async def _leave_lost_groups(self) -> None:
+        """Abandon the work of groups that another node has taken; they can be taken again then."""
+        if not (lost := self._session.lost):
+            return
+        self._adopt_share()
+        if self._daemon.operations.dispatcher.leave_turns(GroupShare(lost)):
+            await self._daemon.store.transact(sharing_state.forget_lost, self._session, lost)
 
     async def _take_free_groups(self, state: SharingState, now: float, *, takes: bool) -> None:
         free = frozenset(ALL) - state.foreign - self.share.groups
@@ -125,7 +134,7 @@ class Placer:
                 continue
             self._tries += 1  # the first one may be busy for long
             group = mine[self._tries % len(mine)] if self._tries % 2 else mine[0]
-            self._set_share(GroupShare(self.share.groups - {group}))
+            self._set_share(self.share.groups - {group})
             give = sharing_state.give_group
             if await self._daemon.store.transact(give, self._session, group):
                 log.info("group_given", group=group)
@@ -171,11 +180,11 @@ class Placer:
         return f"workspace@{agent_id}" in chain.from_iterable(own)
 
     def _adopt_share(self) -> None:
-        self._set_share(GroupShare(frozenset(self._session.epochs)))
+        self._set_share(frozenset(self._session.epochs))
 
-    def _set_share(self, share: GroupShare) -> None:
-        if share != self.share:
-            self.share = share
+    def _set_share(self, groups: frozenset[int]) -> None:
+        if groups != self.share.groups:
+            self.share = GroupShare(groups, self._session.owns)
             self._announce()
 
     def _announce(self) -> None:

@@ -78,6 +78,12 @@ def take_groups(
     turns.take_over(db, epoch, now, GroupShare(session.take_groups(db, groups, now)))
 
 
+def forget_lost(db: Database, session: WritingSession, groups: frozenset[int]) -> None:
+    """Let lost groups be taken again; see `WritingSession.forget_lost_groups`."""
+    del db
+    session.forget_lost_groups(groups)
+
+
 def give_group(db: Database, session: WritingSession, group: int) -> bool:
     """Give a group away, unless a turn of it runs or a message is being sent."""
     at_work = [*db.execute(RUNNING), *db.execute(SENDING)]

@@ -92,8 +92,8 @@ async def test_transaction_indexes_few_characters(store: Store) -> None:
     for said in (text, text, text, f"{'word ' * 9000}dirigible"):
         await store.transact(say, said)
     steps = []
-    while await store.read(message_index.has_new_messages):
-        await store.transact(message_index.index_new_messages)
+    while upto := await store.read(message_index.find_new_messages):
+        await store.transact(message_index.index_new_messages, upto)
         steps.append((await store.read(count))[0] - before)
     assert steps == [2, 3, 4]
     assert len(await store.read(search_messages, WORK, "zeppelin", 9)) == 3

@@ -15,7 +15,6 @@ from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.journal import opening
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError, Store
-from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
 
 pytestmark = needs_server
@@ -86,17 +85,30 @@ async def test_ended_session_is_made_anew_with_its_groups(journal: SharedJournal
 
 
 @pytest.mark.parametrize("given_back", [True, False])
-async def test_daemon_whose_group_was_taken_begins_anew(
+async def test_daemon_whose_group_was_taken_goes_on_with_the_others(
     journal: SharedJournal, *, given_back: bool
 ) -> None:
-    """Even if it could have the lock again: what it knows of the group is old."""
+    """It has lost that one, even if it could have the lock again: what it knows of it is old."""
+    session = session_of(journal.first)
     await journal.take(journal.first, WORK, HOME)
     journal.end_session(journal.first)
     assert await journal.take(journal.second, WORK) == {WORK}
     if given_back:
         await journal.give(journal.second, WORK)
-    with pytest.raises(JournalTakenError):
-        await journal.first.transact(put, "late", owner="home")
+    await journal.first.transact(put, "mine", owner="home")
+    with pytest.raises(FencedError):
+        await journal.first.transact(put, "late", owner="work")
+    await journal.first.ensure_held("home")
+    with pytest.raises(FencedError):
+        await journal.first.ensure_held("work")
+    assert session.lost == {WORK}
+    assert await journal.take(journal.first, WORK, 3) == {HOME, 3}
+    if not given_back:
+        await journal.give(journal.second, WORK)
+    assert await journal.take(journal.second, WORK) == {WORK}
+    await journal.give(journal.second, WORK)
+    session.forget_lost_groups(frozenset({WORK}))
+    assert await journal.take(journal.first, WORK) == {WORK, HOME, 3}
 
 
 async def test_each_takeover_is_counted(journal: SharedJournal) -> None:

@@ -16,7 +16,7 @@ from fakes.ended_turn import (
 )
 from fakes.journal import booted, job, sqlite
 
-from orchestrator.extensions.telemetry import ended_turns
+from orchestrator.extensions.telemetry import ended_turns, row_marks
 from orchestrator.extensions.telemetry.ended_turns import DeliveryEnd, TurnEnd
 from orchestrator.extensions.telemetry.row_marks import RowMark
 from orchestrator.journal.db.database import Database
@@ -28,8 +28,8 @@ NOW = 9_000_000_000_000
 
 def ends(db: Database, most: int = 1) -> list[TurnEnd | DeliveryEnd]:
     """All ends, read in parts."""
-    mark, found = RowMark(), []
-    while (work := ended_turns.load_ended_work(db, mark, most, NOW)).mark.id != mark.id:
+    mark, found, upto = RowMark(), [], row_marks.find_settled_ids(db)
+    while (work := ended_turns.load_ended_work(db, mark, most, NOW, upto)).mark.id != mark.id:
         mark = work.mark
         found += work.ends
     return found

@@ -10,7 +10,7 @@ from fakes.otlp_collector import values, with_bytes
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from orchestrator.extensions.telemetry import ended_turns, otlp_spans
+from orchestrator.extensions.telemetry import ended_turns, otlp_spans, row_marks
 from orchestrator.extensions.telemetry.row_marks import RowMark
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, outbox, steps, subagents, turns
@@ -25,7 +25,7 @@ MS = 1_000_000  # nanoseconds
 
 def found(db: Database) -> list[Span]:
     """The spans of everything that has ended."""
-    work = ended_turns.load_ended_work(db, RowMark(), 1000, NOW)
+    work = ended_turns.load_ended_work(db, RowMark(), 1000, NOW, row_marks.find_settled_ids(db))
     made = [span for end in work.ends for span in otlp_spans.build_spans(end)]
     assert SECRET not in orjson.dumps(made).decode()
     return [ParseDict(with_bytes(span), Span()) for span in made]

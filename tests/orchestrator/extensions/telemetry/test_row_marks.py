@@ -5,7 +5,7 @@ from pathlib import Path
 from fakes.journal import booted, job, open_turn, receive, update
 
 from orchestrator.extensions.telemetry import row_marks
-from orchestrator.extensions.telemetry.row_marks import RowMark
+from orchestrator.extensions.telemetry.row_marks import RowMark, SettledIds
 from orchestrator.journal.turns import usage
 from orchestrator.journal.turns.usage import Amount
 from thinker.protocol.messages import Usage
@@ -19,7 +19,7 @@ def test_mark_of_an_empty_table_is_before_its_first_row(tmp_path: Path) -> None:
         mark = row_marks.load_newest_mark(db, "transition", NOW)
         assert mark == RowMark(0, 0, NOW)
         assert row_marks.relocate_mark(db, "transition", mark) == mark
-        assert row_marks.find_row_ahead(db, "transition", 0, 10) == (0, 0)
+        assert row_marks.find_row_ahead(db, "transition", 0, 10, SettledIds(9, 9)) == (0, 0)
         assert row_marks.load_last_id(db, "transition") == 0
 
 
@@ -27,9 +27,11 @@ def test_reading_goes_on_in_bounded_parts(tmp_path: Path) -> None:
     """Each ends at a row that is there."""
     with booted(tmp_path) as db:
         receive(db, *(update(number) for number in range(1, 6)))
+        upto = row_marks.find_settled_ids(db)
         assert [
-            row_marks.find_row_ahead(db, "transition", after, 2)[0] for after in (0, 2, 4, 5)
+            row_marks.find_row_ahead(db, "transition", after, 2, upto)[0] for after in (0, 2, 4, 5)
         ] == [*(2, 4, 5, 0)]
+        assert row_marks.find_row_ahead(db, "transition", 2, 2, SettledIds(3, 9))[0] == 3
 
 
 def test_rows_with_ids_that_were_given_again_are_new(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from orchestrator.extensions.postgresql.nodes import placer, sharing_state
 from orchestrator.extensions.postgresql.nodes.placer import Placer
 from orchestrator.journal.db.store import Store
 from orchestrator.journal_address import DatabaseServer
+from orchestrator.placement import Share
 
 pytestmark = needs_server
 AGENTS = AgentsFile.model_validate(
@@ -28,12 +29,14 @@ class PlacedNode:
 
     def __init__(self, store: Store, url: str) -> None:
         self.now, self.usable, self.woken = 0.0, True, 0
+        self.running = {"work", "home"}  # agents with a turn
         view: Any = SimpleNamespace(
             store=store,
             settings=SimpleNamespace(node_url=url, paths=None),
             machine=SimpleNamespace(monotonic=lambda: self.now, clock=lambda: 1),
             stopping=anyio.Event(),
             get_agents_file=lambda: AGENTS,
+            operations=SimpleNamespace(dispatcher=self),
             delivery=SimpleNamespace(doubt_chats=lambda: None),
             control=SimpleNamespace(wake=self.count_wake),
             approvals=SimpleNamespace(wake=lambda: None),
@@ -41,6 +44,12 @@ class PlacedNode:
         )
         self.view, self.store = view, store
         self.placer = Placer(view, store.storage, lambda: self.usable)  # type: ignore[arg-type]
+
+    def leave_turns(self, share: Share) -> bool:
+        """End the turns of a share; only at the next look they are gone."""
+        left = {name for name in self.running if name in share}
+        self.running -= left
+        return not left
 
     def count_wake(self) -> None:
         """Count how often the node was told to look for work."""
@@ -197,3 +206,33 @@ async def test_node_looks_for_work_when_another_one_has_stored_something(
     await first.store.transact(lambda db: db.execute("INSERT INTO meta VALUES('a', '1')"))
     await second.looks()
     assert second.woken == before + 1
+
+
+async def test_lost_group_costs_its_own_turns_alone(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """It can be taken again once they have ended here; the other groups are kept throughout."""
+    first, _ = nodes
+    work = find_group("work")
+    await first.looks()
+    journal.end_session(journal.first)
+    await journal.take(journal.second, work)
+    await journal.give(journal.second, work)
+    await first.store.transact(lambda _: None)
+    assert "work" not in first.placer.share  # before it has looked
+    assert await first.looks() == GROUPS - 1
+    assert first.running == {"home"}
+    assert first.placer.owns("home")
+    assert await first.looks() == GROUPS
+
+
+async def test_share_of_a_moment_ends_with_the_group(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """A transaction that was begun with it finds in the writer that the agent has moved."""
+    first, _ = nodes
+    await first.looks()
+    share = first.placer.share
+    await journal.give(first.store, find_group("work"))
+    assert not await first.store.transact(lambda _: "work" in share)
+    assert await first.store.transact(lambda _: "home" in share)
