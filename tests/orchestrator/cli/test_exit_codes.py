@@ -46,6 +46,7 @@ UNKNOWN_TO_THE_JOURNAL = (
     *(("sessions", act, "telegram:5") for act in ("show", "end")),
     *(("memory", act, "99") for act in ("forget", "show", "undo")),
     ("memory", "edit", "99", "She likes tea."),
+    ("agents", "moved", "nope", "--confirm"),
     ("trace", "99"),
     ("trace", "deadbeef"),
     ("export", "chat", "telegram:5"),
@@ -74,6 +75,7 @@ UNKNOWN_TO_THE_FILES = (
     *(("config", act, "nope") for act in ("edit", "history", "diff", "undo")),
 )
 NAMELESS = {  # commands whose arguments name nothing that could be unknown
+    ("agents", "move"): "tests of its own, as it needs an agents.json with an agent",
     ("backup",): "a file",
     ("chat",): "tests of its own",
     ("check",): "a file",
@@ -82,6 +84,7 @@ NAMELESS = {  # commands whose arguments name nothing that could be unknown
     ("dashboard",): "a new address",
     ("dashboard", "invite"): "a new name",
     ("help",): "a page",
+    ("nodes", "drain"): "tests of its own, as it needs a database server",
     ("prompt", "test"): "tests of its own, as its exit codes are for CI systems",
     ("restore",): "a file",
 }

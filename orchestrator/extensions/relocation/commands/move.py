@@ -10,7 +10,7 @@ from orchestrator.cli.options import AsJson, Home, load_settings
 from orchestrator.cli.output import format_count, print_text
 from orchestrator.cli.tables import print_json
 from orchestrator.control.camel_model import CamelModel
-from orchestrator.errors import ConfigError, OrchestratorError
+from orchestrator.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.extensions.relocation import homes, move_plan
 from orchestrator.extensions.relocation.journal_steps import Move
 from orchestrator.extensions.relocation.move_plan import MovePlan
@@ -120,11 +120,12 @@ def _find_known_move(source: homes.Home, agent: str) -> Move:
     """Return the move that a home knows.
 
     Raises:
-        OrchestratorError: it knows none, or the agent came from elsewhere.
+        UnknownNameError: it knows none.
+        OrchestratorError: the agent came from elsewhere.
     """
     known = Relocation(source, source, agent).find_move()
     if known is None:
-        raise OrchestratorError(
+        raise UnknownNameError(
             f"agent '{agent}' is not on a move from {source.name}; begin one with: orchestrator"
             f" agents move {agent} --to HOME"
         )
