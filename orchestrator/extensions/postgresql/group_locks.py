@@ -9,8 +9,8 @@ its takeovers: with another count, what a daemon knows of the group is old.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import orjson
@@ -42,12 +42,18 @@ def find_group(owner: str) -> int:
 
 @dataclass(frozen=True)
 class GroupShare:
-    """The groups of a node, as its share."""
+    """The groups of a node, as its share.
+
+    A transaction may begin before a group is given away and be run after that, so that ``holds``
+    has the last word.
+    """
 
     groups: frozenset[int] = frozenset()
+    holds: Callable[[int], bool] = field(default=lambda _: True, compare=False)
 
     def __contains__(self, owner: str, /) -> bool:
-        return find_group(owner) in self.groups
+        group = find_group(owner)
+        return group in self.groups and self.holds(group)
 
 
 def lock_groups(db: Database, groups: Iterable[int]) -> frozenset[int]:

@@ -247,8 +247,11 @@ class WritingSession:
 
     def owns(self, owner: str) -> bool:
         """Return whether this daemon may write the rows of an owner, for the writer's thread."""
-        group = group_locks.find_group(owner)
-        return not self.shares or group in self.epochs or group in self._taken
+        return not self.shares or self.holds_group(group_locks.find_group(owner))
+
+    def holds_group(self, group: int) -> bool:
+        """Return whether this daemon works for a group, or takes it just now."""
+        return group in self.epochs or group in self._taken
 
     def settle_groups(self, db: PostgresConnection) -> None:
         """Do what the last transaction, which is stored, decided about groups."""

@@ -8,7 +8,7 @@ Where: on which node does an agent work?
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 import anyio
@@ -125,7 +125,7 @@ class Placer:
                 continue
             self._tries += 1  # the first one may be busy for long
             group = mine[self._tries % len(mine)] if self._tries % 2 else mine[0]
-            self._set_share(GroupShare(self.share.groups - {group}))
+            self._set_share(self._build_share(self.share.groups - {group}))
             give = sharing_state.give_group
             if await self._daemon.store.transact(give, self._session, group):
                 log.info("group_given", group=group)
@@ -171,7 +171,10 @@ class Placer:
         return f"workspace@{agent_id}" in chain.from_iterable(own)
 
     def _adopt_share(self) -> None:
-        self._set_share(GroupShare(frozenset(self._session.epochs)))
+        self._set_share(self._build_share(self._session.epochs))
+
+    def _build_share(self, groups: Iterable[int]) -> GroupShare:
+        return GroupShare(frozenset(groups), self._session.holds_group)
 
     def _set_share(self, share: GroupShare) -> None:
         if share != self.share:
