@@ -33,6 +33,33 @@ NODE_MUTANTS = (
         ("freeze",),
     ),
     Mutant(
+        "a node takes groups back although others have worked for them",
+        "fence",
+        "extensions/postgresql/group_locks.py",
+        "if group in locked and now[group] == epoch)",
+        "if group in locked)",
+        ("all-retake",),
+    ),
+    Mutant(
+        "a node writes by the sessions of a pool",
+        "guard",
+        "extensions/postgresql/pg_storage.py",
+        "                self._commit_once(self._session.ensure_session(), group)\n",
+        "                held, number = self._session.ensure_session(), next(self._numbers)\n"
+        "                other = PostgresConnection(self._session._server.url)\n"
+        "                self._commit_once(other if number % 8 == 0 else held, group)\n"
+        "                other.close()\n",
+        ("all-kill",),
+    ),
+    Mutant(
+        "each node receives the messages of a bot",
+        "two pollers",
+        "extensions/postgresql/nodes/placer.py",
+        "        return account in self._held\n",
+        "        return True\n",
+        ("all-kill",),
+    ),
+    Mutant(
         "a daemon that lost its session takes no notice of the one that has the lock",
         "fence",
         SESSION,

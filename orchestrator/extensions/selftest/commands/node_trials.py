@@ -142,5 +142,6 @@ def _build_json_result(result: TrialResult) -> dict[str, object]:
         "violations": [f"{found.check}: {found.sentence}" for found in result.violations],
         "takeovers": [round(seconds, 2) for seconds in result.takeovers],
         "answers": [round(seconds, 2) for seconds in result.answers],
+        "shares": result.shares,
         "seconds": round(result.seconds, 1),
     }

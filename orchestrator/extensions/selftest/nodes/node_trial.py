@@ -14,7 +14,11 @@ from orchestrator.extensions.selftest.crash.evidence import Death, Evidence
 from orchestrator.extensions.selftest.crash.fake_telegram import PREVIEW_MARK
 from orchestrator.extensions.selftest.crash.invariants import Violation
 from orchestrator.extensions.selftest.crash.ledger import Ledger, LedgerEvent, find_confirmed_offset
-from orchestrator.extensions.selftest.crash.scenario import SERVER, build_agents_file
+from orchestrator.extensions.selftest.crash.scenario import (
+    SERVER,
+    build_agents_file,
+    build_prompts,
+)
 from orchestrator.extensions.selftest.crash.world import TOKEN
 from orchestrator.extensions.selftest.nodes.chat_load import ChatLoad, make_talks
 from orchestrator.extensions.selftest.nodes.cluster import (
@@ -33,6 +37,7 @@ from orchestrator.journal_address import DatabaseServer
 FIRST, GAP = 0.5, 4.0  # seconds without a fault before the first one, and between two
 SETTLED_WITHIN = 300.0  # seconds after the last fault until all is done
 LOOK = 0.5  # seconds between two checks for unfinished work
+CONFLICTS = 4  # requests for updates that a fault's takeover may end, as a frozen node has one
 ONE_HOME = ("starts (14)", "claims")  # checks for a daemon that only its own deaths end
 
 
@@ -41,7 +46,7 @@ class TrialResult:
     """The answers that people got while a fault happened again and again.
 
     ``takeovers`` and ``answers`` are the seconds from each fault until a node worked, and until a
-    person got an answer.
+    person got an answer. ``shares`` has the number of answers of each node.
     """
 
     fault: str
@@ -51,6 +56,7 @@ class TrialResult:
     takeovers: list[float] = field(default_factory=list)
     answers: list[float] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    shares: list[int] = field(default_factory=list)
 
     def count_violations(self, *checks: str) -> int:
         """Count the violations of the checks whose names begin with ``check``."""
@@ -99,6 +105,10 @@ class NodeTrial:
                 ) as nodes:
                     deaths = await self._try_fault(fault, nodes, crowd, servers, progress)
                     result.violations += [*nodes.violations, *nodes.list_guarded_writes()]
+                    result.shares = [node.count_answers() for node in nodes.nodes]
+                    if crowd.bot.conflicts > CONFLICTS * (len(deaths) + 1):
+                        rivals = f"{crowd.bot.conflicts} requests for updates were ended by others"
+                        result.violations.append(Violation("two pollers", rivals))
                     faults = list(nodes.takeovers)
                 journal = self._build_journal_address(servers)
                 rows = await to_thread.run_sync(lambda: evidence.read_journal(journal, check=True))
@@ -108,6 +118,11 @@ class NodeTrial:
         )
         result.violations += [
             broken for broken in invariants.check_evidence(found) if broken.check not in ONE_HOME
+        ]
+        result.violations += [
+            Violation("lost", f"{row.text}: was given up")
+            for row in rows.inbox
+            if row.state == "dead"
         ]
         result.messages, result.unknown = crowd.message_count, len(found.list_unknown_steps())
         result.takeovers = [fault.seconds for fault in faults]
@@ -183,6 +198,9 @@ class NodeTrial:
             if isinstance(server, dict):  # the nodes share the ledger, outside of their homes
                 server["sandbox"] = {"read": ["/"], "write": [str(crowd.ledger.path)]}
         (home / "agents.json").write_text(json.dumps(agents), "utf-8")
+        (home / "prompts").mkdir(mode=0o700)
+        for name, prompt in build_prompts(crowd.scenario).items():
+            (home / "prompts" / f"{name}.json").write_text(json.dumps(prompt), "utf-8")
         return {
             "ORCHESTRATOR_FAST_TASKS": "1",
             "TELEGRAM_BOT_TOKEN": TOKEN,

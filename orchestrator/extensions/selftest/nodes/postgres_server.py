@@ -32,9 +32,12 @@ STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
 END_HOLDER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 )
-TAKEN_OVER = """SELECT count(*) = 128 FROM pg_locks JOIN placement ON grp = objid
+PLACED = """FROM pg_locks JOIN placement ON grp = objid
   WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = 1869767527
-    AND url NOT LIKE '%:{}'"""
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+TAKEN_OVER = f"SELECT count(*) = 128 {PLACED} AND url <> '{{}}'"
+END_NODE = f"SELECT pg_terminate_backend(pid) {PLACED} AND url = '{{}}'"
+COUNT_GROUPS = f"SELECT count(*) {PLACED} AND url = '{{}}'"
 WAITS = 600  # checks whether a standby is synchronous, of some 20 ms each
 
 
@@ -127,9 +130,20 @@ class ServerPair:
         """End the session that has the journal, as an administrator could."""
         self.first.query(END_HOLDER)
 
-    def has_taken_over(self, database: str, number: int) -> bool:
-        """Return whether other nodes than this one work for each group of agents."""
-        return self.first.query_database(database, TAKEN_OVER.format(number)) == "t"
+    def has_taken_over(self, database: str, url: str) -> bool:
+        """Return whether other nodes than the one at ``url`` work for each group of agents."""
+        try:
+            return self.first.query_database(database, TAKEN_OVER.format(url)) == "t"
+        except ConfigError:  # the server is starting
+            return False
+
+    def end_node_session(self, database: str, url: str) -> None:
+        """End the session of the node at ``url``, as an administrator could."""
+        self.first.query_database(database, END_NODE.format(url))
+
+    def count_groups(self, database: str, url: str) -> int:
+        """Return the number of groups of agents that the node at ``url`` works for."""
+        return int(self.first.query_database(database, COUNT_GROUPS.format(url)))
 
     def fail_over(self) -> None:
         """Crash the first server, and let the second take its place."""
