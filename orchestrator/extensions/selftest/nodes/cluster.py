@@ -16,6 +16,7 @@ from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.extensions.selftest.crash.invariants import Violation
 from orchestrator.extensions.selftest.nodes.blocking_proxy import BlockingProxy
 from orchestrator.extensions.selftest.nodes.node import (
+    LOST,
     READY,
     STANDS_BY,
     TAKEN,
