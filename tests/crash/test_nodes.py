@@ -72,7 +72,11 @@ NODE_MUTANTS = (
 
 @pytest.mark.thorough(part="nodes")
 @pytest.mark.parametrize(
-    "fault", ["kill", "freeze", "session", "failover", "all-kill", "all-freeze", "all-upgrade"]
+    "fault",
+    [
+        *("kill", "freeze", "session", "failover"),
+        *("all-kill", "all-freeze", "all-upgrade", "all-failover", "all-drain", "all-retake"),
+    ],
 )
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""

@@ -18,6 +18,7 @@ HELD = """SELECT classid::bigint, objid::bigint, pid FROM pg_locks
 PLACED = "SELECT grp, node, url, home FROM placement"
 COMMITS = "SELECT coalesce(sum(commits), 0) FROM last_commit WHERE daemon <> ?"
 DRAINED = "drained "  # begins the key in `meta` of a node that is to take nothing, before its URL
+SHARED = "INSERT INTO meta VALUES('shared', '1') ON CONFLICT DO NOTHING"  # with several epochs
 RUNNING = f"SELECT {owners.OF_TURN} FROM turn WHERE state = 'running'"
 SENDING = f"SELECT {owners.OF_OUTBOX} FROM outbox WHERE state IN('sending','ph_sending')"
 
@@ -75,6 +76,7 @@ def take_groups(
 
     The session undoes what it notes for a transaction that is not stored.
     """
+    db.execute(SHARED)
     turns.take_over(db, epoch, now, GroupShare(session.take_groups(db, groups, now)))
 
 

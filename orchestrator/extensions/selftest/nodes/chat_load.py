@@ -1,14 +1,14 @@
 """The load of many people who write all the time."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, cycle
 
 import anyio
 
 from orchestrator.extensions.selftest.crash.evidence import parse_marks
-from orchestrator.extensions.selftest.crash.ledger import Ledger
+from orchestrator.extensions.selftest.crash.ledger import Ledger, LedgerEvent
 from orchestrator.extensions.selftest.crash.scenario import (
     AGENTS,
     HANDOVER,
@@ -113,6 +113,7 @@ class ChatLoad(World):
     ledger: Ledger
     operators = OPERATORS[:2]
     _marks: set[str] = field(default_factory=set, init=False)
+    _faults: list[tuple[int, int, frozenset[str]]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         super().__init__(self.talks.scripts, self.ledger)
@@ -127,6 +128,32 @@ class ChatLoad(World):
         async with anyio.create_task_group() as tasks:
             for chat in self.talks.by_chat:
                 tasks.start_soon(self._write_talks, chat)
+
+    def note_fault(self, began: int, ended: int, struck: frozenset[str]) -> None:
+        """Note a fault of the node of some agents; times in milliseconds since the epoch."""
+        self._faults.append((began, ended, struck))
+
+    def measure_waits(self, events: Iterable[LedgerEvent]) -> tuple[list[float], list[float]]:
+        """Return the seconds that people waited for answers.
+
+        The first are those of people who wrote without a fault, the others those of people who
+        wrote during a fault of another node than that of their agent.
+        """
+        said: dict[str, int] = {}
+        calm: list[float] = []
+        aside: list[float] = []
+        for event in events:
+            if event.kind == "said":
+                said[event.text] = event.at
+            for mark in parse_marks(event.text) if event.kind == "shown" else ():
+                at = said.pop(mark.partition("#")[0], None)
+                if at is None:
+                    continue
+                agent = self.talks.agents_by_chat[event.chat]
+                struck = [who for began, ended, who in self._faults if began <= at <= ended]
+                if not any(agent in who for who in struck):
+                    (aside if struck else calm).append((event.at - at) / 1000)
+        return calm, aside
 
     async def _write_talks(self, chat: int) -> None:
         for number, talk in enumerate(self.talks.by_chat[chat]):

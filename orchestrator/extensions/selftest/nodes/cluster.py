@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,6 +30,7 @@ from orchestrator.testing.loopback import find_free_port
 DATABASE = "nodes"  # the journal's
 HOUR = 3600  # seconds that the clock of a node is wrong
 BLOCKED = 10.0  # seconds without a network
+DRAINED_WITHIN = 180.0  # seconds: a node gives away one group after the other
 LOOK = 0.05  # seconds between two looks at the groups of agents
 FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
 
@@ -130,7 +131,8 @@ class Cluster:
         """Let the working daemon give all its agents away, and take some again."""
         node, began = self.works, _read_clock()
         await node.run_command("nodes", "drain", node.url)
-        await self._wait_for_takeover(node, began)
+        await self._wait_until_placed(began, node.url, DRAINED_WITHIN)
+        self.works = self.nodes[(self.nodes.index(node) + 1) % len(self.nodes)]
         await node.run_command("nodes", "drain", node.url, "--end")
 
     async def join_node(self) -> None:
@@ -162,7 +164,10 @@ class Cluster:
 
     async def spread_groups(self) -> None:
         """Restart the first node, which has taken everything, so that the others work as well."""
-        first = self.nodes[0]
+        first, members = self.nodes[0], partial(self.servers.count_members, DATABASE)
+        with anyio.fail_after(WITHIN):
+            while await to_thread.run_sync(members) < len(self.nodes):  # noqa: ASYNC110 - no events
+                await anyio.sleep(LOOK)
         first.send_signal(signal.SIGTERM)
         await self._wait_for_takeover(first, _read_clock())
         await first.wait_for_exit()
@@ -204,10 +209,10 @@ class Cluster:
                 "one at a time", f"two nodes work; see {self.works.log_path} and {other.log_path}"
             )
 
-    async def _wait_until_placed(self, began: int, without: str = "-") -> None:
+    async def _wait_until_placed(self, began: int, without: str = "-", within: float = 0.0) -> None:
         """Wait until nodes have all groups of agents, other nodes than the one at ``without``."""
         placed = partial(self.servers.has_taken_over, DATABASE, without)
-        with anyio.fail_after(self.patience):
+        with anyio.fail_after(within or self.patience):
             while not await to_thread.run_sync(placed):  # noqa: ASYNC110 - it has no events
                 await anyio.sleep(LOOK)
         self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
@@ -223,6 +228,13 @@ class Cluster:
             )
             await node.end_daemon()
             await node.start()
+
+    async def list_struck_agents(self, agents: Iterable[str]) -> frozenset[str]:
+        """Return the agents, out of these, of the node that the next fault befalls."""
+        if not self.all_work:
+            return frozenset(agents)
+        find = self.servers.list_agents
+        return frozenset(await to_thread.run_sync(find, DATABASE, self.works.url, agents))
 
     def list_guarded_writes(self) -> list[Violation]:
         """Return what was refused because a node wrote for agents of another one."""

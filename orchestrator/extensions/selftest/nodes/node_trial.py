@@ -46,7 +46,9 @@ class TrialResult:
     """The answers that people got while a fault happened again and again.
 
     ``takeovers`` and ``answers`` are the seconds from each fault until a node worked, and until a
-    person got an answer. ``shares`` has the number of answers of each node.
+    person got an answer. ``shares`` has the number of answers of each node, ``calm`` the seconds in
+    which people got theirs while there was no fault, and ``aside`` those of other nodes' agents
+    while there was one.
     """
 
     fault: str
@@ -57,6 +59,8 @@ class TrialResult:
     answers: list[float] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     shares: list[int] = field(default_factory=list)
+    calm: list[float] = field(default_factory=list)
+    aside: list[float] = field(default_factory=list)
 
     def count_violations(self, *checks: str) -> int:
         """Count the violations of the checks whose names begin with ``check``."""
@@ -127,6 +131,7 @@ class NodeTrial:
         result.messages, result.unknown = crowd.message_count, len(found.list_unknown_steps())
         result.takeovers = [fault.seconds for fault in faults]
         result.answers = _measure_answers(faults, events)
+        result.calm, result.aside = crowd.measure_waits(events)
         result.seconds = time.monotonic() - started
         return result
 
@@ -152,7 +157,10 @@ class NodeTrial:
                 while not (written.is_set() and deaths):
                     with anyio.move_on_after(GAP if deaths else FIRST):
                         await written.wait()
+                    struck = await nodes.list_struck_agents(crowd.talks.agents_by_chat.values())
+                    began = time.time_ns() // 1_000_000
                     await FAULTS[fault](nodes)
+                    crowd.note_fault(began, time.time_ns() // 1_000_000, struck)
                     deaths.append(await to_thread.run_sync(self._inspect_death, crowd, servers))
                     progress(crowd.message_count)
             with anyio.fail_after(SETTLED_WITHIN):

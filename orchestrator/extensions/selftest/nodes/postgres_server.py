@@ -6,7 +6,7 @@ They are ordinary processes of this machine's own programs, and listen only on l
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,12 @@ PLACED = """FROM pg_locks JOIN placement ON grp = objid
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 TAKEN_OVER = f"SELECT count(*) = 128 {PLACED} AND url <> '{{}}'"
 END_NODE = f"SELECT pg_terminate_backend(pid) {PLACED} AND url = '{{}}'"
+COUNT_MEMBERS = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
+  AND objsubid = 2 AND classid = 1869767528
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 COUNT_GROUPS = f"SELECT count(*) {PLACED} AND url = '{{}}'"
+AGENTS = """SELECT agent FROM unnest(ARRAY['{}']) AS agent
+  JOIN placement ON grp = guard_group(agent) WHERE url = '{}'"""
 WAITS = 600  # checks whether a standby is synchronous, of some 20 ms each
 
 
@@ -144,6 +149,15 @@ class ServerPair:
     def count_groups(self, database: str, url: str) -> int:
         """Return the number of groups of agents that the node at ``url`` works for."""
         return int(self.first.query_database(database, COUNT_GROUPS.format(url)))
+
+    def count_members(self, database: str) -> int:
+        """Return the number of nodes that share the groups of agents."""
+        return int(self.first.query_database(database, COUNT_MEMBERS))
+
+    def list_agents(self, database: str, url: str, agents: Iterable[str]) -> list[str]:
+        """Return the agents, out of these, that the node at ``url`` works for."""
+        found = AGENTS.format("','".join(agents), url)
+        return self.first.query_database(database, found).split()
 
     def fail_over(self) -> None:
         """Crash the first server, and let the second take its place."""
