@@ -132,13 +132,12 @@ class Cluster:
         node, began = self.works, _read_clock()
         await node.run_command("nodes", "drain", node.url)
         await self._wait_until_placed(began, node.url, DRAINED_WITHIN)
-        self.works = self.nodes[(self.nodes.index(node) + 1) % len(self.nodes)]
         await node.run_command("nodes", "drain", node.url, "--end")
 
     async def join_node(self) -> None:
         """Stop the working daemon, start it again, and wait until it works for some agents."""
         await self.upgrade_node()
-        node, began = self.nodes[self.nodes.index(self.works) - 1], _read_clock()
+        node, began = self.works, _read_clock()
         groups = partial(self.servers.count_groups, DATABASE, node.url)
         with anyio.fail_after(self.patience + WITHIN):
             while not await to_thread.run_sync(groups):  # noqa: ASYNC110 - it has no events
@@ -199,7 +198,6 @@ class Cluster:
         others = [other for other in self.nodes if other is not node]
         if self.all_work:
             await self._wait_until_placed(began, node.url)
-            self.works = self.nodes[(self.nodes.index(node) + 1) % len(self.nodes)]
             return
         await wait_until(lambda: _has_ready_node(others), self.patience)
         self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
@@ -229,10 +227,18 @@ class Cluster:
             await node.end_daemon()
             await node.start()
 
-    async def list_struck_agents(self, agents: Iterable[str]) -> frozenset[str]:
-        """Return the agents, out of these, of the node that the next fault befalls."""
+    async def choose_node(self, agents: Iterable[str]) -> frozenset[str]:
+        """Choose the node that the next fault befalls; return its agents out of these.
+
+        Where all work it is the one with most groups of agents.
+        """
         if not self.all_work:
             return frozenset(agents)
+        counts = [
+            await to_thread.run_sync(self.servers.count_groups, DATABASE, node.url)
+            for node in self.nodes
+        ]
+        self.works = self.nodes[counts.index(max(counts))]
         find = self.servers.list_agents
         return frozenset(await to_thread.run_sync(find, DATABASE, self.works.url, agents))
 

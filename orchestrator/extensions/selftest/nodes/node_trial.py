@@ -157,7 +157,7 @@ class NodeTrial:
                 while not (written.is_set() and deaths):
                     with anyio.move_on_after(GAP if deaths else FIRST):
                         await written.wait()
-                    struck = await nodes.list_struck_agents(crowd.talks.agents_by_chat.values())
+                    struck = await nodes.choose_node(crowd.talks.agents_by_chat.values())
                     began = time.time_ns() // 1_000_000
                     await FAULTS[fault](nodes)
                     crowd.note_fault(began, time.time_ns() // 1_000_000, struck)
