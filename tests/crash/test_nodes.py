@@ -47,7 +47,7 @@ NODE_MUTANTS = (
         "                self._commit_once(self._session.ensure_session(), group)\n",
         "                held, number = self._session.ensure_session(), next(self._numbers)\n"
         "                other = PostgresConnection(self._session._server.url)\n"
-        "                self._commit_once(other if number % 8 == 0 else held, group)\n"
+        "                self._commit_once(other if number % 8 == 5 else held, group)\n"
         "                other.close()\n",
         ("all-kill",),
     ),

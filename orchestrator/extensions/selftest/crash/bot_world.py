@@ -81,7 +81,6 @@ class BotWorld:
         self.menus: dict[str, list[ForeignJson]] = {}  # commands, by the type of their scope
         self._kinds: list[str] = ["message", "edited_message"]
         self._polls = 0
-        self.conflicts = 0  # requests for updates that a later one has ended
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
             "getWebhookInfo": self._get_webhook_info,
@@ -220,7 +219,6 @@ class BotWorld:
             while not (self._pending or self._again or self._is_ended(own) or self.webhook):
                 await self.wait_for_change()
         if self._is_ended(own):
-            self.conflicts += 1
             raise RefusedError(409, CONFLICT)
         if self.webhook:
             raise RefusedError(409, "Conflict: terminated by setWebhook request")

@@ -32,6 +32,15 @@ HOUR = 3600  # seconds that the clock of a node is wrong
 BLOCKED = 10.0  # seconds without a network
 DRAINED_WITHIN = 180.0  # seconds: a node gives away one group after the other
 LOOK = 0.05  # seconds between two looks at the groups of agents
+# What a node logs that has met another one, by the check that finds it.
+LOGGED = (
+    ("guard", b"without its lock", "a node wrote for agents of another one"),
+    (
+        "two pollers",
+        b"another program asks for the messages",
+        "two nodes polled a bot",
+    ),
+)
 FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
 
 
@@ -242,13 +251,14 @@ class Cluster:
         find = self.servers.list_agents
         return frozenset(await to_thread.run_sync(find, DATABASE, self.works.url, agents))
 
-    def list_guarded_writes(self) -> list[Violation]:
-        """Return what was refused because a node wrote for agents of another one."""
-        logs = [log for node in self.nodes for log in node.home.glob("log-*")]
+    def list_logged_violations(self) -> list[Violation]:
+        """Return what the nodes have logged because two of them did what one has to do."""
         return [
-            Violation("guard", f"a node wrote for agents of another one; see {log}")
-            for log in logs
-            if b"without its lock" in log.read_bytes()
+            Violation(check, f"{sentence}; see {log}")
+            for node in self.nodes
+            for log in node.home.glob("log-*")
+            for check, mark, sentence in LOGGED
+            if mark in log.read_bytes()
         ]
 
     def _add_violation(self, check: str, sentence: str) -> None:

@@ -37,7 +37,6 @@ from orchestrator.journal_address import DatabaseServer
 FIRST, GAP = 0.5, 4.0  # seconds without a fault before the first one, and between two
 SETTLED_WITHIN = 300.0  # seconds after the last fault until all is done
 LOOK = 0.5  # seconds between two checks for unfinished work
-CONFLICTS = 4  # requests for updates that a fault's takeover may end, as a frozen node has one
 ONE_HOME = ("starts (14)", "claims")  # checks for a daemon that only its own deaths end
 
 
@@ -108,11 +107,8 @@ class NodeTrial:
                     all_work=fault.startswith(ALL_WORK),
                 ) as nodes:
                     deaths = await self._try_fault(fault, nodes, crowd, servers, progress)
-                    result.violations += [*nodes.violations, *nodes.list_guarded_writes()]
+                    result.violations += [*nodes.violations, *nodes.list_logged_violations()]
                     result.shares = [node.count_answers() for node in nodes.nodes]
-                    if crowd.bot.conflicts > CONFLICTS * (len(deaths) + 1):
-                        rivals = f"{crowd.bot.conflicts} requests for updates were ended by others"
-                        result.violations.append(Violation("two pollers", rivals))
                     faults = list(nodes.takeovers)
                 journal = self._build_journal_address(servers)
                 rows = await to_thread.run_sync(lambda: evidence.read_journal(journal, check=True))
