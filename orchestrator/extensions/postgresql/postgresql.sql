@@ -115,11 +115,13 @@ CREATE INDEX fact_grams ON fact USING gin(letters_in(fact) gin_trgm_ops)
 
 -- Every change of state is recorded ---------------------------------------------------------------
 
+-- In plpgsql, which keeps the plan; a function in SQL is planned at each call.
 CREATE FUNCTION record(kind text, number bigint, turn text, state text, note text) RETURNS void
-  LANGUAGE sql AS $$
-    INSERT INTO transition(at, kind, number, turn_id, state, note)
-      VALUES(round(extract(epoch FROM clock_timestamp()) * 1000), $1, $2, $3, $4, $5)
-  $$;
+  LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO transition(at, kind, number, turn_id, state, note)
+    VALUES(round(extract(epoch FROM clock_timestamp()) * 1000), $1, $2, $3, $4, $5);
+END $$;
 
 CREATE FUNCTION inbox_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -24,7 +24,7 @@ MOVE_AWAY = "move journal.db, journal.db-wal and journal.db-shm away to start wi
 
 
 class Schema(NamedTuple):
-    """SQL that makes a new journal, and the changes since `FIRST` keyed by number."""
+    """SQL that makes a new journal, and the changes since `FIRST` keyed by number, without gaps."""
 
     whole: str
     changes: Mapping[int, str]

@@ -83,8 +83,8 @@ def move_agent(
     _print_next_steps(plan, source, target, agent)
 
 
-@app.command()
-def moved(
+@app.command("moved")
+def end_move(
     agent: AgentName,
     *,
     confirm: Annotated[

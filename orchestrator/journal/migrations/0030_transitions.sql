@@ -1,0 +1,1 @@
+-- For PostgreSQL alone, whose triggers record a change of state without planning it each time.
