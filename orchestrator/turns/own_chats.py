@@ -5,7 +5,8 @@ from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import deferred_commands, inbox, owners, turns
 from orchestrator.journal.turns.inbox import InboxRow
-from orchestrator.placement import Share
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.placement import Share, name_turn_owner
 
 
 def is_own_message(row: InboxRow, definition: AgentDefinition | None, share: Share | None) -> bool:
@@ -13,6 +14,16 @@ def is_own_message(row: InboxRow, definition: AgentDefinition | None, share: Sha
     if definition is None or row.kind == inbox.SUBAGENT:
         return owners.is_owned(row.chat_key, share)
     return owners.is_owned(definition.agent_id, share)
+
+
+def is_own_turn(turn: Turn, epoch: int, share: Share | None) -> bool:
+    """Return whether this node runs an open turn; ``epoch`` is this node's.
+
+    An agent of another node may have handed it over, with the epoch of that one.
+    """
+    if share is None:
+        return turn.epoch == epoch
+    return name_turn_owner(turn.agent_id, turn.chat_key) in share
 
 
 def find_earlier_commands(
@@ -34,6 +45,6 @@ def has_own_work(db: Database, chat: str, agents: AgentsFile, epoch: int, share:
     row = inbox.find_next_message(db, chat)
     if row is None:
         turn = turns.find_open_turn(db, chat)
-        return turn is not None and turn.epoch == epoch
+        return turn is not None and is_own_turn(turn, epoch, share)
     agent_id = routing.find_answering_agent(db, agents, row, chat)
     return is_own_message(row, None if agent_id is None else agents.find_agent(agent_id), share)

@@ -28,6 +28,7 @@ from orchestrator.journal.turns import turns
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.loop_bound import LoopBound
 from orchestrator.outbound.chat_queue import Preview
+from orchestrator.placement import name_turn_owner
 from orchestrator.processes.worker import Worker
 from orchestrator.toolcalls.executor import HandoffDone, ToolPending
 from orchestrator.turns.outcomes import (
@@ -196,6 +197,8 @@ class TurnRunner(LoopBound):
     async def _reload_recipe(self) -> None:
         before = self.recipe.turn
         found = await self.services.store.transact(turns.load_turn, before.id)
+        if not self.services.placement.owns(name_turn_owner(found.agent_id, found.chat_key)):
+            raise FencedError(f"another node works for {found.agent_id!r} now")
         turn = replace(before, agent_id=found.agent_id)
         self.recipe = await find_recipe(turn.recipe).load_for_turn(self.services, turn)
 

@@ -33,6 +33,33 @@ NODE_MUTANTS = (
         ("freeze",),
     ),
     Mutant(
+        "a node takes groups back although others have worked for them",
+        "fence",
+        "extensions/postgresql/group_locks.py",
+        "if group in locked and now[group] == epoch)",
+        "if group in locked)",
+        ("all-retake",),
+    ),
+    Mutant(
+        "a node writes by the sessions of a pool",
+        "guard",
+        "extensions/postgresql/pg_storage.py",
+        "                self._commit_once(self._session.ensure_session(), group)\n",
+        "                held, number = self._session.ensure_session(), next(self._numbers)\n"
+        "                other = PostgresConnection(self._session._server.url)\n"
+        "                self._commit_once(other if number % 8 == 5 else held, group)\n"
+        "                other.close()\n",
+        ("all-kill",),
+    ),
+    Mutant(
+        "each node receives the messages of a bot",
+        "two pollers",
+        "extensions/postgresql/nodes/placer.py",
+        "        return account in self._held\n",
+        "        return True\n",
+        ("all-kill",),
+    ),
+    Mutant(
         "a daemon that lost its session takes no notice of the one that has the lock",
         "fence",
         SESSION,
@@ -45,7 +72,11 @@ NODE_MUTANTS = (
 
 @pytest.mark.thorough(part="nodes")
 @pytest.mark.parametrize(
-    "fault", ["kill", "freeze", "session", "failover", "all-kill", "all-freeze", "all-upgrade"]
+    "fault",
+    [
+        *("kill", "freeze", "session", "failover"),
+        *("all-kill", "all-freeze", "all-upgrade", "all-failover", "all-drain", "all-retake"),
+    ],
 )
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from fakes.agents_file import parsed
 from fakes.journal import connection_in, job, receive, store_in, update
 from fakes.note_tools import TOOLS
+from fakes.placed_agents import PlacedAgents
 from fakes.time_limit import time_limit
 from fakes.tool_call import plain
 
@@ -189,7 +190,10 @@ class MemoryChannel:
 
 @dataclass
 class TurnBench:
-    """The parts, and a second connection to look at the journal."""
+    """The parts, and a second connection to look at the journal.
+
+    ``placement`` has the agents whose turns go on here.
+    """
 
     db: Database
     store: Store
@@ -202,6 +206,7 @@ class TurnBench:
     dispatcher: Dispatcher
     files: list[AgentsFile]
     now: list[int]
+    placement: PlacedAgents
     tasks_ended: list[str] = field(default_factory=list)
     numbers: int = 0
 
@@ -318,6 +323,7 @@ def _wired(
     ended: list[str] = []
     turn_ended = Wakeup()
     suspension = TurnSuspension(store, supervisor, delivery, approvals, guard, turn_ended, clock)
+    placement = PlacedAgents(*(agent.agent_id for agent in agents().agents))
     services = TurnServices(
         store=store,
         inputs=inputs,
@@ -328,6 +334,7 @@ def _wired(
         completion=completion,
         suspension=suspension,
         task_ended=lambda: ended.append("task"),
+        placement=placement,
         off_loop=off_loop,
     )
     opener = TurnOpener(inputs, epoch)
@@ -344,5 +351,6 @@ def _wired(
         dispatcher,
         files,
         now,
+        placement,
         ended,
     )

@@ -116,15 +116,20 @@ def take_over(db: Database, epoch: int, now: int, share: Share | None = None) ->
     """Adopt the open turns of a share, and classify its half-sent messages."""
     found = db.execute(f"SELECT id, {owners.OF_TURN} FROM turn WHERE {OPEN}").fetchall()
     open_turns = [str(turn_id) for turn_id, owner in found if owners.is_owned(owner, share)]
+    adopt_turns(db, open_turns, epoch, now)
+    outbox.recover_sending_rows(db, now, share)
+    _close_previews(db, share)
+
+
+def adopt_turns(db: Database, turn_ids: Sequence[str], epoch: int, now: int) -> None:
+    """Let the process of an epoch run open turns; another one writes no more for them."""
     db.executemany(  # time without a daemon does not count against a turn's deadline
         "UPDATE turn SET epoch = ?, deadline = ? + allowed, state = 'running', wait = NULL"
         " WHERE id = ?",
-        [(epoch, now, turn_id) for turn_id in open_turns],
+        [(epoch, now, turn_id) for turn_id in turn_ids],
     )
-    for turn_id in open_turns:
+    for turn_id in turn_ids:
         usage.mark_reservation_lost(db, turn_id)
-    outbox.recover_sending_rows(db, now, share)
-    _close_previews(db, share)
 
 
 def admit_message(db: Database, row: InboxRow, admission: TurnAdmission, now: int) -> Turn | None:

@@ -160,12 +160,17 @@ async def test_message_for_an_agent_of_another_node_is_left_to_it(tmp_path: Path
         assert bench.inbox() == ["cancelled"]
 
 
-async def test_node_works_on_with_its_own_turns(tmp_path: Path) -> None:
-    """Whichever agent the chat's next message is for."""
+async def test_node_works_on_with_the_turns_of_its_agents_only(tmp_path: Path) -> None:
+    """A turn that was handed to another node's agent is run there, with the epoch of that node."""
     async with turn_bench(tmp_path) as bench:
         store(bench, "one", "two")
-        assert isinstance(opens(bench), OpenTurn)
-        for epoch, own in ((bench.opener.epoch, True), (bench.opener.epoch + 1, False)):
-            opener = TurnOpener(bench.opener.inputs, epoch)
-            opener.placement = PlacedAgents()
-            assert has_work(bench, opener) is own
+        first = opens(bench)
+        assert isinstance(first, OpenTurn)
+        here, there = (TurnOpener(bench.opener.inputs, bench.opener.epoch + n) for n in (0, 1))
+        here.placement, there.placement = PlacedAgents(), PlacedAgents(first.turn.agent_id)
+        assert not has_work(bench, here)
+        assert opens(bench, here) is None
+        assert has_work(bench, there)
+        adopted = opens(bench, there)
+        assert isinstance(adopted, OpenTurn)
+        assert (adopted.turn.id, adopted.turn.epoch) == (first.turn.id, there.epoch)

@@ -12,6 +12,7 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import ConfigError, UnknownNameError
 from orchestrator.journal.opening import find_engine, open_for_reading
 from orchestrator.journal_address import DatabaseServer
+from orchestrator.placement import Node
 
 app = make_command_group("nodes")
 
@@ -67,7 +68,8 @@ def drain(
     from orchestrator.extensions.postgresql.pg_opening import open_beside_daemon  # noqa: PLC0415
 
     with open_beside_daemon(server) as db:
-        (sharing_state.resume_node if end else sharing_state.drain_node)(db, found[0].url)
+        node = Node(found[0].name, found[0].url)
+        (sharing_state.resume_node if end else sharing_state.drain_node)(db, node)
     print_text(f"{found[0].url} {'takes' if end else 'gives away'} groups of agents")
 
 

@@ -18,6 +18,7 @@ HELD = """SELECT classid::bigint, objid::bigint, pid FROM pg_locks
 PLACED = "SELECT grp, node, url, home FROM placement"
 COMMITS = "SELECT coalesce(sum(commits), 0) FROM last_commit WHERE daemon <> ?"
 DRAINED = "drained "  # begins the key in `meta` of a node that is to take nothing, before its URL
+SHARED = "INSERT INTO meta VALUES('shared', '1') ON CONFLICT DO NOTHING"  # with several epochs
 RUNNING = f"SELECT {owners.OF_TURN} FROM turn WHERE state = 'running'"
 SENDING = f"SELECT {owners.OF_OUTBOX} FROM outbox WHERE state IN('sending','ph_sending')"
 
@@ -75,6 +76,7 @@ def take_groups(
 
     The session undoes what it notes for a transaction that is not stored.
     """
+    db.execute(SHARED)
     turns.take_over(db, epoch, now, GroupShare(session.take_groups(db, groups, now)))
 
 
@@ -109,15 +111,15 @@ def lock_names(db: Database, names: Iterable[str]) -> None:
         db.execute(f"SELECT pg_try_advisory_lock({NAMES}, {number_name(name)})")
 
 
-def drain_node(db: Database, url: str) -> None:
+def drain_node(db: Database, node: Node) -> None:
     """Let a node give its groups away and take no others, until `resume_node`."""
-    resume_node(db, url)
-    db.execute("INSERT INTO meta VALUES(?, '1')", (DRAINED + url,))
+    resume_node(db, node)
+    db.execute("INSERT INTO meta VALUES(?, ?)", (DRAINED + node.url, node.name))
 
 
-def resume_node(db: Database, url: str) -> None:
+def resume_node(db: Database, node: Node) -> None:
     """Let a node take groups again."""
-    db.execute("DELETE FROM meta WHERE k = ?", (DRAINED + url,))
+    db.execute("DELETE FROM meta WHERE k = ?", (DRAINED + node.url,))
 
 
 class NodeFigures(NamedTuple):
@@ -130,10 +132,12 @@ class NodeFigures(NamedTuple):
 
 
 def list_nodes(db: Database) -> list[NodeFigures]:
-    """Return the nodes that have groups, or had them last, by their names."""
+    """Return the nodes that have groups, had them last, or are drained, by their names."""
     state = load_state(db, 0, "", "")
-    counts = Counter(state.placed[group] for group in state.groups)
-    marked = db.execute("SELECT k FROM meta WHERE k LIKE ?", (f"{DRAINED}%",)).fetchall()
-    drained = {str(key).removeprefix(DRAINED) for (key,) in marked}
-    known = {node for node in state.placed.values() if node.url}
-    return [NodeFigures(*node, counts[node], node.url in drained) for node in sorted(known)]
+    counts = Counter(state.placed[group].url for group in state.groups)
+    marked = db.execute("SELECT v, k FROM meta WHERE k LIKE ?", (f"{DRAINED}%",)).fetchall()
+    drained = {str(key).removeprefix(DRAINED): str(name) for name, key in marked}
+    known = drained | {node.url: node.name for node in state.placed.values() if node.url}
+    return sorted(
+        NodeFigures(name, url, counts[url], url in drained) for url, name in known.items()
+    )

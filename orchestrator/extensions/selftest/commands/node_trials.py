@@ -25,7 +25,7 @@ from orchestrator.extensions.selftest.nodes.node_trial import NodeTrial, TrialRe
 from orchestrator.journal.opening import find_engine
 from orchestrator.journal_address import SCHEMES, DatabaseServer
 
-QUICK = ("kill", "freeze", "restart")
+QUICK = ("freeze", "restart", "all-kill", "all-retake")
 QUICK_MESSAGES, QUICK_PAUSE = 60, 6.0
 MESSAGES, PAUSE = 2000, 60.0  # of each fault; the seconds that a frozen machine sleeps
 # Columns of violations, with the prefixes of their checks' names.
@@ -133,6 +133,13 @@ def _compute_quantile(found: Sequence[float], share: float) -> float:
     return sorted(found)[max(0, -int(-len(found) * share // 1) - 1)]
 
 
+def _build_quantiles(found: Sequence[float]) -> list[float]:
+    """Return the number of waits, and their median and 95th percentile in seconds."""
+    if not found:
+        return [0]
+    return [len(found), *(round(_compute_quantile(found, share), 2) for share in (1 / 2, 19 / 20))]
+
+
 def _build_json_result(result: TrialResult) -> dict[str, object]:
     return {
         "fault": result.fault,
@@ -142,5 +149,8 @@ def _build_json_result(result: TrialResult) -> dict[str, object]:
         "violations": [f"{found.check}: {found.sentence}" for found in result.violations],
         "takeovers": [round(seconds, 2) for seconds in result.takeovers],
         "answers": [round(seconds, 2) for seconds in result.answers],
+        "shares": result.shares,
+        "calm": _build_quantiles(result.calm),
+        "aside": _build_quantiles(result.aside),
         "seconds": round(result.seconds, 1),
     }

@@ -17,6 +17,10 @@ MAX_PHOTO = 10_000_000  # bytes
 MAX_PRESS_ANSWER = 200  # characters
 MAX_DATA = 64  # bytes of a button's data
 MAX_DESCRIPTION = 256  # characters of a command's description
+CONFLICT = (
+    "Conflict: terminated by other getUpdates request; make sure that only one bot instance is"
+    " running"
+)
 _COMMAND = re.compile("[a-z0-9_]{1,32}")
 _TOPIC = "message_thread_id"
 
@@ -76,6 +80,7 @@ class BotWorld:
         self.press_answers: list[tuple[str, str]] = []  # id of the press, text
         self.menus: dict[str, list[ForeignJson]] = {}  # commands, by the type of their scope
         self._kinds: list[str] = ["message", "edited_message"]
+        self._polls = 0
         self._methods: dict[str, Callable[[ForeignJson], Awaitable[object]]] = {
             "getMe": self._get_me,
             "getWebhookInfo": self._get_webhook_info,
@@ -207,15 +212,23 @@ class BotWorld:
         offset = params.get("offset", 0)
         self._kinds = params.get("allowed_updates") or self._kinds
         self._pending = [update for update in self._pending if update["update_id"] >= offset]
+        self._polls += 1
+        own = self._polls
         self.changes.wake()
         with anyio.move_on_after(params.get("timeout", 0)):
-            while not (self._pending or self._again or self.webhook):
+            while not (self._pending or self._again or self._is_ended(own) or self.webhook):
                 await self.wait_for_change()
+        if self._is_ended(own):
+            raise RefusedError(409, CONFLICT)
         if self.webhook:
             raise RefusedError(409, "Conflict: terminated by setWebhook request")
         again, self._again = self._again, []
         found = [*again, *self._pending]
         return [update for update in found if self._is_wanted(update)][: params.get("limit", 100)]
+
+    def _is_ended(self, poll: int) -> bool:
+        """Return whether a later request for updates has ended one."""
+        return poll < self._polls
 
     def _is_wanted(self, update: ForeignJson) -> bool:
         return "callback_query" not in update or "callback_query" in self._kinds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from anyio.abc import SocketStream
 
 from orchestrator.extensions.selftest.crash.ledger import Ledger
-from orchestrator.extensions.selftest.crash.scenario import Scenario, Script
+from orchestrator.extensions.selftest.crash.scenario import AGENTS, HANDOVER, Scenario, Script
 from orchestrator.testing.loopback import (
     ForeignJson,
     LoopbackServer,
@@ -49,7 +49,8 @@ class ScriptedModel(LoopbackServer):
         if asked is not None:
             self.ledger.append("asked", script.name, step)
             self.on_request(script.name)
-        calls = _build_calls(script, step, time.time())
+        offered = [tool["function"]["name"] for tool in body.get("tools", ())]
+        calls = _build_calls(script, step, time.time(), offered)
         parts = () if calls else script.split_reply()
         if body.get("stream"):
             await self._stream_answer(stream, script, parts, calls)
@@ -91,15 +92,18 @@ def check_transcript(messages: Sequence[ForeignJson]) -> list[str]:
     return problems + [f"call {call} has no result" for call in open_calls]
 
 
-def _build_calls(script: Script, step: int, now: float) -> list[ForeignJson]:
+def _build_calls(
+    script: Script, step: int, now: float, offered: Sequence[str]
+) -> list[ForeignJson]:
     if step >= len(script.steps):
         return []
+    other = next((name for name in offered if name in AGENTS), HANDOVER)
     return [
         {
             "id": f"call_{script.name}_{step}_{number}",
             "type": "function",
             "function": {
-                "name": tool,
+                "name": other if tool == HANDOVER else tool,
                 "arguments": json.dumps(script.build_arguments(step, tool, now)),
             },
         }

@@ -53,16 +53,21 @@ def _check_lost_messages(evidence: Evidence) -> Iterator[str]:
             continue  # the daemon itself answered this command
         elif row.state not in TERMINAL:
             yield f"{event.text}: is {row.state} at the end"
+        elif row.state == "done" and evidence.scenario[event.text].stopped:
+            yield f"{event.text}: was answered to its end, although its sender stopped it"
         elif row.state == "done":
             yield from _check_answer(evidence, event.text)
-        elif row.state == "cancelled" and _is_interrupted(evidence, event):
+        elif row.state == "cancelled" and _is_ended_by_person(evidence, event):
             continue
         elif row.state == "cancelled" or row.claims < MAX_DEATHS:
             yield f"{event.text}: was given up ({row.state}) after {row.claims} deaths"
 
 
-def _is_interrupted(evidence: Evidence, event: LedgerEvent) -> bool:
-    """Return whether a newer message of its chat may have ended the turn of a message."""
+def _is_ended_by_person(evidence: Evidence, event: LedgerEvent) -> bool:
+    """Return whether its sender, or a newer message, may have ended the turn of a message."""
+    script = evidence.scenario.get(event.text)
+    if script is not None and script.stopped:
+        return True
     return evidence.interrupts and any(
         newer.chat == event.chat and newer.number > event.number
         for newer in list_messages(evidence)

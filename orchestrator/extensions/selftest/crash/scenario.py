@@ -38,7 +38,8 @@ class Script:
     operators do with its calls, ``approve`` or ``deny``, if they need approval. ``faults`` befall
     the next messages that are sent to its chat once the model is asked. ``corrects`` names the
     message that its sender edits, so that it reads as this one. One that ``boasts`` claims at first
-    what was not done, and answers when the claim goes back.
+    what was not done, and answers when the claim goes back. One that is ``stopped`` is answered for
+    so long that its sender writes ``/stop``.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Script:
     faults: tuple[Fault, ...] = ()
     corrects: str = ""
     boasts: bool = False
+    stopped: bool = False
 
     @property
     def is_direct(self) -> bool:
@@ -174,12 +176,13 @@ def build_agents_file(
     chats: Mapping[int, str] = CHATS,
     fields: Mapping[str, JsonValue] = MappingProxyType({}),
 ) -> JsonObject:
-    """Return the agents.json of a scenario: two agents, each chat bound, no other chat admitted.
+    """Return the agents.json of a scenario: each chat bound, no other chat admitted.
 
-    ``chats`` have the agents of chats; ``fields`` are added to every agent. Agents that hand chats
-    over have the prompts ``<agent>-prompt``. Strangers' chats are bound by a wildcard, which admits
-    none of them. It has the server of effects if the scenario calls that. If operators decide, the
-    server's tools need approval, each operator has a chat, and the people of the group may decide.
+    ``chats`` have the agents of chats; ``fields`` are added to every agent. If chats are handed
+    over, the agents `AGENTS` have the prompts of `build_prompts`. Strangers' chats are bound by a
+    wildcard, which admits none of them. It has the server of effects if the scenario calls that. If
+    operators decide, the server's tools need approval, each operator has a chat, and the people of
+    the group may decide.
     """
     guarded = {chats.get(script.chat, "work") for script in scenario.values() if script.decision}
     called = {tool for script in scenario.values() for step in script.steps for tool in step}
@@ -191,7 +194,7 @@ def build_agents_file(
     }
 
     def choose_prompt(agent_id: str) -> JsonObject:
-        if HANDOVER in called:
+        if HANDOVER in called and agent_id in AGENTS:
             return {"prompt": f"{agent_id}-prompt", "systemPrompt": ""}
         return {"systemPrompt": f"You are {agent_id}."}
 
@@ -213,10 +216,27 @@ def build_agents_file(
 
     return {
         "mcpServers": {SERVER: server} if any(SERVER in tool for tool in called) else {},
-        "agents": [make_agent(agent_id) for agent_id in AGENTS],
+        "agents": [make_agent(agent_id) for agent_id in dict.fromkeys([*AGENTS, *chats.values()])],
         "bindings": [
             *(make_binding(chat, agent_id) for chat, agent_id in chats.items()),
             *(make_binding(chat, "work") for chat in OPERATORS if guarded),
             *(make_binding("*", "work") for _ in strangers[:1]),
         ],
+    }
+
+
+def build_prompts(scenario: Scenario) -> dict[str, JsonObject]:
+    """Return the prompts of the agents that may call every tool of scripts, and hand over."""
+    called = {tool for script in scenario.values() for step in script.steps for tool in step}
+    return {
+        f"{agent_id}-prompt": {
+            "toolDescription": f"The agent {agent_id}.",
+            "model": "inherit",
+            "prompt": f"You are {agent_id}.",
+            "includeChat": True,
+            "includePastTools": True,
+            "tools": [*sorted(called - {HANDOVER}), other],
+        }
+        for agent_id, other in zip(AGENTS, reversed(AGENTS), strict=True)
+        if HANDOVER in called
     }

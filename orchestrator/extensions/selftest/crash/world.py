@@ -29,6 +29,7 @@ from orchestrator.testing.loopback import ForeignJson
 TOKEN = "1000:selftest"  # noqa: S105 - this bot exists in this process only
 QUESTION = re.compile(r'"name": "(?P<script>\w+)\..*\n/approve (?P<code>\w+)', re.DOTALL)
 PREVIEW_WITHIN = 2.0  # seconds in which the daemon shows the first piece of a streamed answer
+STOPPED_WITHIN = 20.0  # seconds in which a turn ends that its sender stops
 
 
 class LedgerBot(BotApiServer):
@@ -147,6 +148,10 @@ class World:
             self.ledger.append("decision", decision, act(), chat_id)
 
     async def _wait_for_preview(self, script: Script) -> None:
+        if script.stopped:
+            number = self.bot.send_user_message(script.chat, "/stop")
+            self.ledger.append("decision", "stop", number, script.chat)
+            await anyio.sleep(STOPPED_WITHIN)
         with anyio.move_on_after(PREVIEW_WITHIN):
             await self.bot.wait_for_preview(script.chat)
 

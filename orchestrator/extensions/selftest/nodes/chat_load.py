@@ -1,15 +1,17 @@
 """The load of many people who write all the time."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, cycle
 
 import anyio
 
 from orchestrator.extensions.selftest.crash.evidence import parse_marks
-from orchestrator.extensions.selftest.crash.ledger import Ledger
+from orchestrator.extensions.selftest.crash.ledger import Ledger, LedgerEvent
 from orchestrator.extensions.selftest.crash.scenario import (
+    AGENTS,
+    HANDOVER,
     OPERATORS,
     SERVER,
     Scenario,
@@ -20,9 +22,11 @@ from orchestrator.extensions.selftest.crash.world import World
 
 EFFECT, KEYED = f"{SERVER}_effect", f"{SERVER}_keyed"
 REPEAT_SECONDS = 30.0  # after which a person without an answer writes again
-PEOPLE = range(1001, 1033)  # chats of an agent with all permissions
-GUARDED = range(1101, 1105)  # chats of an agent whose calls operators decide
+PEOPLE = range(1001, 1033)  # chats of agents with all permissions
+HANDED = range(1051, 1055)  # chats that the agents `AGENTS` hand to each other
+GUARDED = range(1101, 1105)  # chats of agents whose calls operators decide
 GROUPS = range(-1203, -1200)
+TEAM = 12  # agents of people, among whom several nodes share
 GROUP_ROUNDS = 8  # a group takes few messages a minute, so it is left out of other rounds
 # Messages in a row: each one after the first is sent during the answer to the previous one.
 TALKS = (
@@ -34,6 +38,11 @@ TALKS = (
     (Script("", 0, style="long"),),
     (Script("", 0, (("send_message",),)), Script("", 0, (("store_fact",),))),
     (Script("", 0, ((KEYED,),), style="streamed"), Script("", 0, ((EFFECT,),))),
+    (Script("", 0, style="streamed", stopped=True),),
+)
+HANDOVERS = (
+    (Script("", 0, ((HANDOVER,), (KEYED,))), Script("", 0, ((EFFECT,),))),
+    (Script("", 0, (("store_fact",), (HANDOVER,)), style="streamed"),),
 )
 SCHEDULED = (Script("", 0, (("schedule_task",),), work="task"),)
 TASKS_EVERY = 40  # talks
@@ -53,19 +62,26 @@ class Talks:
     @property
     def agents_by_chat(self) -> dict[int, str]:
         """The agents of the chats."""
-        return {chat: "home" if chat in GUARDED else "work" for chat in self.by_chat}
+        return {chat: _name_agent(chat) for chat in self.by_chat}
+
+
+def _name_agent(chat: int) -> str:
+    if chat in HANDED:
+        return AGENTS[0]
+    return f"guarded{chat % 2}" if chat in GUARDED else f"team{chat % TEAM}"
 
 
 def make_talks(messages: int) -> Talks:
     """Return talks with about this number of messages from people."""
     numbers, made = count(1), list[Script]()
     by_chat: defaultdict[int, list[tuple[Script, ...]]] = defaultdict(list)
-    kinds, decided = cycle(TALKS), cycle(DECIDED)
+    kinds, decided, handed = cycle(TALKS), cycle(DECIDED), cycle(HANDOVERS)
     said = 0
     for number, chat in enumerate(_cycle_chats()):
         if said >= messages:
             break
-        kind = next(decided) if chat in GUARDED else next(kinds)
+        special = decided if chat in GUARDED else handed if chat in HANDED else kinds
+        kind = next(special)
         if number % TASKS_EVERY == TASKS_EVERY - 1 and chat in PEOPLE:
             kind = SCHEDULED
         talk = list[Script]()
@@ -84,7 +100,7 @@ def make_talks(messages: int) -> Talks:
 
 def _cycle_chats() -> Iterator[int]:
     for number in count():
-        yield from (*PEOPLE, *GUARDED)
+        yield from (*GUARDED, *HANDED, *PEOPLE)
         if number % GROUP_ROUNDS == 0:
             yield from GROUPS
 
@@ -97,6 +113,7 @@ class ChatLoad(World):
     ledger: Ledger
     operators = OPERATORS[:2]
     _marks: set[str] = field(default_factory=set, init=False)
+    _faults: list[tuple[int, int, frozenset[str]]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         super().__init__(self.talks.scripts, self.ledger)
@@ -112,6 +129,32 @@ class ChatLoad(World):
             for chat in self.talks.by_chat:
                 tasks.start_soon(self._write_talks, chat)
 
+    def note_fault(self, began: int, ended: int, struck: frozenset[str]) -> None:
+        """Note a fault of the node of some agents; times in milliseconds since the epoch."""
+        self._faults.append((began, ended, struck))
+
+    def measure_waits(self, events: Iterable[LedgerEvent]) -> tuple[list[float], list[float]]:
+        """Return the seconds that people waited for answers.
+
+        The first are those of people who wrote without a fault, the others those of people who
+        wrote during a fault of another node than that of their agent.
+        """
+        said: dict[str, int] = {}
+        calm: list[float] = []
+        aside: list[float] = []
+        for event in events:
+            if event.kind == "said":
+                said[event.text] = event.at
+            for mark in parse_marks(event.text) if event.kind == "shown" else ():
+                at = said.pop(mark.partition("#")[0], None)
+                if at is None:
+                    continue
+                agent = self.talks.agents_by_chat[event.chat]
+                struck = [who for began, ended, who in self._faults if began <= at <= ended]
+                if not any(agent in who for who in struck):
+                    (aside if struck else calm).append((event.at - at) / 1000)
+        return calm, aside
+
     async def _write_talks(self, chat: int) -> None:
         for number, talk in enumerate(self.talks.by_chat[chat]):
             self.send_following(f"talk {chat} {number}")
@@ -122,3 +165,11 @@ class ChatLoad(World):
     def _on_shown_text(self, text: str, chat_id: int, message_id: int) -> None:
         super()._on_shown_text(text, chat_id, message_id)
         self._marks.update(parse_marks(text))
+        if "stopped" in text.lower():
+            self._marks.update(self._list_stopped_marks(chat_id))
+
+    def _list_stopped_marks(self, chat: int) -> Iterator[str]:
+        for talk in self.talks.by_chat[chat]:
+            for script in talk:
+                if script.stopped and script.name in self._sent:
+                    yield from script.marks

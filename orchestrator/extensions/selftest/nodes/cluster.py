@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +16,7 @@ from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.extensions.selftest.crash.invariants import Violation
 from orchestrator.extensions.selftest.nodes.blocking_proxy import BlockingProxy
 from orchestrator.extensions.selftest.nodes.node import (
+    LOST,
     READY,
     STANDS_BY,
     TAKEN,
@@ -24,11 +25,22 @@ from orchestrator.extensions.selftest.nodes.node import (
     wait_until,
 )
 from orchestrator.extensions.selftest.nodes.postgres_server import ServerPair
+from orchestrator.testing.loopback import find_free_port
 
 DATABASE = "nodes"  # the journal's
 HOUR = 3600  # seconds that the clock of a node is wrong
 BLOCKED = 10.0  # seconds without a network
+DRAINED_WITHIN = 180.0  # seconds: a node gives away one group after the other
 LOOK = 0.05  # seconds between two looks at the groups of agents
+# What a node logs that has met another one, by the check that finds it.
+LOGGED = (
+    ("guard", b"without its lock", "a node wrote for agents of another one"),
+    (
+        "two pollers",
+        b"another program asks for the messages",
+        "two nodes polled a bot",
+    ),
+)
 FAKE_CLOCK = "/usr/lib/*/faketime/libfaketime.so.1"
 
 
@@ -93,6 +105,11 @@ class Cluster:
     async def end_session(self) -> None:
         """End the working daemon's session, so that a daemon that stands by gets the journal."""
         node, began = self.works, _read_clock()
+        if self.all_work:
+            await to_thread.run_sync(self.servers.end_node_session, DATABASE, node.url)
+            await self._wait_until_placed(began)
+            await self._check_standby(node)
+            return
         await to_thread.run_sync(self.servers.end_holder_session)
         await self._wait_for_takeover(node, began)
         await self._check_standby(node)
@@ -119,9 +136,60 @@ class Cluster:
             )
         await node.start()
 
+    async def drain_node(self) -> None:
+        """Let the working daemon give all its agents away, and take some again."""
+        node, began = self.works, _read_clock()
+        await node.run_command("nodes", "drain", node.url)
+        await self._wait_until_placed(began, node.url, DRAINED_WITHIN)
+        await node.run_command("nodes", "drain", node.url, "--end")
+
+    async def join_node(self) -> None:
+        """Stop the working daemon, start it again, and wait until it works for some agents."""
+        await self.upgrade_node()
+        node, began = self.works, _read_clock()
+        groups = partial(self.servers.count_groups, DATABASE, node.url)
+        with anyio.fail_after(self.patience + WITHIN):
+            while not await to_thread.run_sync(groups):  # noqa: ASYNC110 - it has no events
+                await anyio.sleep(LOOK)
+        self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+
+    async def retake_groups(self) -> None:
+        """Suspend the working machine, and resume it once those have ended that took over."""
+        node, began = self.works, _read_clock()
+        others = [other for other in self.nodes if other is not node]
+        node.send_signal(signal.SIGSTOP, all_of_it=True)
+        await self._wait_for_takeover(node, began)
+        for other in others:
+            await other.end_daemon()
+        node.send_signal(signal.SIGCONT, all_of_it=True)
+        try:
+            await wait_until(lambda: node.count_events(LOST) > 0, self.patience)
+        except TimeoutError:
+            self._add_violation("fence", f"a node goes on with what is old; see {node.log_path}")
+        for other in others:
+            await other.start()
+        await self._check_standby(node)
+
+    async def spread_groups(self) -> None:
+        """Restart the first node, which has taken everything, so that the others work as well."""
+        first, members = self.nodes[0], partial(self.servers.count_members, DATABASE)
+        with anyio.fail_after(WITHIN):
+            while await to_thread.run_sync(members) < len(self.nodes):  # noqa: ASYNC110 - no events
+                await anyio.sleep(LOOK)
+        first.send_signal(signal.SIGTERM)
+        await self._wait_for_takeover(first, _read_clock())
+        await first.wait_for_exit()
+        await first.start()
+        self.takeovers.clear()
+
     async def _apply_server_fault(self, fault: Callable[[], None]) -> None:
         before, node, began = self.works.count_events(TAKEN), self.works, _read_clock()
         await to_thread.run_sync(fault)
+        if self.all_work:
+            await self._wait_until_placed(began)
+            for other in self.nodes:
+                await self._check_standby(other)
+            return
         others = [other for other in self.nodes if other is not node]
         await wait_until(lambda: node.count_events(TAKEN) > before or _has_ready_node(others))
         if node.count_events(TAKEN) > before:
@@ -138,13 +206,7 @@ class Cluster:
         """
         others = [other for other in self.nodes if other is not node]
         if self.all_work:
-            number = self.nodes.index(node) + 1
-            taken_over = partial(self.servers.has_taken_over, DATABASE, number)
-            with anyio.fail_after(self.patience):
-                while not await to_thread.run_sync(taken_over):  # noqa: ASYNC110 - it has no events
-                    await anyio.sleep(LOOK)
-            self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
-            self.works = self.nodes[(self.nodes.index(node) + 1) % len(self.nodes)]
+            await self._wait_until_placed(began, node.url)
             return
         await wait_until(lambda: _has_ready_node(others), self.patience)
         self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
@@ -153,6 +215,14 @@ class Cluster:
             self._add_violation(
                 "one at a time", f"two nodes work; see {self.works.log_path} and {other.log_path}"
             )
+
+    async def _wait_until_placed(self, began: int, without: str = "-", within: float = 0.0) -> None:
+        """Wait until nodes have all groups of agents, other nodes than the one at ``without``."""
+        placed = partial(self.servers.has_taken_over, DATABASE, without)
+        with anyio.fail_after(within or self.patience):
+            while not await to_thread.run_sync(placed):  # noqa: ASYNC110 - it has no events
+                await anyio.sleep(LOOK)
+        self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
 
     async def _check_standby(self, node: TriedNode) -> None:
         """Check that a node that lost the journal stands by, or begins anew."""
@@ -166,13 +236,29 @@ class Cluster:
             await node.end_daemon()
             await node.start()
 
-    def list_guarded_writes(self) -> list[Violation]:
-        """Return what was refused because a node wrote for agents of another one."""
-        logs = [log for node in self.nodes for log in node.home.glob("log-*")]
+    async def choose_node(self, agents: Iterable[str]) -> frozenset[str]:
+        """Choose the node that the next fault befalls; return its agents out of these.
+
+        Where all work it is the one with most groups of agents.
+        """
+        if not self.all_work:
+            return frozenset(agents)
+        counts = [
+            await to_thread.run_sync(self.servers.count_groups, DATABASE, node.url)
+            for node in self.nodes
+        ]
+        self.works = self.nodes[counts.index(max(counts))]
+        find = self.servers.list_agents
+        return frozenset(await to_thread.run_sync(find, DATABASE, self.works.url, agents))
+
+    def list_logged_violations(self) -> list[Violation]:
+        """Return what the nodes have logged because two of them did what one has to do."""
         return [
-            Violation("guard", f"a node wrote for agents of another one; see {log}")
-            for log in logs
-            if b"without its lock" in log.read_bytes()
+            Violation(check, f"{sentence}; see {log}")
+            for node in self.nodes
+            for log in node.home.glob("log-*")
+            for check, mark, sentence in LOGGED
+            if mark in log.read_bytes()
         ]
 
     def _add_violation(self, check: str, sentence: str) -> None:
@@ -191,7 +277,12 @@ FAULTS: dict[str, Fault] = {
     "upgrade": Cluster.upgrade_node,
 }
 ALL_WORK = "all-"  # begins the name of a fault of nodes that work at the same time
-FAULTS |= {f"{ALL_WORK}{name}": FAULTS[name] for name in ("kill", "freeze", "block", "upgrade")}
+FAULTS |= {f"{ALL_WORK}{name}": fault for name, fault in FAULTS.items() if name != "clocks"}
+FAULTS |= {
+    f"{ALL_WORK}drain": Cluster.drain_node,
+    f"{ALL_WORK}join": Cluster.join_node,
+    f"{ALL_WORK}retake": Cluster.retake_groups,
+}
 
 
 def build_clock_environ(fault: str, number: int) -> dict[str, str]:
@@ -233,7 +324,8 @@ async def start_cluster(
             url = servers.build_url(DATABASE, [proxy.port for proxy in network])
             own = {"HOME": str(home), "ORCHESTRATOR_HOME": str(home), "ORCHESTRATOR_STORE": url}
             if all_work:
-                own["ORCHESTRATOR_NODE_URL"] = f"http://127.0.0.1:{number + 1}"
+                own["ORCHESTRATOR_API_PORT"] = str(find_free_port())
+                own["ORCHESTRATOR_NODE_URL"] = f"http://127.0.0.1:{own['ORCHESTRATOR_API_PORT']}"
             node = TriedNode(home, {"PATH": os.environ["PATH"], **environ, **own}, network)
             stack.push_async_callback(node.end_daemon)
             await node.start()
@@ -241,7 +333,10 @@ async def start_cluster(
             if all_work and number == 0:  # it has made the schema
                 guard = (Path(__file__).parent / "guard.sql").read_text("utf-8")
                 await to_thread.run_sync(servers.first.query_database, DATABASE, guard)
-        yield Cluster(nodes, servers, pause, patience, all_work)
+        cluster = Cluster(nodes, servers, pause, patience, all_work)
+        if all_work:
+            await cluster.spread_groups()
+        yield cluster
 
 
 def _has_ready_node(nodes: list[TriedNode]) -> bool:

@@ -21,7 +21,11 @@ DECLARE
 BEGIN
   IF tg_table_name = 'turn' THEN
     owner := CASE WHEN new.chat_key LIKE 'subagent/%' THEN new.chat_key ELSE new.agent_id END;
-  ELSE
+    IF tg_op = 'UPDATE' AND old.agent_id <> new.agent_id THEN  -- until the transaction ends
+      owner := old.agent_id;
+      PERFORM set_config('guard.handed', new.id, true);
+    END IF;
+  ELSIF new.turn_id IS DISTINCT FROM current_setting('guard.handed', true) THEN
     SELECT CASE WHEN chat_key LIKE 'subagent/%' THEN chat_key ELSE agent_id END INTO owner
       FROM turn WHERE id = new.turn_id;
     IF owner IS NULL AND tg_table_name = 'outbox' AND tg_op = 'UPDATE' THEN

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ class TriedNode:
     ) -> None:
         self.home = home
         self.network = network
+        self.url = environ.get("ORCHESTRATOR_NODE_URL", "")
         self._environ = environ
         self._process: DaemonProcess | None = None
         self._lives = 0
@@ -34,6 +36,20 @@ class TriedNode:
     def log_path(self) -> Path:
         """The log of the node's present life."""
         return self.home / f"log-{self._lives}"
+
+    def count_answers(self) -> int:
+        """Return the number of turns that the node has answered in all its lives."""
+        logs = [log.read_bytes() for log in self.home.glob("log-*")]
+        return sum(log.count(_format_event_mark("turn_replied")) for log in logs)
+
+    async def run_command(self, *words: str) -> None:
+        """Run a command of the daemon's.
+
+        Raises:
+            CalledProcessError: it has failed.
+        """
+        command = (sys.executable, "-P", "-m", "orchestrator", *words)
+        await anyio.run_process(command, env=dict(self._environ), cwd=self.home)
 
     def count_events(self, event: str) -> int:
         """Return the number of times that the log has an event."""

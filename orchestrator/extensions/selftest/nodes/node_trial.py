@@ -14,7 +14,11 @@ from orchestrator.extensions.selftest.crash.evidence import Death, Evidence
 from orchestrator.extensions.selftest.crash.fake_telegram import PREVIEW_MARK
 from orchestrator.extensions.selftest.crash.invariants import Violation
 from orchestrator.extensions.selftest.crash.ledger import Ledger, LedgerEvent, find_confirmed_offset
-from orchestrator.extensions.selftest.crash.scenario import SERVER, build_agents_file
+from orchestrator.extensions.selftest.crash.scenario import (
+    SERVER,
+    build_agents_file,
+    build_prompts,
+)
 from orchestrator.extensions.selftest.crash.world import TOKEN
 from orchestrator.extensions.selftest.nodes.chat_load import ChatLoad, make_talks
 from orchestrator.extensions.selftest.nodes.cluster import (
@@ -41,7 +45,9 @@ class TrialResult:
     """The answers that people got while a fault happened again and again.
 
     ``takeovers`` and ``answers`` are the seconds from each fault until a node worked, and until a
-    person got an answer.
+    person got an answer. ``shares`` has the number of answers of each node, ``calm`` the seconds in
+    which people got theirs while there was no fault, and ``aside`` those of other nodes' agents
+    while there was one.
     """
 
     fault: str
@@ -51,6 +57,9 @@ class TrialResult:
     takeovers: list[float] = field(default_factory=list)
     answers: list[float] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    shares: list[int] = field(default_factory=list)
+    calm: list[float] = field(default_factory=list)
+    aside: list[float] = field(default_factory=list)
 
     def count_violations(self, *checks: str) -> int:
         """Count the violations of the checks whose names begin with ``check``."""
@@ -98,7 +107,8 @@ class NodeTrial:
                     all_work=fault.startswith(ALL_WORK),
                 ) as nodes:
                     deaths = await self._try_fault(fault, nodes, crowd, servers, progress)
-                    result.violations += [*nodes.violations, *nodes.list_guarded_writes()]
+                    result.violations += [*nodes.violations, *nodes.list_logged_violations()]
+                    result.shares = [node.count_answers() for node in nodes.nodes]
                     faults = list(nodes.takeovers)
                 journal = self._build_journal_address(servers)
                 rows = await to_thread.run_sync(lambda: evidence.read_journal(journal, check=True))
@@ -109,9 +119,15 @@ class NodeTrial:
         result.violations += [
             broken for broken in invariants.check_evidence(found) if broken.check not in ONE_HOME
         ]
+        result.violations += [
+            Violation("lost", f"{row.text}: was given up")
+            for row in rows.inbox
+            if row.state == "dead"
+        ]
         result.messages, result.unknown = crowd.message_count, len(found.list_unknown_steps())
         result.takeovers = [fault.seconds for fault in faults]
         result.answers = _measure_answers(faults, events)
+        result.calm, result.aside = crowd.measure_waits(events)
         result.seconds = time.monotonic() - started
         return result
 
@@ -137,7 +153,10 @@ class NodeTrial:
                 while not (written.is_set() and deaths):
                     with anyio.move_on_after(GAP if deaths else FIRST):
                         await written.wait()
+                    struck = await nodes.choose_node(crowd.talks.agents_by_chat.values())
+                    began = time.time_ns() // 1_000_000
                     await FAULTS[fault](nodes)
+                    crowd.note_fault(began, time.time_ns() // 1_000_000, struck)
                     deaths.append(await to_thread.run_sync(self._inspect_death, crowd, servers))
                     progress(crowd.message_count)
             with anyio.fail_after(SETTLED_WITHIN):
@@ -183,6 +202,9 @@ class NodeTrial:
             if isinstance(server, dict):  # the nodes share the ledger, outside of their homes
                 server["sandbox"] = {"read": ["/"], "write": [str(crowd.ledger.path)]}
         (home / "agents.json").write_text(json.dumps(agents), "utf-8")
+        (home / "prompts").mkdir(mode=0o700)
+        for name, prompt in build_prompts(crowd.scenario).items():
+            (home / "prompts" / f"{name}.json").write_text(json.dumps(prompt), "utf-8")
         return {
             "ORCHESTRATOR_FAST_TASKS": "1",
             "TELEGRAM_BOT_TOKEN": TOKEN,

@@ -6,7 +6,7 @@ They are ordinary processes of this machine's own programs, and listen only on l
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +32,17 @@ STATE = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
 END_HOLDER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 )
-TAKEN_OVER = """SELECT count(*) = 128 FROM pg_locks JOIN placement ON grp = objid
+PLACED = """FROM pg_locks JOIN placement ON grp = objid
   WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = 1869767527
-    AND url NOT LIKE '%:{}'"""
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+TAKEN_OVER = f"SELECT count(*) = 128 {PLACED} AND url <> '{{}}'"
+END_NODE = f"SELECT pg_terminate_backend(pid) {PLACED} AND url = '{{}}'"
+COUNT_MEMBERS = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
+  AND objsubid = 2 AND classid = 1869767528
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+COUNT_GROUPS = f"SELECT count(*) {PLACED} AND url = '{{}}'"
+AGENTS = """SELECT agent FROM unnest(ARRAY['{}']) AS agent
+  JOIN placement ON grp = guard_group(agent) WHERE url = '{}'"""
 WAITS = 600  # checks whether a standby is synchronous, of some 20 ms each
 
 
@@ -127,9 +135,29 @@ class ServerPair:
         """End the session that has the journal, as an administrator could."""
         self.first.query(END_HOLDER)
 
-    def has_taken_over(self, database: str, number: int) -> bool:
-        """Return whether other nodes than this one work for each group of agents."""
-        return self.first.query_database(database, TAKEN_OVER.format(number)) == "t"
+    def has_taken_over(self, database: str, url: str) -> bool:
+        """Return whether other nodes than the one at ``url`` work for each group of agents."""
+        try:
+            return self.first.query_database(database, TAKEN_OVER.format(url)) == "t"
+        except ConfigError:  # the server is starting
+            return False
+
+    def end_node_session(self, database: str, url: str) -> None:
+        """End the session of the node at ``url``, as an administrator could."""
+        self.first.query_database(database, END_NODE.format(url))
+
+    def count_groups(self, database: str, url: str) -> int:
+        """Return the number of groups of agents that the node at ``url`` works for."""
+        return int(self.first.query_database(database, COUNT_GROUPS.format(url)))
+
+    def count_members(self, database: str) -> int:
+        """Return the number of nodes that share the groups of agents."""
+        return int(self.first.query_database(database, COUNT_MEMBERS))
+
+    def list_agents(self, database: str, url: str, agents: Iterable[str]) -> list[str]:
+        """Return the agents, out of these, that the node at ``url`` works for."""
+        found = AGENTS.format("','".join(agents), url)
+        return self.first.query_database(database, found).split()
 
     def fail_over(self) -> None:
         """Crash the first server, and let the second take its place."""

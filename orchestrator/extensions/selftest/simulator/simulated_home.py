@@ -3,9 +3,8 @@
 import json
 
 from orchestrator.extensions.selftest.crash.scenario import (
-    AGENTS,
-    HANDOVER,
     build_agents_file,
+    build_prompts,
 )
 from orchestrator.extensions.selftest.simulator.history_plan import HistoryPlan
 from orchestrator.extensions.selftest.simulator.simulated_world import SimulatedWorld
@@ -28,11 +27,9 @@ class SimulatedHome:
     def write_files(self) -> None:
         """Write everything for the first time."""
         self._paths.create_directories()
-        if self._has_handovers:
+        for name, prompt in build_prompts(self._course.scripts).items():
             self._paths.prompts.mkdir(exist_ok=True)
-            for agent_id, other in zip(AGENTS, reversed(AGENTS), strict=True):
-                path = self._paths.prompts / f"{agent_id}-prompt.json"
-                path.write_text(json.dumps(self._build_prompt(agent_id, other)), "utf-8")
+            (self._paths.prompts / f"{name}.json").write_text(json.dumps(prompt), "utf-8")
         self._write_agents_file()
 
     def edit_file(self, how: str) -> None:
@@ -50,11 +47,6 @@ class SimulatedHome:
             self._file.write_text('{"agents": [', "utf-8")
             self._world.note_broken_file()
 
-    @property
-    def _has_handovers(self) -> bool:
-        scripts = self._course.scripts.values()
-        return any(HANDOVER in step for script in scripts for step in script.steps)
-
     def _write_agents_file(self) -> None:
         fields: JsonObject = {
             "temperature": self._revision * REVISION,
@@ -63,16 +55,3 @@ class SimulatedHome:
         scenario, home = self._course.build_scenario(), self._paths.home
         found = build_agents_file(scenario, "http://model", home, fields=fields)
         self._file.write_text(json.dumps(found), "utf-8")
-
-    def _build_prompt(self, agent_id: str, other: str) -> JsonObject:
-        """Return the prompt of an agent that may call every tool of scripts, and hand over."""
-        scripts = self._course.scripts.values()
-        called = {tool for script in scripts for step in script.steps for tool in step}
-        return {
-            "toolDescription": f"The agent {agent_id}.",
-            "model": "inherit",
-            "prompt": f"You are {agent_id}.",
-            "includeChat": True,
-            "includePastTools": True,
-            "tools": [*sorted(called - {HANDOVER}), other],
-        }

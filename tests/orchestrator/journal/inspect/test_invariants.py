@@ -78,3 +78,15 @@ def test_damage_is_named_with_the_invariant_that_it_breaks(db: Database, name: s
 def test_every_invariant_is_shown_to_notice_something() -> None:
     """But for the second, which the schema itself makes impossible."""
     assert set(invariants.CHECKS) - set(DAMAGE) == {"invariant 2"}
+
+
+def test_nodes_that_share_a_journal_have_turns_of_several_epochs(db: Database) -> None:
+    """A turn may go to a node that has started before the one that had it."""
+    db.execute("UPDATE step SET epoch = 2")
+    db.execute("UPDATE turn SET state = 'running', epoch = 7")
+    before = {sentence.partition(":")[0] for sentence in invariants.check_invariants(db)}
+    db.execute("INSERT INTO meta VALUES('shared', '1')")
+    now = {sentence.partition(":")[0] for sentence in invariants.check_invariants(db)}
+    assert before - now == {"invariant 14"}
+    db.execute("UPDATE turn SET epoch = 1")
+    assert "invariant 7" not in {s.partition(":")[0] for s in invariants.check_invariants(db)}

@@ -16,7 +16,7 @@ from orchestrator.extensions.postgresql.nodes import placer, sharing_state
 from orchestrator.extensions.postgresql.nodes.placer import Placer
 from orchestrator.journal.db.store import Store
 from orchestrator.journal_address import DatabaseServer
-from orchestrator.placement import Share
+from orchestrator.placement import Node, Share
 
 pytestmark = needs_server
 AGENTS = AgentsFile.model_validate(
@@ -166,13 +166,29 @@ async def test_node_gives_everything_away(nodes: tuple[PlacedNode, PlacedNode], 
     first, second = nodes
     await first.looks()
     if why == "drained":
-        await first.store.transact(sharing_state.drain_node, "http://one")
+        await first.store.transact(sharing_state.drain_node, Node("one", "http://one"))
     else:
         first.usable = False
     assert await first.looks(times=3) == GROUPS
     await second.looks()
     assert await first.looks(times=GROUPS + 1) == 0
     assert await second.looks(times=2) == GROUPS
+
+
+async def test_drained_node_is_listed_and_takes_groups_again(
+    nodes: tuple[PlacedNode, PlacedNode],
+) -> None:
+    """Also once others have all its groups, so that an operator can name it."""
+    first, second = nodes
+    drained = Node("one", "http://one")
+    await first.store.transact(sharing_state.drain_node, drained)
+    await second.looks(times=3)
+    assert await first.looks() == 0
+    found = await first.store.read(sharing_state.list_nodes)
+    assert [tuple(one)[1:] for one in found if one.drained] == [("http://one", 0, True)]
+    await first.store.transact(sharing_state.resume_node, drained)
+    found = await first.store.read(sharing_state.list_nodes)
+    assert [(one.groups, one.drained) for one in found] == [(GROUPS, False)]
 
 
 async def test_account_is_held_by_one_node(
