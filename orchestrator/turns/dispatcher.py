@@ -61,12 +61,7 @@ class Dispatcher(Wakeup):
 
     answer_commands: Callable[[str], Awaitable[None]]
 
-    def __init__(
-        self,
-        services: TurnServices,
-        opener: TurnOpener,
-        tasks: TaskGroup,
-    ) -> None:
+    def __init__(self, services: TurnServices, opener: TurnOpener, tasks: TaskGroup) -> None:
         super().__init__()
         self.opener = opener
         self._store = services.store

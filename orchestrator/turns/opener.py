@@ -21,7 +21,7 @@ from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
 from orchestrator.turns.input_loader import InputLoader
-from orchestrator.turns.own_chats import find_earlier_commands, is_own_message, is_own_turn
+from orchestrator.turns.own_chats import find_earlier_commands, find_own_turn, is_own_message
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_runner import OpenTurn, find_recipe
@@ -87,7 +87,8 @@ class TurnOpening:
         """Return the chat's turn, opening one if needed, or the reason, or the refused message."""
         row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
-            return self._find_own_turn(db, chat)
+            found = find_own_turn(db, chat, self.epoch, self.share, self.rules.clock())
+            return None if found is None else OpenTurn(found)
         now = self.rules.clock()
         if row.album is not None:
             wait = albums.compute_album_wait(db, chat, row.album, now, self.since)
@@ -119,16 +120,6 @@ class TurnOpening:
         )
         turn = turns.admit_message(db, row, admission, now)
         return None if turn is None else self._prepare_turn(db, turn, row, definition)
-
-    def _find_own_turn(self, db: Database, chat: str) -> OpenTurn | None:
-        found = turns.find_open_turn(db, chat)
-        # Another epoch's turn belongs to another process.
-        if found is None or not is_own_turn(found, self.epoch, self.share):
-            return None
-        if found.epoch != self.epoch:
-            turns.adopt_turns(db, [found.id], self.epoch, self.rules.clock())
-            found = turns.load_turn(db, found.id)
-        return OpenTurn(found)
 
     def _route_message(
         self, db: Database, row: InboxRow, now: int, *, handed: bool

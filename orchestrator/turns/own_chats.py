@@ -26,6 +26,22 @@ def is_own_turn(turn: Turn, epoch: int, share: Share | None) -> bool:
     return name_turn_owner(turn.agent_id, turn.chat_key) in share
 
 
+def find_own_turn(
+    db: Database, chat: str, epoch: int, share: Share | None, now: int
+) -> Turn | None:
+    """Return the chat's open turn if this node runs it, adopted from the node that had it.
+
+    ``now`` is in milliseconds.
+    """
+    found = turns.find_open_turn(db, chat)
+    if found is None or not is_own_turn(found, epoch, share):
+        return None  # without others, a turn of another epoch belongs to another process
+    if found.epoch == epoch:
+        return found
+    turns.adopt_turns(db, [found.id], epoch, now)
+    return turns.load_turn(db, found.id)
+
+
 def find_earlier_commands(
     db: Database, agent_id: str, chat: str, share: Share | None
 ) -> str | None:
