@@ -68,7 +68,7 @@ def test_program_of_a_chat_runs_in_no_other_chat(client: ServerClient) -> None:
 def test_programs_of_the_operator_run_in_every_chat(client: ServerClient, folder: Path) -> None:
     """No chat can change them."""
     program = folder / "chats" / "programs" / "bin" / "hello"
-    program.parent.mkdir(exist_ok=True)
+    program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text("#!/bin/sh\necho good day\n", "utf-8")
     program.chmod(0o755)
     for chat in (ANN, ""):
@@ -87,5 +87,6 @@ def test_name_that_is_no_folder_is_refused(client: ServerClient, name: str) -> N
 def test_server_without_folders_of_chats_refuses_a_chat(folder: Path) -> None:
     """It never takes the operator's folder for another's."""
     with workspace(folder) as alone:
+        alone.call("write_file", path="alone.txt", content="the operator's")
         assert "cannot be found" in alone.call_in(ANN, "list_dir")
-        assert "own.txt" in alone.call("list_dir")
+        assert "alone.txt" in alone.call("list_dir")
