@@ -63,7 +63,7 @@ NODE_MUTANTS = (
         "a daemon that lost its session takes no notice of the one that has the lock",
         "fence",
         SESSION,
-        "        if not locked or group_locks.find_lost_groups(db, self.epochs):\n",
+        "        if not locked or not ended or (lost and not self.shares):\n",
         "        if locked is None:\n",
         ("freeze",),
     ),

@@ -219,9 +219,9 @@ async def test_agent_that_speaks_no_more_says_so(tmp_path: Path, *, gone: bool) 
         running.answer()
         bench = running.bench
         if gone:
-            bench.file = bench.file.model_copy(update={"agents": ()})
+            bench.file = bench.file.select_agents(())
         else:
             quiet = bench.agent.model_copy(update={"voice": None})
-            bench.file = bench.file.model_copy(update={"agents": (quiet,)})
+            bench.file = bench.file.replace_agent(quiet)
         await running.sent()
         assert running.shown[1].startswith("I could not speak this answer: the agent")
