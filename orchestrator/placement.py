@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import anyio
 
 SUBAGENTS = "subagent/"  # begins the name of a subagent's queue
+ACCOUNT = "account/"  # begins the name of what belongs to who receives for a channel
 
 
 class Node(NamedTuple):
@@ -52,6 +53,11 @@ class Placement(Protocol):
 def name_turn_owner(agent_id: str, queue: str) -> str:
     """Return what a turn belongs to: its agent, or as a subagent's its queue."""
     return queue if queue.startswith(SUBAGENTS) else agent_id
+
+
+def name_account_owner(channel: str) -> str:
+    """Return what the offset of a channel belongs to: the node that receives for it."""
+    return f"{ACCOUNT}{channel}"
 
 
 class SingleNode:

@@ -30,7 +30,7 @@ from orchestrator.journal.db.writer import StorageFullError
 from orchestrator.journal.turns import chat_moves, inbox
 from orchestrator.journal.turns.inbox import Offset
 from orchestrator.loop_bound import LoopBound
-from orchestrator.placement import Placement, SingleNode
+from orchestrator.placement import Placement, SingleNode, name_account_owner
 
 NO_SPACE = (
     "My storage is full, so I cannot take your message yet. It is not lost: I will answer when"
@@ -82,7 +82,8 @@ class JournalIntake(LoopBound):
 
     async def store_cursor(self, channel: str, bot_id: str, cursor: str) -> None:
         """Store the channel's cursor without a message."""
-        await self.store.transact(inbox.store_offset, Offset(channel, bot_id, cursor))
+        offset = Offset(channel, bot_id, cursor)
+        await self.store.transact(inbox.store_offset, offset, owner=name_account_owner(channel))
 
     async def list_chat_moves(self, channel: str) -> dict[str, str]:
         """Return the first ids of the channel's moved chats, keyed by new id."""
@@ -127,7 +128,10 @@ class JournalIntake(LoopBound):
             with self.queues.hold_chats(chats) as admit:
                 share = self.placement.share
                 batch = ArrivalBatch(read, offset, agents, self.clock(), self.random, share)
-                admitted, outcomes = await self.store.transact_once(_ingest, batch, admit)
+                owner = "" if offset is None else name_account_owner(messages[0].channel)
+                admitted, outcomes = await self.store.transact_once(
+                    _ingest, batch, admit, owner=owner
+                )
         except StorageFullError:
             await self._notify_storage_full(messages)
             raise

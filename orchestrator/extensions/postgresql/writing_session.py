@@ -29,6 +29,7 @@ from orchestrator.extensions.postgresql.session_check import require_session_loc
 from orchestrator.journal.db.database import AbortedError, Database
 from orchestrator.journal.db.writer import JournalTakenError
 from orchestrator.journal_address import DatabaseServer
+from orchestrator.placement import ACCOUNT
 
 HEARTBEAT_SECONDS = 0.75  # between two heartbeats of an idle writer
 LOST_AFTER = 3000  # milliseconds without a heartbeat, after which the server frees the journal
@@ -81,6 +82,7 @@ class WritingSession:
         self.daemon = ""
         self.epochs: Mapping[int, int] = {}
         self.lost: frozenset[int] = frozenset()
+        self.names: set[str] = set()  # that this session has locked, such as channels
         self._taken: dict[int, int] = {}  # groups, once the transaction is stored
         self._given: set[int] = set()  # groups whose locks must go
         self._alive_at = 0.0  # the server had the session then, or later
@@ -257,8 +259,12 @@ class WritingSession:
 
         Only in the writer's thread is that still so afterwards.
         """
+        if not self.shares:
+            return True
+        if owner.startswith(ACCOUNT):
+            return owner.removeprefix(ACCOUNT) in self.names
         group = group_locks.find_group(owner)
-        return not self.shares or group in self.epochs or group in self._taken
+        return group in self.epochs or group in self._taken
 
     def settle_groups(self, db: PostgresConnection) -> None:
         """Do what the last transaction, which is stored, decided about groups."""
@@ -324,6 +330,7 @@ class WritingSession:
         self.close()
         self._db = PipelinedConnection(self._server.url)
         self._given.clear()
+        self.names.clear()
         self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
         return self._db
 

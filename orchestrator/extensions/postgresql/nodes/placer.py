@@ -146,7 +146,8 @@ class Placer:
         numbers = {sharing_state.number_name(name): name for name in self._wanted}
         free = [name for number, name in numbers.items() if number not in state.names]
         if free and not self._daemon.stopping.is_set():
-            await self._daemon.store.transact(sharing_state.lock_names, free)
+            lock = sharing_state.lock_names
+            await self._daemon.store.transact(lock, self._session, free)
         held = frozenset(
             name for number, name in numbers.items() if state.names.get(number) == state.pid
         )

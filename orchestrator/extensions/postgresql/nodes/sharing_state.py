@@ -105,10 +105,11 @@ def leave_sharing(db: Database) -> None:
     db.execute(f"SELECT pg_advisory_unlock_shared({MEMBERS}, 0)")
 
 
-def lock_names(db: Database, names: Iterable[str]) -> None:
-    """Lock the names that no daemon has locked."""
+def lock_names(db: Database, session: WritingSession, names: Iterable[str]) -> None:
+    """Lock the names that no daemon has locked; the session forgets them when it ends."""
     for name in names:
-        db.execute(f"SELECT pg_try_advisory_lock({NAMES}, {number_name(name)})")
+        if db.execute(f"SELECT pg_try_advisory_lock({NAMES}, {number_name(name)})").get:
+            session.names.add(name)
 
 
 def drain_node(db: Database, node: Node) -> None:

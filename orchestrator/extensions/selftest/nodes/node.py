@@ -17,6 +17,7 @@ from orchestrator.extensions.selftest.nodes.blocking_proxy import BlockingProxy
 LOOK = 0.01  # seconds between two reads of a log
 WITHIN = 60.0  # seconds in which a node starts, takes over or ends
 READY, STANDS_BY, TAKEN, LOST = "ready", "standing_by", "journal_taken", "journal_lost"
+GROUPS_LOST = "groups_lost"
 
 
 class TriedNode:

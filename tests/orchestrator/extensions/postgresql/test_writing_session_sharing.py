@@ -11,11 +11,13 @@ from fakes.stored_keys import keys, put
 from orchestrator.errors import AlreadyRunningError
 from orchestrator.extensions.postgresql import group_locks
 from orchestrator.extensions.postgresql.group_locks import find_group
+from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.journal import opening
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal_address import DatabaseServer
+from orchestrator.placement import name_account_owner
 
 pytestmark = needs_server
 WORK, HOME = find_group("work"), find_group("home")
@@ -109,6 +111,23 @@ async def test_daemon_whose_group_was_taken_goes_on_with_the_others(
     await journal.give(journal.second, WORK)
     session.forget_lost_groups(frozenset({WORK}))
     assert await journal.take(journal.first, WORK) == {WORK, HOME, 3}
+
+
+async def test_offset_is_written_only_by_the_session_that_receives(journal: SharedJournal) -> None:
+    """A node that was away would set it back to what it had read before."""
+    first, second = journal.first, journal.second
+    owner = name_account_owner("telegram")
+    with pytest.raises(FencedError):
+        await first.transact(put, "early", owner=owner)
+    await first.transact(sharing_state.lock_names, session_of(first), ["telegram"])
+    await second.transact(sharing_state.lock_names, session_of(second), ["telegram"])
+    await first.transact(put, "a", owner=owner)
+    with pytest.raises(FencedError):
+        await second.transact(put, "no", owner=owner)
+    journal.end_session(first)
+    with pytest.raises(FencedError):
+        await first.transact(put, "late", owner=owner)
+    assert await second.read(keys) == ["a"]
 
 
 async def test_each_takeover_is_counted(journal: SharedJournal) -> None:
