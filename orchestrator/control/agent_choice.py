@@ -50,8 +50,8 @@ async def report_agents(
     found = []
     for number, slot in enumerate(slots, 1):
         name = slot.spec.agent_id
-        report = _report_agent(slot, configuration, paused.get(name, ""), spent.get(name, ()))
-        found.append(report.model_copy(update={"lacking": tuple(lacks[name])}))
+        pause, uses = paused.get(name, ""), spent.get(name, ())
+        found.append(_report_agent(slot, configuration, pause, uses, lacks[name]))
         if number % AT_ONCE == 0:
             await checkpoint()
     return tuple(found)
@@ -73,6 +73,7 @@ def _report_agent(
     configuration: Configuration,
     paused: str,
     spent: Iterable[WindowSpending],
+    lacking: Iterable[str],
 ) -> AgentReport:
     owner = slot.spec.parent or slot.spec.agent_id
     return AgentReport(
@@ -88,6 +89,7 @@ def _report_agent(
         paused=paused,
         window=_describe_window(slot, configuration),
         budgets=tuple(list_uses(spent)),
+        lacking=tuple(lacking),
     )
 
 

@@ -17,7 +17,7 @@ class CuttingRelay:
         self._listener = listener
         self._path = path
         self._lock = threading.Lock()
-        self._left = 0  # things that are sent until the cut; 0: there is none
+        self._left = 0  # things that are sent until the cut; 0 for no cut
         self._is_answered = False
 
     @property

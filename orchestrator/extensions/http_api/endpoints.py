@@ -69,14 +69,14 @@ class Endpoints:
     def build_application(self, token: TokenFile, doors: AllowedOrigins = CLOSED) -> ASGIApp:
         """Return the application of all routes, for clients that hold the token."""
         routes = [
+            Route(path, partial(self._create_response, dialect), methods=["POST"])
+            for path, dialect in DIALECTS.items()
+        ]
+        routes += [
             Route("/healthz", self.answer_healthz),
             Route("/readyz", self.answer_readyz),
             Route("/v1/models", self.list_models),
             Route("/v1/models/{name}", self.show_model),
-            *(
-                Route(path, partial(self._create_response, dialect), methods=["POST"])
-                for path, dialect in DIALECTS.items()
-            ),
             *build_unsupported_routes(),
             *ConversationEndpoints(self.daemon, self.document_text).build_routes(),
             Route("/v1/embeddings", self.create_embeddings, methods=["POST"]),

@@ -174,7 +174,8 @@ def _index_messages(db: Database, rows: Iterable[Value]) -> _Indexed:
         if owner not in numbers:
             ask_ahead(
                 db,
-                *((NUMBER, (said.agent_id, scope)) for scope in (said.scope, EVERY)),
+                (NUMBER, (said.agent_id, said.scope)),
+                (NUMBER, (said.agent_id, EVERY)),
                 (NEWEST, ()),
                 (PREVIOUS, (said.session_id, said.id)),
             )

@@ -62,7 +62,7 @@ def list_agents(text: str) -> list[str]:
 
 
 def add_agent(text: str | None, agent: AgentText) -> str:
-    """Return a file with the agent; ``text`` is the present one, None if there is none.
+    """Return a file with the agent; ``text`` is the present one, if any.
 
     Sections that the file already has stay as they are.
     """

@@ -125,7 +125,7 @@ class Home:
         """Read one state of the journal.
 
         Raises:
-            JournalError: there is none.
+            JournalError: the home has no journal.
         """
         with open_for_reading(self.settings.journal) as db:
             yield db

@@ -63,7 +63,7 @@ class Relocation:
     _id: list[str] = field(default_factory=list, init=False)
 
     def find_move(self) -> Move | None:
-        """Return the move at the source; None if there is none."""
+        """Return the move at the source, or None."""
         if not self.source.has_journal:
             return None
         return self._run_at_source("look").move

@@ -60,7 +60,7 @@ class JournalCheck:
         self.store.record_failure(JournalDamagedError(problem))
 
     async def _find_damage(self, path: Path) -> str | None:
-        """Return the first damage; None if there is none."""
+        """Return the first damage, or None."""
         with closing(DamageReader(path)) as reader:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call_when_cancelled, reader.interrupt)  # a large table takes long
@@ -76,7 +76,7 @@ class JournalCheck:
 
 
 async def _find_damage_in_process(path: Path) -> str | None:
-    """Return the first damage; None if there is none.
+    """Return the first damage, or None.
 
     Raises:
         OrchestratorError: the process could not say.

@@ -74,7 +74,7 @@ def drain(
 
 
 def _load_nodes(server: DatabaseServer) -> list[NodeReport]:
-    find_engine(server)  # raises if there is none
+    find_engine(server)  # raises without one
     from orchestrator.extensions.postgresql.nodes import sharing_state  # noqa: PLC0415 - psycopg is optional
 
     with open_for_reading(server) as db:
