@@ -118,7 +118,7 @@ async def test_stranger_is_refused_with_what_it_wrote_in_sight(tmp_path: Path) -
         await expect(card).to_contain_text("please let me in")
         await card.locator("text=Refuse").click()
         await expect(card).to_have_count(0)
-        await expect(page.locator("main")).to_contain_text("refused a chat")
+        await expect(page.locator("main")).to_contain_text("refused telegram:9")
 
 
 async def test_stranger_is_let_in_as_one_who_may_approve(tmp_path: Path) -> None:
