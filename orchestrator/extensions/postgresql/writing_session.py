@@ -173,18 +173,32 @@ class WritingSession:
             try:
                 for name, value in WAITING.items():
                     db.execute(f"SET {name} = {value}")
-                if self._try_to_join(db):
-                    return db, False
-                db.execute(pg_schema.WAIT_FOR_LOCK)
+                alone = self._try_to_take(db)
+                if alone is not None:
+                    return db, alone
             except ENDED as error:
                 if isinstance(error.__cause__, LockNotAvailable):
                     continue
                 log.error("journal_failed", problem=extract_first_line(error))
-            else:
-                return db, True
-            time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
-            with suppress(*ENDED):
-                db = self._open_session()
+                time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
+                with suppress(*ENDED):
+                    db = self._open_session()
+
+    def _try_to_take(self, db: PostgresConnection) -> bool | None:
+        """Return whether the journal is this daemon's alone; None if it has to wait on.
+
+        The server lets nobody share a lock for which somebody waits alone: daemons that share the
+        journal look again and again, or those that start together would shut each other out.
+        """
+        if not self.shares:
+            db.execute(pg_schema.WAIT_FOR_LOCK)
+            return True
+        if self._try_to_join(db):
+            return False
+        if db.execute(pg_schema.TRY_LOCK).get:
+            return True
+        time.sleep(LOOK)
+        return None
 
     def is_held(self) -> bool:
         """Return whether no other daemon can hold the journal now."""

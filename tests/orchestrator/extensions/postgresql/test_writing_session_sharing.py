@@ -1,7 +1,10 @@
 """Two daemons that write to one journal, each the rows of its own groups of agents."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from threading import Semaphore
 
 import pytest
 from fakes.postgresql import needs_server
@@ -20,6 +23,8 @@ from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import name_account_owner
 
 pytestmark = needs_server
+QUEUED = """SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE datname = current_database() AND NOT granted"""
 WORK, HOME = find_group("work"), find_group("home")
 
 
@@ -145,6 +150,25 @@ async def test_command_that_needs_the_journal_alone_is_refused(journal: SharedJo
     journal.first.close()
     with pytest.raises(AlreadyRunningError):
         opening.open_journal(journal.server)
+
+
+async def test_daemons_that_wait_together_work_together(server: DatabaseServer) -> None:
+    """Whoever waits to have the journal alone would keep the others from sharing it."""
+    looked = [Semaphore(0) for _ in range(3)]
+
+    def open_shared(number: int) -> Store:
+        mine = replace(server, node=f"http://{number}")
+        return Store(PostgresStorage(mine, looked[number].release))
+
+    with ThreadPoolExecutor() as threads, ExitStack() as stack:
+        with closing(Store(PostgresStorage(server))) as lone:
+            starts = [threads.submit(open_shared, number) for number in range(3)]
+            for each in (*looked, *looked):  # so that none of them comes too late to wait
+                each.acquire()
+            assert await lone.read(lambda db: db.execute(QUEUED).get) == 0
+        for start in starts:
+            store = stack.enter_context(closing(start.result(60)))
+            await store.transact(put, str(len(await store.read(keys))))
 
 
 async def test_daemon_without_an_address_waits_for_those_that_share(
