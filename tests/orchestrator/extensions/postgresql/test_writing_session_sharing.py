@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Semaphore
 
 import pytest
@@ -17,7 +18,7 @@ from orchestrator.extensions.postgresql.group_locks import find_group
 from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.journal import opening
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import AbortedError, Database
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import name_account_owner
@@ -135,6 +136,24 @@ async def test_offset_is_written_only_by_the_session_that_receives(journal: Shar
     assert await second.read(keys) == ["a"]
 
 
+async def test_daemon_whose_commits_were_forgotten_counts_them_again(
+    journal: SharedJournal, server: DatabaseServer
+) -> None:
+    """Others learn of its writes, and what it cannot know of its last commit it does not guess."""
+    journal.second.close()
+    journal.end_session(journal.first)
+    with closing(Store(PostgresStorage(replace(server, node="http://three")))) as third:
+        with suppress(AbortedError):  # if no heartbeat has noticed that the session has ended
+            session_of(journal.first).is_last_mark("unanswered")
+        assert session_of(journal.first).is_last_mark("unanswered") is None
+        of_others = partial(_count_commits, session_of(third).daemon)
+        counts = []
+        for name in ("a", "b"):
+            await journal.first.transact(put, name)
+            counts.append(await third.read(of_others))
+    assert counts[1] > counts[0]
+
+
 async def test_each_takeover_is_counted(journal: SharedJournal) -> None:
     """By that a daemon sees what it missed; the first one stays the home of a group."""
     await journal.take(journal.first, WORK)
@@ -188,3 +207,8 @@ async def test_daemon_without_an_address_waits_for_those_that_share(
         assert waits
         assert set(storage.session.epochs) == {*group_locks.ALL}
         await alone.transact(put, "a", owner="anyone")
+
+
+def _count_commits(daemon: str, db: Database) -> int:
+    """Those of the other daemons, as one of them sees it."""
+    return sharing_state.load_state(db, 0, daemon, "").commits
