@@ -188,10 +188,10 @@ class WritingSession:
     def _try_to_take(self, db: PostgresConnection) -> bool | None:
         """Return whether the journal is this daemon's alone; None if it has to wait on.
 
-        The server lets nobody share a lock for which somebody waits alone: daemons that share the
-        journal look again and again, or those that start together would shut each other out.
+        The server lets nobody share a lock for which somebody waits alone. Where daemons share the
+        journal, or want to, one looks again and again, so as not to shut the others out.
         """
-        if not self.shares:
+        if not self.shares and not db.execute(pg_schema.IS_SHARED).get:
             db.execute(pg_schema.WAIT_FOR_LOCK)
             return True
         if self._try_to_join(db):
