@@ -151,6 +151,8 @@ def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
         [*(sign.start() for sign in _JSON_SIGN.finditer(text))]
         + [start for start, _ in iter_token_spans(text)]
     )
+    if not signs:
+        return
     parts = list(_iter_parts(text))
     ends = [place for _, place, _ in parts[1:]] + [len(text)]
     for (path, place, at), end in zip(parts, ends, strict=True):
