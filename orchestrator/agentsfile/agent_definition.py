@@ -291,17 +291,14 @@ class AgentDefinition(ConfigModel):
         return value
 
 
-NO_VOICE = Voice()
-
-
 def _list_served_models(
     embeddings: EmbeddingsModel | None, voice: Voice | None, images: PictureModel | None
 ) -> Iterator[tuple[JsonPath, ServedModelSettings]]:
-    voice = voice or NO_VOICE
-    every: tuple[tuple[JsonPath, ServedModelSettings | None], ...] = (
-        (("embeddings",), embeddings),
-        (("voice", "hear"), voice.hear),
-        (("voice", "speak"), voice.speak),
-        (("images",), images),
-    )
-    return ((path, model) for path, model in every if model is not None)
+    if embeddings is not None:
+        yield ("embeddings",), embeddings
+    if voice is not None and voice.hear is not None:
+        yield ("voice", "hear"), voice.hear
+    if voice is not None and voice.speak is not None:
+        yield ("voice", "speak"), voice.speak
+    if images is not None:
+        yield ("images",), images

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
 
+from pydantic_core import to_json
+
 from orchestrator.agentsfile import agents_file
 from orchestrator.agentsfile.agent_definition import AgentDefinition
 from orchestrator.agentsfile.agents_file import (
@@ -250,7 +252,7 @@ def _load_agents(
         subject = f"agent '{known}'" if known else f"agent {number + 1}"
         path: JsonPath = ("agents", number)
         part = drop_missing_fields(draft, path, item, (subject, known), explain)
-        digest = blake2b(json.dumps(part).encode(), digest_size=16).digest()
+        digest = blake2b(to_json(part), digest_size=16).digest()
         agent = known_before.get(digest)
         if agent is None:
             agent = validate_part(draft, path, part, model, (subject, known))

@@ -125,13 +125,13 @@ def _decode_json(text: str) -> JsonValue:
         parse_float=_require_finite,
         parse_constant=_require_finite,
     )
-    level = [value]
+    level: list[list[JsonValue] | dict[str, JsonValue]] = [[value]]
     for _ in range(MAX_DEPTH):
         level = [
             inner
             for outer in level
-            if isinstance(outer, dict | list)
             for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
         ]
         if not level:
             if "\\u" in text:  # it may stand for half of a surrogate pair

@@ -23,6 +23,8 @@ MARK = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)(?P<end>\}?)")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LITERAL = "write $${ for a literal ${"
 PRIVATE = ("env", "headers", "secret")
+MODEL_FIELDS = ("embeddings", "images")  # of agents, with an address in each
+VOICE_FIELDS = ("hear", "speak")  # the same within "voice"
 
 
 class FilledText(NamedTuple):
@@ -88,11 +90,12 @@ def _find_places(value: JsonObject) -> Iterator[FilledText]:
         known = agent_id if isinstance(agent_id, str) else None
         owner = f"agent '{known}'" if known else f"agent {number + 1}"
         at: JsonPath = ("agents", number)
-        for path in ((), ("embeddings",), ("voice", "hear"), ("voice", "speak"), ("images",)):
-            holder: JsonValue = agent
-            for name in path:
-                holder = holder.get(name) if isinstance(holder, dict) else None
-            yield from _list_texts(holder, ("baseUrl",), (*at, *path), owner, known)
+        yield from _list_texts(agent, ("baseUrl",), at, owner, known)
+        for name in filter(agent.__contains__, MODEL_FIELDS):
+            yield from _list_texts(agent[name], ("baseUrl",), (*at, name), owner, known)
+        for name, holder in _list_objects(agent.get("voice")):
+            if name in VOICE_FIELDS:
+                yield from _list_texts(holder, ("baseUrl",), (*at, "voice", name), owner, known)
         yield from _list_texts(agent.get("env"), None, (*at, "env"), owner, known)
     for key, noun, names in (
         ("mcpServers", "MCP server", ("url",)),
@@ -133,7 +136,7 @@ def _list_texts(
 ) -> Iterator[FilledText]:
     """Yield the text members of an object with these names, or all."""
     if isinstance(holder, dict):
-        for key in holder if names is None else holder.keys() & set(names):
+        for key in holder if names is None else filter(holder.__contains__, names):
             yield FilledText(holder, key, (*path, key), owner, agent)
 
 

@@ -56,11 +56,9 @@ def drop_missing_fields(
 
     ``subject`` is as for `validate_part`; ``explain`` says which extension a field lacks.
     """
-    if not isinstance(item, dict):
+    if not isinstance(item, dict) or not any(map(explain, item)):
         return item
     missing = {name: explain(name) for name in item}
-    if not any(missing.values()):
-        return item
     for name, text in missing.items():
         if text:
             draft.add_warning((*at, name), f'{subject[0]}: "{name}" {text}', subject[1])

@@ -12,6 +12,7 @@ from orchestrator.system.homelock import hold_lock
 from thinker.http.optional_imports import block_imports
 from thinker.jail.environment_block import take_secrets
 from thinker.jail.hardening import harden_process
+from thinker.jail.kernel import give_back_large_blocks
 from thinker.protocol.providers import list_key_variables
 
 SECRETS = ("TELEGRAM_BOT_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "ORCHESTRATOR_STORE")
@@ -31,6 +32,7 @@ def start_daemon(
     if sys.platform != "linux":
         raise ConfigError("orchestrator requires Linux with kernel 5.4 or newer")
     harden_process()
+    give_back_large_blocks()
     settings = load_settings(home, config, log_level)
     require_owner(settings.home)
     os.umask(0o077)

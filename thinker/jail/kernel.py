@@ -6,6 +6,7 @@ import signal
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+M_MMAP_THRESHOLD, LARGE = -3, 128 * 1024  # malloc.h; bytes, where glibc itself begins
 X86_64, ARM64 = "x86_64", "aarch64"
 MACHINE = os.uname().machine
 SECCOMP, LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = {
@@ -40,6 +41,14 @@ def prctl(option: int, *arguments: int) -> int:
     padded = (*arguments, *[0] * (4 - len(arguments)))
     result: int = LIBC.prctl(option, *padded)
     return _raise_on_error(result)
+
+
+def give_back_large_blocks() -> None:
+    """Have this process give back large blocks of memory, such as a file's text, when freed.
+
+    Otherwise glibc keeps more and more of them for each thread.
+    """
+    LIBC.mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def die_with_parent(parent: int) -> None:

@@ -38,6 +38,8 @@ def check_prefixes(draft: Draft) -> None:
     """
     for number, agent in draft.agents.items():
         small = (agent.small_model,) if agent.small_model else ()
+        if not (small or agent.fallback_models):
+            continue
         usual, own = {*agent.providers, *ALIASES}, agent.providers.get(agent.llm_provider)
         vendors = own.vendors if own else ()
         for field, models in (("fallbackModels", agent.fallback_models), ("smallModel", small)):

@@ -33,10 +33,11 @@ def _check_prices(draft: Draft) -> None:
 
 def _check_summary_threshold(draft: Draft) -> None:
     for number, agent in draft.agents.items():
+        if not agent.compaction.enabled:
+            continue
         found = find_model_facts(draft, agent, list_models(agent)[0])
         window = None if found is None else found.context_window
-        threshold = compute_compaction_threshold(agent)
-        if agent.compaction.enabled and window is not None and threshold >= window:
+        if window is not None and (threshold := compute_compaction_threshold(agent)) >= window:
             draft.add_warning(
                 ("agents", number, "compaction", "thresholdTokens"),
                 f"agent '{agent.agent_id}': conversations are summarized from {threshold:,} tokens "

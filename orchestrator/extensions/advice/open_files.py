@@ -42,7 +42,7 @@ def list_open_files(settings: Settings) -> Iterator[tuple[Path, str]]:
             continue
         seen.add(place)
         found = _walk_place(place, deep=place in roots or place in code)
-        open_ones = [(path, who) for path in found if (who := _find_writers(path))]
+        open_ones = [(Path(path), who) for path in found if (who := _find_writers(path))]
         if open_ones:
             yield place, _describe(place, open_ones)
 
@@ -62,8 +62,8 @@ def _list_ways(path: Path) -> Iterator[Path]:
             yield folder
 
 
-def _walk_place(place: Path, *, deep: bool) -> Iterator[Path]:
-    yield place
+def _walk_place(place: Path, *, deep: bool) -> Iterator[str]:
+    yield str(place)
     if not deep or not place.is_dir() or place == PACKAGE.parent:
         return
     looked = 0
@@ -73,13 +73,13 @@ def _walk_place(place: Path, *, deep: bool) -> Iterator[Path]:
             looked += 1
             if looked > MAX_LOOKED:
                 return
-            yield Path(folder, name)
+            yield f"{folder}/{name}"
 
 
-def _find_writers(path: Path) -> str:
+def _find_writers(path: str) -> str:
     """Return who else can change a path, by its mode; a link counts as what it leads to."""
     try:
-        facts = path.stat()
+        facts = os.stat(path)  # noqa: PTH116 - thousands of Path objects would take as long again
     except OSError:
         return ""
     if facts.st_mode & stat.S_IWOTH:

@@ -5,7 +5,8 @@ Where: is it said what an edit of agents.json does?
 
 from collections.abc import Iterator
 
-from orchestrator.agentsfile.positions import JsonSyntaxError, parse_json_document
+import orjson
+
 from orchestrator.extensions.versions.agent_sentences import describe_agent, describe_new_agent
 from orchestrator.extensions.versions.binding_sentences import describe_bindings
 from orchestrator.extensions.versions.field_sentences import (
@@ -33,8 +34,8 @@ def _parse_file(text: str | None) -> JsonObject | None:
     if text is None:
         return {}
     try:
-        value = parse_json_document(text).value
-    except JsonSyntaxError:
+        value = orjson.loads(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -29,6 +29,7 @@ from orchestrator.journal.memory.secret_filter import iter_token_spans
 
 MARK = re.compile(r'\[kept secret: ([^\[\]"\\\n]{1,300})\]')
 UNUSUAL = re.compile(r'[\[\]"\\\n]')
+SEARCHED = 64 * 1024  # characters at a time, for a search lets nothing else run
 MAX_PROBLEMS = 20  # of marks in one text
 _NAMES = "|".join(sorted(SECRET_FIELDS))
 _JSON_START = re.compile(r"\s*\{(?!\{)")  # two begin a template
@@ -38,6 +39,7 @@ _JSON_FIELD = re.compile(
 )
 # In valid JSON: the name of such a field, also if it is written with escapes.
 _JSON_SIGN = re.compile(rf'"(?:{_NAMES})"|\\u')
+_END_OF_STRING = re.compile(r'(?<!\\)"')  # or its beginning
 _JSON_VALUE = re.compile(r':\s*"((?:[^"\\\n]|\\.)+)')
 # Of YAML: the space and dashes before a line's content, a name and its colon, and the rest.
 _YAML_LINE = re.compile(r"([ \t]*)((?:-(?:[ \t]+|$))*)(?:([^\s#:\[{][^:#=]*):(?=\s|$)\s*)?(.*)")
@@ -147,16 +149,26 @@ def _list_spans(name: str, text: str) -> list[_Span]:
 
 def _iter_leaf_spans(text: str, value: JsonValue) -> Iterator[_Span]:
     """Yield the secrets of valid JSON; a part without any sign of one is not looked at closely."""
-    signs = sorted(
-        [*(sign.start() for sign in _JSON_SIGN.finditer(text))]
-        + [start for start, _ in iter_token_spans(text)]
-    )
+    signs = sorted(_iter_signs(text))
+    if not signs:
+        return
     parts = list(_iter_parts(text))
     ends = [place for _, place, _ in parts[1:]] + [len(text)]
     for (path, place, at), end in zip(parts, ends, strict=True):
         named = not SECRET_FIELDS.isdisjoint(map(str, path))
         if named or bisect_left(signs, place) < bisect_left(signs, end):
             yield from _iter_spans_of_part(text, value, path, at)
+
+
+def _iter_signs(text: str) -> Iterator[int]:
+    """Yield where valid JSON may have a secret; other threads have their turn in between."""
+    start = 0
+    while start < len(text):
+        quote = _END_OF_STRING.search(text, start + SEARCHED)
+        end = len(text) if quote is None else quote.start()  # no string is cut
+        yield from (sign.start() for sign in _JSON_SIGN.finditer(text, start, end + MAX_LABEL))
+        yield from (start + at for at, _ in iter_token_spans(text[start:end]))
+        start = end
 
 
 def _iter_parts(text: str) -> Iterator[tuple[JsonPath, int, int]]:

@@ -6,9 +6,36 @@ from typing import Any
 
 import pytest
 from fakes.agents_file import WORK, parsed
+from hypothesis import given
+from hypothesis import strategies as st
 
-from orchestrator.agentsfile import AgentsFileError, load_agents_file, parse_agents_file
+from orchestrator.agentsfile import (
+    AgentsFileError,
+    LoadedConfig,
+    Problem,
+    load_agents_file,
+    parse_agents_file,
+)
 from orchestrator.errors import ConfigError, ExitCode
+
+# Texts of agents, right and wrong ones, with values of the environment and with fields twice.
+ENTRIES = tuple(
+    text
+    for name in ("work", "home")
+    for text in (
+        f'{{"agentId": "{name}", "model": "m"}}',
+        f'{{"agentId": "{name}", "model": "m", "maxSteps": 7}}',
+        f'{{"agentId": "{name}", "model": "m", "maxSteps": -1}}',
+        f'{{"agentId": "{name}", "model": "m", "env": {{"A": "${{KEY}}"}}}}',
+        f'{{"agentId": "{name}", "model": "m", "model": "n"}}',
+        f'{{"agentId": "{name}", "llmProvider": "own", "model": "m"}}',
+    )
+)
+FILES = st.tuples(
+    st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=5),
+    st.sampled_from(("", "a", "b")),  # the host of the provider "own"
+    st.sampled_from(("", "secret", "another")),  # the value of KEY
+)
 
 
 def test_error_names_file_line_agent_and_what_to_do() -> None:
@@ -189,3 +216,37 @@ def test_ten_thousand_agents_are_read() -> None:
         *(WORK | {"agentId": f"agent-{number}"} for number in range(10_000))
     ).file.agents
     assert (len(agents), len({id(agent.providers) for agent in agents})) == (10_000, 1)
+
+
+@given(st.lists(FILES, min_size=2, max_size=4))
+def test_file_read_after_another_is_as_if_it_were_the_first(
+    files: list[tuple[list[str], str, str]],
+) -> None:
+    """Whatever the edit was, also after a file that is refused."""
+    before = None
+    for entries, host, key in files:
+        own = f'"own": {{"baseUrl": "http://{host}:1/v1"}}' if host else ""
+        agents = ",\n".join(entries)
+        data = f'{{"agents": [\n{agents}], "providers": {{{own}}}}}'.encode()
+        fresh, again = (_read_or_refuse(data, key, known) for known in (None, before))
+        assert again == fresh
+        before = again.without_values if isinstance(again, LoadedConfig) else before
+
+
+def _read_or_refuse(
+    data: bytes, key: str, before: LoadedConfig | None
+) -> LoadedConfig | tuple[Problem, ...]:
+    try:
+        return parse_agents_file(data, environ={"KEY": key}, before=before)
+    except AgentsFileError as error:
+        return error.problems
+
+
+def test_unchanged_agent_is_not_validated_again() -> None:
+    """Ten thousand would take a second, and memory for as many new objects."""
+    home = WORK | {"agentId": "home"}
+    before = parsed(WORK, home)
+    text = json.dumps({"agents": [WORK | {"maxSteps": 7}, home]})
+    first, second = parse_agents_file(text.encode(), before=before.without_values).file.agents
+    assert first is not before.file.agents[0]
+    assert second is before.file.agents[1]

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.extensions.versions.secret_marks import (
     MAX_PROBLEMS,
+    SEARCHED,
     count_marks,
     mask_secrets,
     restore_secrets,
@@ -35,6 +36,16 @@ def test_file_without_its_secrets_is_the_same_file() -> None:
     assert count_marks(masked.text) == 4
     assert restore_secrets("agents.json", masked.text, masked.secrets) == (TEXT, ())
     assert mask_secrets("agents.json", masked.text) == (masked.text, {})
+
+
+@pytest.mark.parametrize("before", range(SEARCHED - 64, SEARCHED + 8, 3))
+def test_secret_is_found_wherever_it_is_in_a_large_file(before: int) -> None:
+    """The text is searched piece by piece, and no piece ends inside of a string."""
+    secrets = {"note": f'"{TOKEN}', "env": {"A": "one-secret"}, "say": 'http://me:"pass@wiki/'}
+    text = json.dumps({"agents": [{"systemPrompt": "x" * before}, secrets]})
+    masked = mask_secrets("agents.json", text).text
+    assert count_marks(masked) == 3
+    assert not any(secret in masked for secret in (TOKEN, "one-secret", "pass"))
 
 
 def test_secret_follows_its_agent_through_the_list() -> None:
