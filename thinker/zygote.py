@@ -37,6 +37,7 @@ with block_imports("rich", "click"):  # optional extras of structlog and others
     from thinker import startup
     from thinker.jail import kernel, worker_jail
     from thinker.jail.hardening import build_hardened_report, harden_process
+    from thinker.jail.shared_objects import share_objects
     from thinker.protocol import logs, methods
     from thinker.protocol.env import (
         BROKER_VARIABLE,
@@ -309,11 +310,10 @@ def main() -> None:
     descriptors = socket.socket(fileno=0)
     wire = socket.socket(fileno=int(os.environ["THINKER_PEER_FD"]))
     zygote = Zygote(descriptors)
-    # Frozen objects are ignored by the workers' collections, so their pages stay shared.
     gc.disable()
     gc.collect()
     _fill_gaps()
-    gc.freeze()
+    share_objects()
     ready = Ready(
         pid=os.getpid(), provider="", model="", sandbox=build_hardened_report("it forks workers")
     ).model_dump()

@@ -126,10 +126,7 @@ class SpawnedProcess:
 
 
 class Spare(Protocol):
-    """A spare child that waits to become the program; takes the arguments of `Popen`.
-
-    Only the daemons of a self-test have spares: they start too often to execute each program.
-    """
+    """A spare child that waits to become the program; see `forked_spare`."""
 
     argv: tuple[str, ...]
     pid: int
@@ -285,6 +282,11 @@ def keep_spare(spare: Spare) -> None:
     """Keep a spare for the first start of its program."""
     _spares[spare.argv] = spare
     _watched.add(spare.pid)
+
+
+def has_spare(module: str) -> bool:
+    """Return whether a spare waits to become a program of this module."""
+    return any(argv[-1] == module for argv in _spares)
 
 
 def end_spares() -> None:

@@ -1,7 +1,8 @@
 """Fork workers from a warm process: they are ready in milliseconds and share most memory.
 
-The broker is forked as well, for its memory. A zygote (`thinker.zygote`) is replaced when its code
-changes, it grows or it hangs. Forked processes are the zygote's children: the supervisor watches
+The broker is forked as well, for its memory. The first zygote (`thinker.zygote`) is forked from the
+daemon by `first_zygote`, the next ones are executed: one is replaced when its code changes, it
+grows or it hangs. Forked processes are the zygote's children: the supervisor watches
 and signals them through pidfds, and the zygote reaps them on request. The zygote never sees a key:
 they read their environment from a file descriptor that only passes through. When a zygote dies,
 they die too; the turns of its workers continue in new ones.
@@ -44,6 +45,7 @@ from orchestrator.settings import Settings
 from orchestrator.wakeup import Wakeup
 from thinker.protocol import env, methods
 from thinker.protocol.env import (
+    NO_PLUGINS,
     PROGRAM_WIRE,
     ThinkerSettings,
     pack_start,
@@ -65,7 +67,6 @@ EXPECTED = (WorkerState.STOPPED, WorkerState.STARTING)  # states before a ready 
 FAILURES = (PeerClosedError, RpcError, OSError, ValidationError)  # TimeoutError is an OSError
 # Prefixes of variables that are read when an interpreter or its libraries start.
 STARTUP_VARIABLES = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_", "OPENSSL_", "SSL")
-NO_PLUGINS = {"PYDANTIC_DISABLE_PLUGINS": "1"}  # looking for them reads all packages
 PACKAGE = Path(env.__file__).parent.parent
 LIBRARIES = Path(anyio.__file__).parent.parent  # changes when something is installed
 log = structlog.get_logger()

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import posix
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,6 +25,20 @@ def take_secrets(names: Iterable[str] = ()) -> dict[str, str]:
     for name in secrets:
         os.environ.pop(name, None)
     return environ
+
+
+def erase_environment() -> None:
+    """Remove all variables from this process, also from its memory.
+
+    Raises:
+        OSError: /proc does not tell where they are.
+    """
+    start, end = _find_environment_block()
+    for value in posix.environ.values():
+        if len(value) > 1:  # there is one object for each shorter text
+            ctypes.memset(id(value) + bytes.__basicsize__ - 1, 0, len(value))
+    os.environ.clear()
+    ctypes.memset(start, 0, end - start)
 
 
 def _is_secret(name: str) -> bool:

@@ -22,6 +22,7 @@ BROKER_VARIABLE = "THINKER_BROKER_FD"
 PROGRAM_WIRE = 3  # the descriptor of the wire of a program that a zygote forked
 ELSEWHERE = "other"  # a server that is no known provider's
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
+NO_PLUGINS = {"PYDANTIC_DISABLE_PLUGINS": "1"}  # looking for them reads all packages
 # Settings that are addresses, keys, places of this machine, or say nothing of a request.
 UNRECORDED = (
     "base_url",

@@ -11,17 +11,13 @@ with its exit code when it has ended. Until the socket is closed the number belo
 one that lives then is killed. Arguments are modules to import as well.
 """
 
-import ctypes
 import gc
 import json
 import os
-import runpy
 import select
 import signal
 import socket
 import sys
-import time
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -33,9 +29,8 @@ from pydantic import BaseModel
 from orchestrator import failpoints, loop_bound
 from orchestrator.extensions.selftest.crash.home_mark import mark_process
 from orchestrator.processes import child_process
-from orchestrator.processes.child_process import Program
+from orchestrator.processes.forked_spare import MESSAGE, ForkedSpare, exit_process, run_module
 from thinker.protocol import logs
-from thinker.protocol.env import pack_start, unpack_start
 
 MODULES = (  # imports of a daemon, its zygote and its tool host, including those on first use
     "orchestrator.cli.run",
@@ -47,9 +42,6 @@ MODULES = (  # imports of a daemon, its zygote and its tool host, including thos
     "thinker.startup",
     "thinker.http.web_client",
 )
-MESSAGE = 1 << 16  # bytes of a message at most
-WIRE = 3  # the descriptor of a spare's socket once it has become its program
-ARGUMENTS, ENVIRONMENT = 45, 47  # index after the name in proc_pid_stat(5), fields 48 and 50
 
 
 @dataclass(frozen=True)
@@ -64,59 +56,6 @@ class Life:
         return json.dumps(asdict(self)).encode()
 
 
-class ForkedSpare:
-    """A child that waits to become ``python -P -m MODULE``; see `child_process.Spare`."""
-
-    def __init__(self, module: str) -> None:
-        self.argv: tuple[str, ...] = (sys.executable, "-P", "-m", module)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.pid = os.fork()
-        if self.pid == 0:
-            ours.close()
-            _run_spare(module, theirs)
-        theirs.close()
-        self._pidfd, self._socket = os.pidfd_open(self.pid), ours
-
-    def run_program(self, program: Program, fd: int) -> None:
-        """Let the child run the program, with a copy of ``fd`` as its socket."""
-        start = pack_start(program.cwd, {**program.env, program.fd_variable: str(WIRE)})
-        stdin = os.open(os.devnull, os.O_RDONLY) if program.stdin < 0 else os.dup(program.stdin)
-        try:
-            with self._socket as receiver:
-                socket.send_fds(receiver, [start], [fd, stdin])
-        finally:
-            os.close(stdin)
-
-    def wait(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def kill(self) -> None:
-        signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-
-
-def _run_spare(module: str, receiver: socket.socket) -> NoReturn:
-    """Wait for a program; then run its module as an interpreter does."""
-    start, received, _, _ = socket.recv_fds(receiver, MESSAGE, 2)
-    if not received:
-        _exit_process(0)  # the daemon has ended
-    wire, stdin = received
-    cwd, env = unpack_start(start)
-    os.setsid()
-    receiver.detach()
-    os.dup2(stdin, 0)
-    os.dup2(2, 1)  # as `child_process` does
-    os.dup2(wire, WIRE)
-    os.closerange(WIRE + 1, os.sysconf("SC_OPEN_MAX"))
-    _exit_process(_run_module(module, env, cwd))
-
-
-def _exit_process(code: int) -> NoReturn:
-    """End this process; the interpreter's own shutdown would copy most of the memory."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def _run_daemon(life: Life, log: int) -> NoReturn:
     null = os.open(os.devnull, os.O_RDONLY)
     for fd, number in ((null, 0), (log, 1), (log, 2)):
@@ -129,47 +68,17 @@ def _run_daemon(life: Life, log: int) -> NoReturn:
     mark_process(os.getpid(), Path(life.folder))
     for module in life.spares:
         child_process.keep_spare(ForkedSpare(module))
+    failpoints.set_observer(failpoints.FailpointInjector(life.environ))
     try:
-        code = _run_module("orchestrator", life.environ, life.folder, "run")
+        code = run_module("orchestrator", life.environ, life.folder, "run")
     finally:
         child_process.end_spares()
-    _exit_process(code)
+    exit_process(code)
 
 
 def _open_standard_stream(fd: int, errors: str) -> TextIO:
     """Open a standard stream anew: the server's may have been a file, and this one is a pipe."""
     return open(fd, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)
-
-
-def _run_module(module: str, environ: Mapping[str, str], folder: str, *arguments: str) -> int:
-    """Run a module as ``python -m`` does, with this environment, in this folder.
-
-    Return its exit code.
-    """
-    os.environ.clear()
-    os.environ.update(environ)
-    _overwrite_proc_text(ARGUMENTS, (sys.executable, "-P", "-m", module, *arguments))
-    _overwrite_proc_text(ENVIRONMENT, (f"{name}={value}" for name, value in environ.items()))
-    time.tzset()
-    os.chdir(folder)
-    failpoints.set_observer(failpoints.FailpointInjector(environ))
-    sys.argv = [module, *arguments]
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        if not isinstance(end.code, str):
-            return end.code or 0
-        sys.stderr.write(f"{end.code}\n")
-        return 1
-    return 0
-
-
-def _overwrite_proc_text(at: int, words: Iterable[str]) -> None:
-    """Overwrite what /proc shows as this process's arguments or environment."""
-    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = int(fields[at]), int(fields[at + 1])
-    text = b"\0".join(map(os.fsencode, words))
-    ctypes.memmove(start, text[: end - start - 1].ljust(end - start, b"\0"), end - start)
 
 
 @dataclass(frozen=True)
