@@ -1,15 +1,23 @@
-"""Two daemons that share a journal in PostgreSQL."""
+"""Two daemons that share a journal in PostgreSQL, whose rows are guarded."""
 
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from importlib.resources import files
 
 import psycopg
 
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.extensions.postgresql.writing_session import WritingSession
+from orchestrator.extensions.selftest import nodes
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal_address import DatabaseServer
+
+
+def guard_journal(url: str) -> None:
+    """Let the server refuse what a session writes for a group of agents without its lock."""
+    with psycopg.connect(url, autocommit=True) as session:
+        session.execute((files(nodes) / "guard.sql").read_bytes())
 
 
 class SharedJournal:
@@ -23,6 +31,7 @@ class SharedJournal:
             )
             for name in ("one", "two")
         )
+        guard_journal(server.url)
 
     async def take(self, store: Store, *groups: int) -> frozenset[int]:
         """Let a daemon take groups; return those that it has then."""

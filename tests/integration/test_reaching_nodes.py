@@ -13,6 +13,7 @@ from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.postgresql import database_of, needs_server
+from fakes.sharing import guard_journal
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
@@ -65,6 +66,7 @@ async def two_nodes(folder: Path) -> AsyncIterator[SharedBots]:
             )
             clients[home] = await stack.enter_async_context(client)
         bots = SharedBots(bot, model, daemons[0], daemons[1], clients)
+        guard_journal(database_of(folder))
         await daemons[0].logged("group_given")  # after the first half minute
         bots.owner, bots.other = await find_owners(bots, daemons)
         yield bots
