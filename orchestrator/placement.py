@@ -37,6 +37,10 @@ class Placement(Protocol):
     def share(self) -> Share | None:
         """The agents that this node works for now, the same object until `changed`; None: all."""
 
+    @property
+    def nodes(self) -> int:
+        """The number of nodes that work for agents, which send by the same accounts."""
+
     def owns(self, agent_id: str) -> bool:
         """Return whether this node works for the agent now."""
 
@@ -64,6 +68,7 @@ class SingleNode:
     """The placement of a daemon that shares its journal with no other: it owns every agent."""
 
     share = None
+    nodes = 1
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()  # never set

@@ -50,6 +50,11 @@ class Placer:
         self._calm = self._monotonic()  # until then no group is given away
         self._tries = 0
 
+    @property
+    def nodes(self) -> int:
+        state = self._state
+        return 1 if state is None else len(state.workers | {state.pid})
+
     def owns(self, agent_id: str) -> bool:
         return agent_id in self.share
 

@@ -42,6 +42,11 @@ class SharingState(NamedTuple):
     commits: int
 
     @property
+    def workers(self) -> frozenset[int]:
+        """The processes of the daemons that have groups, or are about to take some."""
+        return self.members.union(self.groups.values())
+
+    @property
     def foreign(self) -> frozenset[int]:
         """The groups of the other daemons."""
         return frozenset(group for group, pid in self.groups.items() if pid != self.pid)
