@@ -57,7 +57,8 @@ class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
     ``since`` is when this process began, in milliseconds since the epoch; ``fresh`` as in
-    `LoopFacts`; ``share`` is what this node works for, None if there is no other.
+    `LoopFacts`; ``share`` is what this node works for, None if there is no other. What is
+    ``closing`` is left to the node that takes it, except open turns.
     """
 
     rules: SpendingRules
@@ -68,6 +69,7 @@ class TurnOpening:
     admitting: bool
     fresh: frozenset[str] = frozenset()
     share: Share | None = None
+    closing: Share | None = None
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
@@ -96,7 +98,9 @@ class TurnOpening:
                 return IncompleteAlbum(wait / 1000)
         handed, paused = turns.find_hindrances(db, chat)
         definition = self._route_message(db, row, now, handed=handed)
-        own = own_chats.is_own_message(row, definition, self.share)
+        own = own_chats.is_own_message(row, definition, self.share) and not (
+            self.closing and own_chats.is_own_message(row, definition, self.closing)
+        )
         if definition is None or not own:
             return self._refuse_message(db, row, now) if own else None
         agent_id = definition.agent_id
@@ -198,28 +202,17 @@ class TurnOpener(LoopBound):
 
     def __post_init__(self) -> None:
         self._since = self.inputs.clock()
-        self._opening: TurnOpening | None = None  # the last one, until something changes
 
     def build_opening(self) -> TurnOpening:
         """Build the opening for a transaction, which must not touch this object."""
-        inputs, last = self.inputs, self._opening
-        rules, prompts = inputs.guard.build_rules(), inputs.prompts.current_set
-        fresh = inputs.tools.servers.new_tools
-        if (
-            last is not None
-            and (last.rules is rules and last.prompts is prompts and last.fresh is fresh)
-            and last.admitting is self.admitting
-            and last.share is self.placement.share
-        ):
-            return last
-        self._opening = TurnOpening(
-            rules=rules,
-            prompts=prompts,
+        return TurnOpening(
+            rules=self.inputs.guard.build_rules(),
+            prompts=self.inputs.prompts.current_set,
             epoch=self.epoch,
             new_id=self.new_id,
             since=self._since,
             admitting=self.admitting,
-            fresh=fresh,
+            fresh=self.inputs.tools.servers.new_tools,
             share=self.placement.share,
+            closing=self.placement.closing,
         )
-        return self._opening

@@ -12,6 +12,7 @@ class PlacedAgents:
         self.own, self.others = {*own}, others or {}
         self.accounts: set[str] = set()
         self.nodes = 2
+        self.closing: frozenset[str] | None = None
         self._share = frozenset(own)
         self.changed = asyncio.Event()
 

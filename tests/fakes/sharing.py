@@ -46,7 +46,7 @@ class SharedJournal:
     async def give(self, store: Store, group: int) -> None:
         """Let a daemon give a group away."""
         session = session_of(store)
-        await store.transact(lambda _: session.give_group(group))
+        await store.transact(lambda _: session.give_groups(frozenset({group})))
 
     def end_session(self, store: Store) -> None:
         """Let the server end the session of a daemon."""

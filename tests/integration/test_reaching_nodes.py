@@ -71,7 +71,7 @@ async def two_nodes(folder: Path) -> AsyncIterator[SharedBots]:
             clients[home] = await stack.enter_async_context(client)
         bots = SharedBots(bot, model, daemons[0], daemons[1], clients)
         guard_journal(database_of(folder))
-        await daemons[0].logged("group_given")  # after the first half minute
+        await daemons[0].logged("groups_given")  # after the first half minute
         bots.owner, bots.other = await find_owners(bots, daemons)
         yield bots
 

@@ -194,3 +194,20 @@ async def test_what_another_node_works_on_is_neither_interrupted_nor_given_up(
             row = inbox.find_oldest_new(bench.db, CHAT)
             assert row is not None
             assert row.claims == claims
+
+
+async def test_node_that_gives_an_agent_away_ends_its_turns_and_begins_none(tmp_path: Path) -> None:
+    """So that a busy agent can leave, too; its messages wait for the next node."""
+    async with turn_bench(tmp_path) as bench:
+        store(bench, "one")
+        opener = TurnOpener(bench.opener.inputs, bench.opener.epoch)
+        opener.placement = placement = PlacedAgents("work")
+        placement.closing = frozenset({"work"})
+        assert opens(bench, opener) is None
+        placement.closing = None
+        first = opens(bench, opener)
+        assert isinstance(first, OpenTurn)
+        placement.closing = frozenset({"work"})
+        again = opens(bench, opener)
+        assert isinstance(again, OpenTurn)
+        assert again.turn.id == first.turn.id
