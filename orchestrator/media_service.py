@@ -65,7 +65,7 @@ class NoMedia:
 
     async def store_speech(self, row: OutboxRow) -> None:
         text = NOT_SPOKEN.format(problem=MISSING)
-        await self.store.transact(outbox.replace_voice_with_text, row.id, text)
+        await self.store.transact(outbox.replace_voice_with_text, row.id, text, owner=row.owner)
 
     async def _read_file(self, data: bytes, media_type: str) -> str:
         if recordings.find_file_ending(media_type):

@@ -28,7 +28,11 @@ class Placement(Protocol):
     """Says which node an agent is on; used on the event loop, without waiting.
 
     ``changed`` is set, and replaced, when an agent or an account comes to this node or leaves it.
+    ``closing`` are the agents that this node is about to give away: it opens no turns for them.
     """
+
+    @property
+    def closing(self) -> Share | None: ...
 
     @property
     def changed(self) -> asyncio.Event: ...
@@ -36,6 +40,10 @@ class Placement(Protocol):
     @property
     def share(self) -> Share | None:
         """The agents that this node works for now, the same object until `changed`; None: all."""
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes that work for agents, which send by the same accounts."""
 
     def owns(self, agent_id: str) -> bool:
         """Return whether this node works for the agent now."""
@@ -63,7 +71,8 @@ def name_account_owner(channel: str) -> str:
 class SingleNode:
     """The placement of a daemon that shares its journal with no other: it owns every agent."""
 
-    share = None
+    share = closing = None
+    nodes = 1
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()  # never set

@@ -41,19 +41,24 @@ def take_token(rate: Rate, bucket: Bucket | None, now: float) -> tuple[Bucket, f
 
 @dataclass
 class RateLimiter:
-    """Delays calls to keep within the rates of each chat and of the whole ``bot``."""
+    """Delays calls to keep within the rates of each chat and of the whole ``bot``.
+
+    A bot's rate is divided by the number of ``nodes`` that send by it; a chat has one of them.
+    """
 
     bot: Rate
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
+    nodes: Callable[[], int] = lambda: 1
     _bot: Bucket | None = field(default=None, init=False)
     _chats: dict[str, Bucket] = field(default_factory=dict, init=False)
     _crowd: int = field(default=CROWD, init=False)
 
     async def wait(self, chat_id: str, rate: Rate) -> None:
         """Wait until a call is admitted at a chat's rate; it may then be made at any time."""
-        now = self.clock()
-        self._bot, bot_wait = take_token(self.bot, self._bot, now)
+        now, nodes = self.clock(), self.nodes()
+        share = Rate(self.bot.per_second / nodes, max(1, self.bot.burst // nodes))
+        self._bot, bot_wait = take_token(share, self._bot, now)
         self._chats[chat_id], chat_wait = take_token(rate, self._chats.get(chat_id), now)
         if len(self._chats) >= self._crowd:
             self._chats = {

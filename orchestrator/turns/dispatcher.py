@@ -39,7 +39,6 @@ from orchestrator.turns.opener import (
     TurnOpener,
     TurnOpening,
 )
-from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
 from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
@@ -112,12 +111,11 @@ class Dispatcher(Wakeup):
         while True:
             changed = self.changed
             try:
-                if guilty is not None:
+                opening = self.opener.build_opening()
+                if guilty is not None and await self._store.read(opening.has_own_work, guilty):
                     await self._give_up_message(guilty)
                     guilty = None
-                found = self._store.read(
-                    _scan_chats, {*self._busy}, [*self._scopes], self.opener.build_opening()
-                )
+                found = self._store.read(_scan_chats, {*self._busy}, [*self._scopes], opening)
                 chats, interrupted, cancelled = await found
                 for chat in interrupted:
                     ended = await self._store.transact(
@@ -204,8 +202,8 @@ class Dispatcher(Wakeup):
 
     async def _count_fault(self, chat: str, problem: str) -> None:
         try:
-            count = deadletters.count_fault
-            if await self._store.transact(count, chat, problem, self._inputs.clock()):
+            opening = self.opener.build_opening()
+            if await self._store.transact(_count_own_fault, chat, problem, opening):
                 self._delivery.wake()
         except JournalError as error:
             report_failure(error)
@@ -222,8 +220,8 @@ class Dispatcher(Wakeup):
                 runner = await OpenTurn(turn).make_runner(self._services)
                 await runner.give_up_message(deaths, problem)
             else:
-                give_up = deadletters.give_up_next
-                await self._store.transact(give_up, chat, problem, self._inputs.clock())
+                now = self._inputs.clock()
+                await self._store.transact(deadletters.give_up_next, chat, problem, now)
             self._delivery.wake()
         finally:
             self._release_chat(chat)
@@ -261,13 +259,9 @@ class Dispatcher(Wakeup):
 
     async def _close_preview(self, turn_id: str, ending: ReplyPart = STOPPED) -> None:
         mode, now = self._delivery.formats.choose_mode, self._inputs.clock()
-
-        def close_stored_preview(db: Database) -> None:
-            if not turns.close_preview(db, turn_id, ending) and ending is not STOPPED:
-                turns.store_unfinished_text(db, turn_id, ending, mode, now)
-
+        share = self.opener.placement.share
         try:
-            await self._store.transact(close_stored_preview)
+            await self._store.transact(turns.end_preview, turn_id, ending, mode, now, share)
         except JournalError as error:  # the next start does it
             report_failure(error)
         self._delivery.wake()
@@ -330,15 +324,17 @@ def _scan_chats(
     Chats are those that this node works for. Of the turns, those that are ``running`` count;
     ``busy`` are the chats of such turns.
     """
-    chats = inbox.list_chats_with_work(db)
-    if (share := opening.share) is not None:
-        own = partial(
-            has_own_work, db, agents=opening.rules.agents, epoch=opening.epoch, share=share
-        )
-        chats = {chat: new for chat, new in chats.items() if own(chat)}
+    found = inbox.list_chats_with_work(db).items()
+    chats = {chat: new for chat, new in found if opening.has_own_work(db, chat)}
     waiting = (chat for chat, waits in chats.items() if waits and chat in busy)
     interrupted = [chat for chat in waiting if opening.is_interrupt_wanted(db, chat)]
     return [*chats], interrupted, cancellations.list_cancelled_turns(db, running)
+
+
+def _count_own_fault(db: Database, chat: str, problem: str, opening: TurnOpening) -> bool:
+    """Count a fault, unless another node works for the chat now; return whether to tell it."""
+    now = opening.rules.clock()
+    return opening.has_own_work(db, chat) and deadletters.count_fault(db, chat, problem, now)
 
 
 def _find_task_agent(chat: str) -> str:

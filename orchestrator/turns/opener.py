@@ -20,8 +20,8 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
+from orchestrator.turns import own_chats
 from orchestrator.turns.input_loader import InputLoader
-from orchestrator.turns.own_chats import find_earlier_commands, find_own_turn, is_own_message
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_runner import OpenTurn, find_recipe
@@ -57,7 +57,8 @@ class TurnOpening:
     """Opens turns inside the caller's transaction; see `TurnOpener`.
 
     ``since`` is when this process began, in milliseconds since the epoch; ``fresh`` as in
-    `LoopFacts`; ``share`` is what this node works for, None if there is no other.
+    `LoopFacts`; ``share`` is what this node works for, None if there is no other. What is
+    ``closing`` is left to the node that takes it, except open turns.
     """
 
     rules: SpendingRules
@@ -68,6 +69,7 @@ class TurnOpening:
     admitting: bool
     fresh: frozenset[str] = frozenset()
     share: Share | None = None
+    closing: Share | None = None
 
     def open_all(
         self, chats: Sequence[str], opened: dict[str, OpenTurn | None], db: Database
@@ -87,7 +89,7 @@ class TurnOpening:
         """Return the chat's turn, opening one if needed, or the reason, or the refused message."""
         row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
-            found = find_own_turn(db, chat, self.epoch, self.share, self.rules.clock())
+            found = own_chats.find_own_turn(db, chat, self.epoch, self.share, self.rules.clock())
             return None if found is None else OpenTurn(found)
         now = self.rules.clock()
         if row.album is not None:
@@ -96,11 +98,13 @@ class TurnOpening:
                 return IncompleteAlbum(wait / 1000)
         handed, paused = turns.find_hindrances(db, chat)
         definition = self._route_message(db, row, now, handed=handed)
-        own = is_own_message(row, definition, self.share)
+        own = own_chats.is_own_message(row, definition, self.share) and not (
+            self.closing and own_chats.is_own_message(row, definition, self.closing)
+        )
         if definition is None or not own:
             return self._refuse_message(db, row, now) if own else None
         agent_id = definition.agent_id
-        earlier = find_earlier_commands(db, agent_id, chat, self.share)
+        earlier = own_chats.find_earlier_commands(db, agent_id, chat, self.share)
         if earlier is not None:
             return CommandsFirst(earlier)
         if paused or not self.rules.is_unlimited(definition):
@@ -162,6 +166,10 @@ class TurnOpening:
             found = recipe.gather_inputs(db, turn, definition, facts, None)
         return OpenTurn(turn, found if isinstance(found, TurnInputs) else None)
 
+    def has_own_work(self, db: Database, chat: str) -> bool:
+        """Return whether this node works for the next message of a chat, or for its turn."""
+        return own_chats.has_own_work(db, chat, self.rules.agents, self.epoch, self.share)
+
     def is_interrupt_wanted(self, db: Database, chat: str) -> bool:
         """Return whether the chat's next message should end the open turn."""
         row = inbox.find_oldest_new(db, chat)
@@ -174,7 +182,7 @@ class TurnOpening:
 
     def interrupt_turn(self, db: Database, chat: str) -> str | None:
         """Cancel the chat's turn for the waiting message; return the turn's id."""
-        if not self.is_interrupt_wanted(db, chat):
+        if not (self.has_own_work(db, chat) and self.is_interrupt_wanted(db, chat)):
             return None
         return cancellations.cancel_turn(db, chat, "a newer message came", self.rules.clock())
 
@@ -194,28 +202,17 @@ class TurnOpener(LoopBound):
 
     def __post_init__(self) -> None:
         self._since = self.inputs.clock()
-        self._opening: TurnOpening | None = None  # the last one, until something changes
 
     def build_opening(self) -> TurnOpening:
         """Build the opening for a transaction, which must not touch this object."""
-        inputs, last = self.inputs, self._opening
-        rules, prompts = inputs.guard.build_rules(), inputs.prompts.current_set
-        fresh = inputs.tools.servers.new_tools
-        if (
-            last is not None
-            and (last.rules is rules and last.prompts is prompts and last.fresh is fresh)
-            and last.admitting is self.admitting
-            and last.share is self.placement.share
-        ):
-            return last
-        self._opening = TurnOpening(
-            rules=rules,
-            prompts=prompts,
+        return TurnOpening(
+            rules=self.inputs.guard.build_rules(),
+            prompts=self.inputs.prompts.current_set,
             epoch=self.epoch,
             new_id=self.new_id,
             since=self._since,
             admitting=self.admitting,
-            fresh=fresh,
+            fresh=self.inputs.tools.servers.new_tools,
             share=self.placement.share,
+            closing=self.placement.closing,
         )
-        return self._opening

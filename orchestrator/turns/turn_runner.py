@@ -120,7 +120,8 @@ class TurnRunner(LoopBound):
         try:
             return await self._conclude_attempt(await self._attempt_turn())
         except FencedError as error:
-            log.warning("turn_fenced", problem=str(error))
+            given = not self._is_placed_here()  # then another node goes on with it
+            (log.debug if given else log.warning)("turn_fenced", problem=str(error))
             return True
         except errors.JournalError as error:
             await retry_later(error)
@@ -197,10 +198,14 @@ class TurnRunner(LoopBound):
     async def _reload_recipe(self) -> None:
         before = self.recipe.turn
         found = await self.services.store.transact(turns.load_turn, before.id)
-        if not self.services.placement.owns(name_turn_owner(found.agent_id, found.chat_key)):
-            raise FencedError(f"another node works for {found.agent_id!r} now")
         turn = replace(before, agent_id=found.agent_id)
         self.recipe = await find_recipe(turn.recipe).load_for_turn(self.services, turn)
+        if not self._is_placed_here():
+            raise FencedError(f"another node works for {found.agent_id!r} now")
+
+    def _is_placed_here(self) -> bool:
+        turn = self.recipe.turn
+        return self.services.placement.owns(name_turn_owner(turn.agent_id, turn.chat_key))
 
     def _take_preloaded(self) -> TurnInputs | None:
         """Return the inputs that T2 loaded if they are recent; None if they must be loaded now."""

@@ -11,6 +11,8 @@ class PlacedAgents:
     def __init__(self, *own: str, others: dict[str, Node] | None = None) -> None:
         self.own, self.others = {*own}, others or {}
         self.accounts: set[str] = set()
+        self.nodes = 2
+        self.closing: frozenset[str] | None = None
         self._share = frozenset(own)
         self.changed = asyncio.Event()
 

@@ -1,15 +1,23 @@
-"""Two daemons that share a journal in PostgreSQL."""
+"""Two daemons that share a journal in PostgreSQL, whose rows are guarded."""
 
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from importlib.resources import files
 
 import psycopg
 
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.extensions.postgresql.writing_session import WritingSession
+from orchestrator.extensions.selftest import nodes
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
 from orchestrator.journal_address import DatabaseServer
+
+
+def guard_journal(url: str) -> None:
+    """Let the server refuse what a session writes for a group of agents without its lock."""
+    with psycopg.connect(url, autocommit=True) as session:
+        session.execute((files(nodes) / "guard.sql").read_bytes())
 
 
 class SharedJournal:
@@ -23,6 +31,7 @@ class SharedJournal:
             )
             for name in ("one", "two")
         )
+        guard_journal(server.url)
 
     async def take(self, store: Store, *groups: int) -> frozenset[int]:
         """Let a daemon take groups; return those that it has then."""
@@ -37,7 +46,7 @@ class SharedJournal:
     async def give(self, store: Store, group: int) -> None:
         """Let a daemon give a group away."""
         session = session_of(store)
-        await store.transact(lambda _: session.give_group(group))
+        await store.transact(lambda _: session.give_groups(frozenset({group})))
 
     def end_session(self, store: Store) -> None:
         """Let the server end the session of a daemon."""

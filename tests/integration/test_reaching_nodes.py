@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, two_agents
+from fakes.mcp_client import over_http
 from fakes.postgresql import database_of, needs_server
+from fakes.sharing import guard_journal
 
 from orchestrator.control import protocol
 from orchestrator.control.protocol import Ack, AgentName
+from orchestrator.extensions.branches.branches_part import REWIND, BranchReport, BranchRequest
+from orchestrator.extensions.erasure.erasure_part import FORGET, ErasureTarget
 from orchestrator.extensions.http_api.token import TokenFile
 from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
@@ -65,7 +70,8 @@ async def two_nodes(folder: Path) -> AsyncIterator[SharedBots]:
             )
             clients[home] = await stack.enter_async_context(client)
         bots = SharedBots(bot, model, daemons[0], daemons[1], clients)
-        await daemons[0].logged("group_given")  # after the first half minute
+        guard_journal(database_of(folder))
+        await daemons[0].logged("groups_given")  # after the first half minute
         bots.owner, bots.other = await find_owners(bots, daemons)
         yield bots
 
@@ -98,8 +104,42 @@ async def read_words(answer: httpx.Response) -> AsyncIterator[str]:
                 yield choices[0]["delta"]["content"]
 
 
+async def give_up_by_mcp(bots: SharedBots) -> str:
+    """Cancel a call of ``work`` at the other node; return what becomes of its turn."""
+    client, held = bots.clients[bots.other.home], bots.model.hold("by MCP")
+    right = {"authorization": client.headers["authorization"]}
+    async with (
+        over_http(f"{client.base_url}/mcp", right, "legacy") as mcp,
+        anyio.create_task_group() as tasks,
+    ):
+        with anyio.CancelScope() as call:
+
+            async def cancel() -> None:
+                await bots.model.asked("by MCP")
+                call.cancel()
+
+            tasks.start_soon(cancel)
+            await mcp.call_tool("ask_work", {"message": "by MCP"})
+    report = await bots.owner.until(lambda found: found.open_turns == 0)
+    held.set()
+    return report.recent_turns[0].state
+
+
+async def rewind_and_forget(bots: SharedBots) -> None:
+    """Rewind the operator's chat with ``work``, and then forget it, at the other node."""
+    report = await bots.owner.status()
+    (*_, first) = (one for one in report.recent_turns if one.chat == "telegram:123")
+    asked = BranchRequest(turn=first.turn_id[-8:])
+    assert (await bots.other.ask(REWIND, asked, BranchReport)).agent == "work"
+    chat = ErasureTarget(channel="telegram", chat="123")
+    assert await bots.other.ask(FORGET, chat, Ack) == Ack()
+
+
 async def test_every_node_is_the_way_to_every_agent(tmp_path: Path) -> None:
-    """Programs, people in chats and operators need not know where an agent works."""
+    """Programs, people in chats and operators need not know where an agent works.
+
+    No node writes for an agent of the other one: the server would refuse it.
+    """
     async with two_nodes(tmp_path) as bots:
         for daemon in (bots.owner, bots.other):
             for agent_id in AGENTS:
@@ -124,3 +164,8 @@ async def test_every_node_is_the_way_to_every_agent(tmp_path: Path) -> None:
                 name = AgentName(agent_id=agent_id)
                 assert await daemon.ask(protocol.AGENT_PAUSE, name, Ack) == Ack()
                 assert await daemon.ask(protocol.AGENT_RESUME, name, Ack) == Ack()
+
+        assert await give_up_by_mcp(bots) == "cancelled"
+        await rewind_and_forget(bots)
+        for daemon in (bots.owner, bots.other):
+            assert [line for line in daemon.log if "without its lock" in str(line)] == []

@@ -16,6 +16,8 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import trace
 from orchestrator.journal.turns import outbox, turns
 from orchestrator.journal.turns.outbox import Address
+from orchestrator.journal.turns.owners import is_owned
+from orchestrator.placement import Share
 from thinker.protocol.names import ChatName, format_chat_name
 from thinker.protocol.peer import FAILED, RequestHandler, RpcError
 
@@ -24,6 +26,7 @@ REWIND = "branches/rewind"  # BranchRequest → BranchReport
 OPERATOR, PAGE = "operator", "web:"  # who calls: the terminal, or a login to the page
 WEB, CONSOLE = "web", "console"  # the channels that a fork may be in
 NOT_YOURS = "you may rewind and fork only your own chats; ask an operator"
+AT_OTHER_NODE = "agent {agent!r} works at another node; try again, with the turn's id: {turn}"
 WHERE = "a fork is a chat of the page or of the console: web, console, or such a chat's name"
 RIGHTS = """SELECT min(iif(role = 'operator', 1, 0)) FROM web_session
 WHERE "user" = ? AND ends_at > ?"""
@@ -66,7 +69,8 @@ class BranchesPart(Part):
         fresh = daemon.machine.random_bytes(4).hex()
         now = daemon.machine.clock()
         try:
-            report = await daemon.store.transact(change, asked, by, fresh, now)
+            share = daemon.placement.share
+            report = await daemon.store.transact(change, asked, by, fresh, now, share)
         except OrchestratorError as error:
             code = UNKNOWN_NAME if isinstance(error, UnknownNameError) else FAILED
             raise RpcError(code, str(error)) from error
@@ -75,8 +79,10 @@ class BranchesPart(Part):
         return report
 
 
-def _fork_chat(db: Database, asked: BranchRequest, by: str, fresh: str, now: int) -> BranchReport:
-    point = _find_point(db, asked.turn, by, now)
+def _fork_chat(
+    db: Database, asked: BranchRequest, by: str, fresh: str, now: int, share: Share | None
+) -> BranchReport:
+    point = _find_point(db, asked.turn, by, now, share)
     address = _choose_address(asked.chat or WEB, by, fresh)
     _require_own_chat(db, address.chat_key, by, now)
     child = branching.fork_conversation(db, point, address, by, now)
@@ -85,15 +91,17 @@ def _fork_chat(db: Database, asked: BranchRequest, by: str, fresh: str, now: int
     return _report_child(db, child, left, text, now)
 
 
-def _rewind_chat(db: Database, asked: BranchRequest, by: str, fresh: str, now: int) -> BranchReport:
+def _rewind_chat(
+    db: Database, asked: BranchRequest, by: str, fresh: str, now: int, share: Share | None
+) -> BranchReport:
     del fresh
-    point = _find_point(db, asked.turn, by, now)
+    point = _find_point(db, asked.turn, by, now, share)
     child = branching.rewind_conversation(db, point, by, now)
     left = left_behind.find_left_behind(db, child)
     return _report_child(db, child, left, left_behind.describe_rewind(child, left), now)
 
 
-def _find_point(db: Database, name: str, by: str, now: int) -> BranchPoint:
+def _find_point(db: Database, name: str, by: str, now: int, share: Share | None) -> BranchPoint:
     """Return the point after a turn; only the operator at the terminal may shorten its id."""
     known = db.execute("SELECT id FROM turn WHERE id = ?", (name,)).get
     if known is None and by == OPERATOR:
@@ -102,7 +110,10 @@ def _find_point(db: Database, name: str, by: str, now: int) -> BranchPoint:
     if known is None:
         raise UnknownNameError(f"there is no turn {name!r}")
     _require_own_chat(db, turns.load_turn(db, str(known)).chat_key, by, now)
-    return branching.load_point(db, str(known))
+    point = branching.load_point(db, str(known))
+    if not is_owned(point.agent_id, share):
+        raise OrchestratorError(AT_OTHER_NODE.format(agent=point.agent_id, turn=known))
+    return point
 
 
 def _require_own_chat(db: Database, chat_key: str, by: str, now: int) -> None:

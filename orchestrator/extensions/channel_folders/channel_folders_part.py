@@ -30,6 +30,7 @@ class ChannelFoldersPart(Part):
             jitter=partial(restarts.draw_jitter, machine.draw_fraction),
             spawn=machine.spawn_channel,
             is_stopping=daemon.stopping.is_set,
+            nodes=lambda: daemon.placement.nodes,
         )
 
     async def list_adapters(self) -> Collection[Adapter]:

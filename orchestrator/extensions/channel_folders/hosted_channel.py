@@ -71,7 +71,7 @@ class HostResources:
     """The parts of the daemon and its machine that channels' processes need.
 
     ``clock`` returns seconds of a clock that cannot be set, ``jitter`` spreads restarts.
-    ``is_stopping`` says whether the daemon stops.
+    ``is_stopping`` says whether the daemon stops, ``nodes`` how many of them send by the accounts.
     """
 
     settings: Settings
@@ -81,6 +81,7 @@ class HostResources:
     jitter: Callable[[], float]
     spawn: Spawn
     is_stopping: Callable[[], bool] = lambda: False
+    nodes: Callable[[], int] = lambda: 1
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class HostedChannel:
         self._started: _Account | None = None  # that the running process has
         self._intake: Intake | None = None
         self._taken = anyio.Event()  # once there is an intake
-        self._limiter = RateLimiter(Rate(kind.bot_rate, 30), resources.clock, anyio.sleep)
+        rate, clock, nodes = Rate(kind.bot_rate, 30), resources.clock, resources.nodes
+        self._limiter = RateLimiter(rate, clock, anyio.sleep, nodes)
 
     @property
     def child(self) -> ChildProcess | None:

@@ -231,6 +231,7 @@ def forget(db: Database, subject: Subject, now: int) -> None:
     Raises:
         OrchestratorError: the subject is being answered, or the journal has no data of it.
     """
+    get_dialect(db).exclude_daemons(db)  # another node could open a turn in a chat meanwhile
     found = count_subject_rows(db, subject)
     if _execute_on_ids(db, BUSY).get is not None:
         raise OrchestratorError(

@@ -4,6 +4,7 @@ from pydantic import JsonValue
 
 from orchestrator.control import protocol
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.inspect import trace
 from orchestrator.journal.turns import questions
 
 OF_TURN = "SELECT agent_id FROM turn WHERE id = ?"
@@ -16,7 +17,8 @@ BY_ROW = {
     protocol.TASK_ENABLE: OF_TASK,
     protocol.TASK_DISABLE: OF_TASK,
 }
-NAMING = frozenset({"agentId", "turnId", "code", "id"})  # parameters that may lead to an agent
+# Parameters that may lead to an agent.
+NAMING = frozenset({"agentId", "turnId", "turn", "code", "id"})
 MAX_NAME = 200  # characters of a name that is looked up
 
 
@@ -34,6 +36,9 @@ def find_concerned_agent(db: Database, method: str, params: JsonValue) -> str | 
         return agent_id or _load_agent(db, OF_TURN, turn_id)
     if code:
         return questions.find_asking_agent(db, code)
+    turn = _read_name(params, "turn")
+    if found := trace.list_turns_named(db, turn):
+        return _load_agent(db, OF_TURN, found[0]) if turn in found or len(found) == 1 else None
     row = params.get("id")
     if method in BY_ROW and isinstance(row, int) and 0 < row < 2**63:
         return _load_agent(db, BY_ROW[method], row)

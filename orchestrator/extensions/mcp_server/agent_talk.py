@@ -17,12 +17,10 @@ from orchestrator.control.roles import Right
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.mcp_server.mcp_caller import CallProgress, McpAnswer, McpToolCall
 from orchestrator.extensions.mcp_server.mcp_channel import McpChannel
-from orchestrator.journal.db.database import Database
+from orchestrator.extensions.mcp_server.withdrawal import WITHDRAW, Act
 from orchestrator.journal.inspect.chat_lines import ChatLine
-from orchestrator.journal.turns import cancellations, inbox
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.outbound.delivery import Delivery
-from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.messages import JsonObject
 
 NAME = r"^[A-Za-z0-9_.@-]{1,64}$"
@@ -75,13 +73,16 @@ class Wait(BaseModel):
 
 @dataclass(frozen=True)
 class AgentTalk:
-    """Sends messages to agents through ``intake``; ``delivery`` reports what happens in chats."""
+    """Sends messages to agents through ``intake``; ``delivery`` reports what happens in chats.
+
+    ``act`` calls a control method for someone, at the node of the agent that it concerns.
+    """
 
     daemon: DaemonOperations
     channel: McpChannel
     intake: Intake
     delivery: Delivery
-    approvals: ApprovalQueue
+    act: Act
 
     async def ask_agent(self, agent_id: str, call: McpToolCall) -> McpAnswer:
         """Send a message to an agent, once even if repeated, and wait.
@@ -113,13 +114,16 @@ class AgentTalk:
         wanted = Wait.model_validate(call.arguments)
         return await self._wait_for_end(wanted.message_id, wanted.wait_seconds, call)
 
-    async def withdraw_message(self, message_id: str, reason: str) -> None:
-        """Cancel a message, and the turn that answers it."""
-        clock = self.daemon.clock
-        ended = await self.daemon.store.transact(_cancel_message, message_id, reason, clock)
-        self.daemon.dispatcher.stop_turns(ended)
-        self.approvals.wake()
-        self.delivery.wake()
+    async def withdraw_message(self, message_id: str, by: str) -> None:
+        """Cancel a message, and the turn that answers it, at the node of its agent.
+
+        Raises:
+            OrchestratorError: that node cannot be reached.
+        """
+        stored = await self.channel.find_stored_message(message_id)
+        if stored is not None:
+            concerned = {"turnId": stored.turn_id} if stored.turn_id else {"agentId": stored.target}
+            await self.act(by, WITHDRAW, {**concerned, "messageId": message_id})
 
     async def _wait_for_end(
         self, message_id: str, seconds: int | None, call: McpToolCall
@@ -197,17 +201,3 @@ def _build_answer(
     chat = stored.chat_id.partition("/")[2]
     data: JsonObject = {"state": state, "text": text, "chat": chat, "message_id": message_id}
     return McpAnswer((text, f"chat: {chat}"), data | (more or {}), failed=state == "failed")
-
-
-def _cancel_message(
-    db: Database, message_id: str, reason: str, clock: Callable[[], int]
-) -> list[str]:
-    """Cancel a waiting or running message; return the cancelled turns."""
-    row, now = inbox.find_message_by_id(db, McpChannel.name, message_id), clock()
-    if row is None:
-        return []
-    if row.state == "new":
-        inbox.end_messages(db, "id = ? AND state = 'new'", row.id, "cancelled", reason, now)
-    if row.state != "claimed":
-        return []
-    return cancellations.cancel_chat_work(db, row.chat_key, reason, now) or []

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
+
 from orchestrator.extension import DaemonView, Part, Route
 from orchestrator.extensions.mcp_server.mcp_channel import McpChannel
 from orchestrator.extensions.mcp_server.mcp_lines import SESSION, make_lazy_handler
+from orchestrator.extensions.mcp_server.withdrawal import WITHDRAW, withdraw_message
 from thinker.protocol.messages import JsonObject
-from thinker.protocol.peer import Peer, RequestHandler
+from thinker.protocol.peer import Params, Peer, RequestHandler
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -48,6 +51,13 @@ class McpServerPart(Part):
 
     def list_control_methods(self, peer: Peer | None) -> Mapping[str, RequestHandler]:
         return {} if peer is None else make_lazy_handler(lambda: self._make_line_handler(peer))
+
+    def list_authored_methods(self, by: str) -> Mapping[str, RequestHandler]:
+        del by
+        return {WITHDRAW: self._withdraw_message}
+
+    async def _withdraw_message(self, params: JsonValue) -> Params:
+        return await withdraw_message(self.daemon, params)
 
     @cached_property
     def _service(self) -> "McpService":

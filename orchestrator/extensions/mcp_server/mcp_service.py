@@ -12,7 +12,7 @@ import anyio
 import structlog
 from pydantic import JsonValue
 
-from orchestrator.errors import JournalError
+from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.extensions.mcp_server.mcp_caller import CallProgress, McpCaller, McpToolCall, Send
 from orchestrator.extensions.mcp_server.mcp_settings import McpSettings
 from orchestrator.extensions.mcp_server.offered_tools import OfferedTools
@@ -48,7 +48,6 @@ INSTRUCTIONS = (
     " a message and returns its answer; to go on with a conversation, pass the chat that the answer"
     " named. A long answer may need wait_for_answer. Resources are traces of what agents did."
 )
-CANCELLED = "cancelled by the client"
 OFF = 'MCP is off: channels.mcp in agents.json has "enabled": false'
 log = structlog.get_logger()
 
@@ -181,8 +180,11 @@ class McpService:
         """Withdraw the message that a cancelled call sent to an agent."""
         asked = None if exchange.call is None else exchange.call.asked
         if asked is not None:
-            with anyio.CancelScope(shield=True):
-                await self.tools.talk.withdraw_message(asked, CANCELLED)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await self.tools.talk.withdraw_message(asked, exchange.caller.owner)
+            except OrchestratorError as error:  # the agent goes on
+                log.warning("mcp_withdrawal_failed", message=asked, problem=str(error))
         log.debug("mcp_request_canceled", method=exchange.message.method, message=asked)
 
     def _build_handshake_methods(self) -> dict[str, Method]:

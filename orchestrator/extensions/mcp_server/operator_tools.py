@@ -19,6 +19,7 @@ from orchestrator.control.roles import Right
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.mcp_server.mcp_caller import McpAnswer, McpCaller, McpToolCall
 from orchestrator.extensions.mcp_server.mcp_channel import McpChannel
+from orchestrator.extensions.mcp_server.withdrawal import Act
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.inspect import chat_history
@@ -26,7 +27,6 @@ from orchestrator.journal.inspect.chat_history import ChatPlace, InboundLine, Tu
 from orchestrator.journal.turns import inbox, outbox, questions
 from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.outbox import Address, OutboxPart
-from orchestrator.toolcalls.approvals import ApprovalQueue
 from thinker.protocol.messages import JsonObject
 
 DAEMON = "orchestrator"  # who says a notice
@@ -87,11 +87,11 @@ class ApprovalVerdict(BaseModel):
 
 @dataclass(frozen=True)
 class OperatorTools:
-    """The handlers. ``wake`` is called when the outbox or a waiting turn has changed."""
+    """The handlers. ``wake`` is called when the outbox has changed; ``act`` as in `AgentTalk`."""
 
     daemon: DaemonOperations
     channel: McpChannel
-    approvals: ApprovalQueue
+    act: Act
     wake: Callable[[], None]
 
     async def list_chats(self, call: McpToolCall) -> McpAnswer:
@@ -181,15 +181,14 @@ class OperatorTools:
             OrchestratorError: no waiting call has this code.
         """
         decision = ApprovalVerdict.model_validate(call.arguments)
-        decided = await self.approvals.decide_question(
-            decision.code, f"mcp:{call.caller.owner}", granted=decision.grant, note=decision.note
-        )
-        if decided is None:
-            raise OrchestratorError(f"no call has the code {decision.code!r}; see list_approvals")
-        self.wake()
+        code, now = decision.code, self.daemon.clock()
+        named = await self.daemon.store.read(questions.name_open_question, code, now)
+        if named is None:
+            raise OrchestratorError(f"no call has the code {code!r}; see list_approvals")
+        asked: JsonObject = {"code": code, "granted": decision.grant, "note": decision.note}
+        await self.act(call.caller.owner, protocol.APPROVAL_DECIDE, asked)
         word = "granted" if decision.grant else "denied"
-        named = await self.daemon.store.read(questions.name_question, decided)
-        return McpAnswer((f"{word}: {named}",), {"code": decision.code, "decision": word})
+        return McpAnswer((f"{word}: {named}",), {"code": code, "decision": word})
 
 
 def _format_asked_call(call: protocol.AskedCallReport) -> str:

@@ -1,5 +1,8 @@
 """Build the MCP server of a daemon; imported when a client first needs it."""
 
+from pydantic import JsonValue
+
+from orchestrator.errors import OrchestratorError
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.mcp_server.agent_talk import AgentTalk
 from orchestrator.extensions.mcp_server.mcp_channel import McpChannel
@@ -8,14 +11,21 @@ from orchestrator.extensions.mcp_server.offered_tools import OfferedTools
 from orchestrator.extensions.mcp_server.operator_tools import OperatorTools
 from orchestrator.extensions.mcp_server.stdio_sessions import StdioSession
 from orchestrator.extensions.mcp_server.trace_resources import TraceResources
-from thinker.protocol.peer import Peer, RequestHandler
+from thinker.protocol.peer import Params, Peer, RequestHandler, RpcError
 
 
 def build_mcp_service(daemon: DaemonView, channel: McpChannel) -> McpService:
     """Return the service of both transports."""
-    operations, approvals = daemon.operations, daemon.approvals
-    talk = AgentTalk(operations, channel, daemon.intake, daemon.delivery, approvals)
-    tools = OfferedTools(talk, OperatorTools(operations, channel, approvals, daemon.control.wake))
+
+    async def act(by: str, method: str, params: JsonValue) -> Params:
+        try:
+            return await daemon.control.build_methods_for(f"mcp:{by}")[method](params)
+        except RpcError as error:
+            raise OrchestratorError(str(error)) from error
+
+    operations = daemon.operations
+    talk = AgentTalk(operations, channel, daemon.intake, daemon.delivery, act)
+    tools = OfferedTools(talk, OperatorTools(operations, channel, act, daemon.control.wake))
     random_bytes = daemon.machine.random_bytes
     return McpService(tools, TraceResources(daemon.store), fresh=lambda: random_bytes(16).hex())
 

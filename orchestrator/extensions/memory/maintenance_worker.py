@@ -235,7 +235,7 @@ class MaintenanceWorker(LoopBound):
             rules.settle_work(db, job.agent.agent_id, job.name, answer)
             return bool(answer.summary) and due_sessions.store_summary(db, part, answer.summary)
 
-        if await store.transact(keep_summary):
+        if await store.transact(keep_summary, owner=job.agent.agent_id):
             del self._failed[job.session_id]
         log.debug("session_compacted", messages=len(part.messages), **_build_log_fields(answer))
 
@@ -257,11 +257,13 @@ class MaintenanceWorker(LoopBound):
             )
         except InputTooLong:
             log.warning("upkeep_skipped", work=job.kind, turns=len(part.turns))
-            await store.transact(due_sessions.store_extracted_facts, part, (), now)
+            keep_nothing = due_sessions.store_extracted_facts
+            await store.transact(keep_nothing, part, (), now, owner=job.agent.agent_id)
             return
         if answer is None:
             wait = round(job.agent.fact_extraction.idle_minutes * 60_000)
-            await store.transact(due_sessions.postpone_extraction, job.session_id, now, wait)
+            postpone = due_sessions.postpone_extraction
+            await store.transact(postpone, job.session_id, now, wait, owner=job.agent.agent_id)
             return
 
         rules, now = self.calls.gate.build_rules(), self.clock()
@@ -271,7 +273,7 @@ class MaintenanceWorker(LoopBound):
             found = answer.facts, now, answer.notes
             return due_sessions.store_extracted_facts(db, part, *found).count_rows()
 
-        learned = await store.transact(keep_facts)
+        learned = await store.transact(keep_facts, owner=job.agent.agent_id)
         turns = len(part.turns)
         log.debug("facts_extracted", turns=turns, **learned, **_build_log_fields(answer))
 

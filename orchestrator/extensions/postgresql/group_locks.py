@@ -26,7 +26,9 @@ TRY_LOCKS = f"""SELECT value::bigint FROM json_each(?)
 TAKE = """UPDATE placement SET epoch = epoch + 1, node = ?1, url = ?2, at = ?3,
   home = CASE WHEN home = '' THEN ?2 ELSE home END
   WHERE grp IN(SELECT value::bigint FROM json_each(?4)) RETURNING grp, epoch"""
-UNLOCK = f"SELECT pg_advisory_unlock({LOCKS}, ?::integer)"
+UNLOCK = f"""SELECT count(pg_advisory_unlock({LOCKS}, objid::bigint::integer)) FROM pg_locks
+  WHERE locktype = 'advisory' AND objsubid = 2 AND classid = {LOCKS} AND pid = pg_backend_pid()
+    AND objid IN(SELECT value::bigint FROM json_each(?))"""
 EPOCHS = "SELECT grp, epoch FROM placement"
 
 
@@ -60,9 +62,10 @@ def lock_groups(db: Database, groups: Iterable[int]) -> frozenset[int]:
     return frozenset(int(group) for (group,) in found)
 
 
-def unlock_group(db: Database, group: int) -> None:
-    """Unlock a group, however often the session has locked it."""
-    while db.execute(UNLOCK, (group,)).get:
+def unlock_groups(db: Database, groups: Iterable[int]) -> None:
+    """Unlock groups, however often the session has locked them."""
+    numbers = orjson.dumps([*groups]).decode()
+    while db.execute(UNLOCK, (numbers,)).get:
         pass
 
 

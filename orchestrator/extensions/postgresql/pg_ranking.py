@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.db.dialect import EARLIER, Index, has_earlier_index
+from orchestrator.journal.db.dialect import DECIDING, EARLIER, Index, has_earlier_index
 
 SEPARATOR = " "  # which no term contains
 # For each term its newest rows, so that rows with a common term do not crowd out rows with a rare
@@ -142,6 +142,10 @@ class PostgresqlDialect:
 
     def wait_for_turn(self, db: Database, name: str) -> None:
         db.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+
+    def exclude_daemons(self, db: Database) -> None:
+        self.wait_for_turn(db, DECIDING)  # first: who has its turn needs the tables
+        db.execute("LOCK TABLE audit, inbox, outbox, turn IN ACCESS EXCLUSIVE MODE")
 
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Free deleted data with VACUUM, in tables and indexes."""

@@ -260,10 +260,10 @@ class WritingSession:
         self._taken |= taken
         return locked
 
-    def give_group(self, group: int) -> None:
-        """Give a group away with the transaction that runs; later jobs may not write its rows."""
-        self.epochs = {kept: epoch for kept, epoch in self.epochs.items() if kept != group}
-        self._given.add(group)
+    def give_groups(self, groups: frozenset[int]) -> None:
+        """Give groups away with the transaction that runs; later jobs may not write their rows."""
+        self.epochs = {kept: epoch for kept, epoch in self.epochs.items() if kept not in groups}
+        self._given |= groups
 
     def forget_lost_groups(self, groups: frozenset[int]) -> None:
         """Let lost groups be taken again, once nothing here works for them."""
@@ -290,9 +290,8 @@ class WritingSession:
 
     def _unlock_given_groups(self, db: PostgresConnection) -> None:
         with suppress(*FAILED):  # an ended session has no locks, and a heartbeat tries again
-            while self._given:
-                group_locks.unlock_group(db, next(iter(self._given)))
-                self._given.pop()
+            group_locks.unlock_groups(db, self._given)
+            self._given.clear()
 
     def is_last_mark(self, mark: str) -> bool | None:
         """Return whether the last stored commit of this daemon has a mark; None if none can say."""
@@ -337,8 +336,7 @@ class WritingSession:
             log.warning("groups_lost", groups=sorted(lost))
             self.lost |= lost
             self.epochs = {kept: epoch for kept, epoch in self.epochs.items() if kept not in lost}
-            for group in lost:
-                group_locks.unlock_group(db, group)
+            group_locks.unlock_groups(db, lost)
         self._keep_alive(db)
         log.info("journal_taken", journal=str(self._server))
         return db

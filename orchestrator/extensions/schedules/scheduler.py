@@ -93,12 +93,12 @@ class Scheduler(LoopBound):
         """Fire the due tasks; return the seconds until the next tick."""
         now = self.clock()
         drift = now - self.monotonic() * 1000
-        if drift < self._drift - SET_BACK or math.isinf(self._drift):
-            await self.store.transact(task_firing.realign_tasks, now)
         share = self.placement.share
-        if share is not self._share:
-            self._share, self._skills_changed = share, True
-        self._drift = drift
+        moved = share is not self._share
+        if moved or drift < self._drift - SET_BACK or math.isinf(self._drift):
+            await self.store.transact(task_firing.realign_tasks, now, share)
+        self._skills_changed |= moved
+        self._share, self._drift = share, drift
         if self._skills_changed:
             self._skills_changed = False
             try:

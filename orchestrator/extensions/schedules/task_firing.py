@@ -94,9 +94,14 @@ def settle_ended_runs(db: Database, now: int, share: Share | None = None) -> boo
     return bool(ended)
 
 
-def realign_tasks(db: Database, now: int) -> None:
-    """Bring next instants forward after the clock went back, so that no task waits too long."""
+def realign_tasks(db: Database, now: int, share: Share | None = None) -> None:
+    """Bring next instants forward after the clock went back, so that no task waits too long.
+
+    Those of a share's agents.
+    """
     for task in TASKS.select(db, "state = 'active' AND next_at > ?", now):
+        if not is_owned(task.agent_id, share):
+            continue
         next_at = realign_due(task.spec.parsed_trigger, task.spec.zone, task.next_at or now, now)
         db.execute("UPDATE task SET next_at = ? WHERE id = ?", (next_at, task.id))
 

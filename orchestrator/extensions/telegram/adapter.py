@@ -81,7 +81,7 @@ class Telegram:
         self._webhook: Webhook | None = None  # while updates are received by it
         self._reception = Reception(self.status, clock, chance)
         self._monotonic = monotonic or clock
-        self._limiter = RateLimiter(BOT_RATE, self._monotonic, sleep)
+        self.limiter = RateLimiter(BOT_RATE, self._monotonic, sleep)
         self._moves = GroupMoves()
 
     @property
@@ -152,7 +152,7 @@ class Telegram:
         return formatting.split(text[:end], mark)
 
     async def wait_for_rate(self, chat_id: str) -> None:
-        await self._limiter.wait(chat_id, GROUP_RATE if chat_id.startswith("-") else CHAT_RATE)
+        await self.limiter.wait(chat_id, GROUP_RATE if chat_id.startswith("-") else CHAT_RATE)
 
     async def send(self, part: OutboundPart) -> str:
         params: JsonObject = {}

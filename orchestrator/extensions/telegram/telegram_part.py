@@ -70,6 +70,7 @@ class TelegramPart(Part):
             chance=machine.draw_fraction,
         )
         bot.find_api = lambda: self._find_api(name)
+        bot.limiter.nodes = lambda: self.daemon.placement.nodes
         return bot
 
     def _get_settings(self, name: str) -> TelegramChannel:

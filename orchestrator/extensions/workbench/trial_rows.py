@@ -7,20 +7,25 @@ from typing import NamedTuple
 from pydantic import Field, Json
 
 from orchestrator.control.trials import TrialRequest, TrialState, TriedTurn
-from orchestrator.errors import UnknownNameError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.journal.db.database import Database, Rows
 from thinker.protocol.messages import Frozen
 from thinker.protocol.methods import RecordedStep
 
 DAEMON_STOPPED = "the daemon stopped"
+ELSEWHERE = "trial {number} runs at the node {node}; wait for its end, or stop it first"
 SHOWN = 200  # newest trials in a list
 
 
 class StoredRequest(Frozen):
-    """What a trial was asked to do, by whole ids of turns; ``typed`` are results of people."""
+    """What a trial was asked to do, by whole ids of turns; ``typed`` are results of people.
+
+    ``node`` is the address of the daemon that runs it, if that shares its journal.
+    """
 
     request: TrialRequest
     typed: dict[str, str] = Field(default_factory=dict)
+    node: str = ""
 
 
 class StoredRun(Frozen):
@@ -111,8 +116,8 @@ def sum_trial(db: Database, number: int) -> TrialSums:
     return TrialSums(done, int(tokens), float(usd))
 
 
-def store_run(db: Database, number: int, run: StoredRun) -> None:
-    """Store a run of a turn, in place of one that waited."""
+def store_run(db: Database, number: int, run: StoredRun) -> bool:
+    """Store a run of a turn, in place of one that waited; return whether its trial goes on."""
     tried = run.tried
     steps = tried.tried.steps
     costs = [step.usd for step in steps if step.usd is not None]
@@ -140,6 +145,7 @@ def store_run(db: Database, number: int, run: StoredRun) -> None:
             tried.tried.ms,
         ),
     )
+    return db.execute("SELECT 1 FROM trial WHERE id = ? AND state = 'running'", (number,)).get == 1
 
 
 def end_trial(db: Database, number: int, state: TrialState, note: str, now: int) -> None:
@@ -152,11 +158,18 @@ def end_trial(db: Database, number: int, state: TrialState, note: str, now: int)
 
 
 def continue_trial(
-    db: Database, number: int, typed: Mapping[str, str], limit_usd: float | None
+    db: Database, number: int, typed: Mapping[str, str], limit_usd: float | None, node: str = ""
 ) -> TrialRow:
-    """Let a stopped trial run again, with more typed results and perhaps another limit."""
+    """Let a stopped trial run again, with more typed results and perhaps another limit.
+
+    Raises:
+        OrchestratorError: another node runs it.
+    """
     found = load_trial(db, number)
-    known = found.change.model_copy(update={"typed": {**found.change.typed, **typed}})
+    if found.state == "running":
+        raise OrchestratorError(ELSEWHERE.format(number=number, node=found.change.node))
+    update = {"typed": {**found.change.typed, **typed}, "node": node}
+    known = found.change.model_copy(update=update)
     db.execute(
         "UPDATE trial SET state = 'running', note = '', ended_at = NULL, change = ?,"
         " limit_usd = coalesce(?, limit_usd) WHERE id = ?",
@@ -165,10 +178,11 @@ def continue_trial(
     return load_trial(db, number)
 
 
-def stop_running_trials(db: Database, now: int) -> None:
-    """Stop the trials that an earlier daemon left running."""
+def stop_running_trials(db: Database, node: str, now: int) -> None:
+    """Stop the trials that an earlier daemon of a node left running."""
     if db.execute("SELECT EXISTS(SELECT 1 FROM trial WHERE state = 'running')").get:
         db.execute(
-            "UPDATE trial SET state = 'stopped', note = ?, ended_at = ? WHERE state = 'running'",
-            (DAEMON_STOPPED, now),
+            "UPDATE trial SET state = 'stopped', note = ?, ended_at = ? WHERE state = 'running'"
+            " AND coalesce(change ->> '$.node', '') = ?",
+            (DAEMON_STOPPED, now, node),
         )

@@ -66,6 +66,7 @@ class TrialRunner:
         self._running: dict[int, _RunningTrial] = {}
         self._places = anyio.CapacityLimiter(WORKERS)
         self._changed = Wakeup()
+        self._node = daemon.settings.node_url
 
     async def estimate_trial(self, request: TrialRequest) -> TrialEstimate:
         """Return what a trial may cost, and why it cannot start, if so."""
@@ -77,7 +78,7 @@ class TrialRunner:
         if examined.estimate.problem:
             raise OrchestratorError(examined.estimate.problem)
         update = {"turns": examined.turns, "limit_usd": examined.limit_usd}
-        stored = StoredRequest(request=request.model_copy(update=update))
+        stored = StoredRequest(request=request.model_copy(update=update), node=self._node)
         store, now = self._daemon.store, self._daemon.machine.clock()
         number = await store.transact(trial_rows.insert_trial, examined.agent_id, stored, by, now)
         return await self._begin(await store.read(trial_rows.load_trial, number))
@@ -91,12 +92,18 @@ class TrialRunner:
         return TrialReports(trials=await self._daemon.store.read(_list_reports))
 
     async def stop_trial(self, number: TrialNumber) -> TrialReport:
-        """Stop a trial; what is being tried now is given up."""
+        """Stop a trial; what is being tried now is given up.
+
+        Another node that runs it ends it after the turns that it tries now.
+        """
         running = self._running.get(number.id)
         if running is not None:
             running.hold(STOPPED)
             running.scope.cancel()
             await self.wait_for_trial(number)
+        else:
+            store, now = self._daemon.store, self._daemon.machine.clock()
+            await store.transact(trial_rows.end_trial, number.id, "stopped", STOPPED, now)
         return await self.load_report(number)
 
     async def continue_trial(self, continuation: TrialContinuation, *, by: str) -> TrialReport:
@@ -105,7 +112,8 @@ class TrialRunner:
         store, number = self._daemon.store, continuation.id
         if number in self._running:
             return await self.load_report(continuation)
-        row = await store.transact(trial_rows.continue_trial, number, continuation.typed, None)
+        typed = continuation.typed
+        row = await store.transact(trial_rows.continue_trial, number, typed, None, self._node)
         return await self._begin(row)
 
     async def wait_for_trial(self, number: TrialNumber) -> TrialReport:
@@ -181,7 +189,8 @@ class TrialRunner:
                 except OrchestratorError as error:
                     running.hold(str(error))
                     return
-                await session.store_run(run)
+                if not await session.store_run(run):
+                    running.hold(STOPPED)
                 if not run.tried.done:
                     running.note = running.note or WAITS
 

@@ -69,9 +69,9 @@ class TrialSession:
                 find_objection=self._build_objections,
             )
 
-    async def store_run(self, run: StoredRun) -> None:
-        """Store a run of a turn, whole."""
-        await self.daemon.store.transact(trial_rows.store_run, self.row.id, run)
+    async def store_run(self, run: StoredRun) -> bool:
+        """Store a run of a turn, whole; return whether its trial goes on."""
+        return await self.daemon.store.transact(trial_rows.store_run, self.row.id, run)
 
     def _pay(self, turn: RecordedTurn, work: str, model: str) -> RunPurse:
         return RunPurse(

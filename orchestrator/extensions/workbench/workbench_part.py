@@ -67,8 +67,8 @@ class WorkbenchPart(Part):
         return SwitchDesk(self.daemon.store, self.daemon.get_agents_file, self.daemon.machine.clock)
 
     async def open(self) -> None:
-        now = self.daemon.machine.clock()
-        await self.daemon.store.transact(trial_rows.stop_running_trials, now)
+        node, now = self.daemon.settings.node_url, self.daemon.machine.clock()
+        await self.daemon.store.transact(trial_rows.stop_running_trials, node, now)
 
     async def run(self) -> None:
         """Notice edits that no gate has seen, also before the start."""

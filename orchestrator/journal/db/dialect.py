@@ -70,6 +70,9 @@ class Dialect(Protocol):
     def wait_for_turn(self, db: Database, name: str) -> None:
         """Wait until no other transaction has waited for its turn with this name and not ended."""
 
+    def exclude_daemons(self, db: Database) -> None:
+        """Let no other daemon use messages, turns, replies or the audit log before the end."""
+
     def wipe_deleted_rows(self, db: Database, table: str = "") -> AbstractContextManager[None]:
         """Leave no trace of what the block deletes, also in the text indexes (of one table)."""
 
@@ -158,6 +161,9 @@ class SqliteDialect:
 
     def wait_for_turn(self, db: Database, name: str) -> None:
         """Do nothing: a file has one writer."""
+
+    def exclude_daemons(self, db: Database) -> None:
+        """Do nothing: a file has one daemon."""
 
     @contextmanager
     def wipe_deleted_rows(self, db: Database, table: str = "") -> Iterator[None]:

@@ -4,12 +4,19 @@ The owner is an agent. What has none is owned by its chat, by the chat's name. A
 owned by the subagent's queue, as it belongs to the node of the agent that began it.
 """
 
+from orchestrator.journal.db.database import Database
 from orchestrator.placement import SUBAGENTS, Share
 
 OF_TURN = f"CASE WHEN turn.chat_key LIKE '{SUBAGENTS}%' THEN turn.chat_key ELSE turn.agent_id END"
 OF_OUTBOX = (
     f"coalesce((SELECT {OF_TURN} FROM turn WHERE turn.id = outbox.turn_id), outbox.chat_key)"
 )
+
+
+def is_turn_owned(db: Database, turn_id: str, share: Share | None) -> bool:
+    """Return whether a share has a turn, which may have ended."""
+    owner = f"SELECT {OF_TURN} FROM turn WHERE id = ?"
+    return share is None or str(db.execute(owner, (turn_id,)).get) in share
 
 
 def is_owned(owner: str, share: Share | None) -> bool:

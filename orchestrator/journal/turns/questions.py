@@ -185,3 +185,9 @@ def describe_outcome(approval: Approval, now: int) -> str:
 def name_question(db: Database, approval: Approval) -> str:
     """Name the calls that the question of an approval is about."""
     return approvals.name_calls(approvals.load_question(db, approval))
+
+
+def name_open_question(db: Database, code: str, now: int) -> str | None:
+    """Name the calls of the question with this code; None if it is not open."""
+    found = approvals.find_approval(db, code)
+    return name_question(db, found) if found is not None and found.is_open(now) else None

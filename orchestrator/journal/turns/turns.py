@@ -386,7 +386,25 @@ def close_preview(db: Database, turn_id: str, ending: ReplyPart) -> bool:
     return bool(db.changes())
 
 
-def store_unfinished_text(
+def end_preview(
+    db: Database,
+    turn_id: str,
+    ending: ReplyPart,
+    mode: Callable[[outbox.Address], str],
+    now: int,
+    share: Share | None,
+) -> None:
+    """End the preview of a cancelled turn, or store its partial answer if it has none.
+
+    The node that takes a turn's agent does so itself; ``share`` is what this one works for.
+    """
+    if not owners.is_turn_owned(db, turn_id, share) or close_preview(db, turn_id, ending):
+        return
+    if ending.text != STOPPED:
+        _store_unfinished_text(db, turn_id, ending, mode, now)
+
+
+def _store_unfinished_text(
     db: Database,
     turn_id: str,
     ending: ReplyPart,

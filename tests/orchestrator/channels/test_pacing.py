@@ -1,5 +1,7 @@
 """A platform is never written to faster than it allows."""
 
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +52,21 @@ async def test_many_chats_share_the_rate_of_the_bot() -> None:
     for chat in range(BOT.burst + 30):
         await pacer.wait(str(chat), CHAT)
     assert round(time.now - 1000.0, 6) == 1.0
+
+
+async def test_nodes_divide_the_rate_of_the_bot() -> None:
+    """What all of them send is within it; the rate of a chat, which has one node, is whole."""
+    for nodes in (1, 3):
+        time = Time()
+        pacer = RateLimiter(BOT, time, time.sleep, partial(int, nodes))
+        for chat in range(BOT.burst // nodes + 30):
+            await pacer.wait(str(chat), CHAT)
+        assert round(time.now - 1000.0, 6) == nodes
+        time.slept.clear()
+        time.now += 60
+        for _ in range(CHAT.burst + 2):
+            await pacer.wait("1", CHAT)
+        assert time.slept == [1.0, 1.0]
 
 
 @given(

@@ -9,11 +9,11 @@ from fakes.turn_bench import TurnBench, turn_bench
 
 from orchestrator.agentsfile import AgentsFile, Binding
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import turns
+from orchestrator.journal.turns import inbox, turns
 from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.pauses import Pause
+from orchestrator.turns.dispatcher import _count_own_fault
 from orchestrator.turns.opener import IncompleteAlbum, Obstacle, TurnOpener, TurnOpening
-from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn
 
 CHAT = "telegram/1/7/"
@@ -35,9 +35,7 @@ def opens(bench: TurnBench, opener: TurnOpener | None = None) -> Found:
 
 def has_work(bench: TurnBench, opener: TurnOpener) -> bool:
     """Whether a node has something to do in the chat."""
-    share = opener.placement.share
-    assert share is not None
-    return has_own_work(bench.db, CHAT, bench.files[0], opener.epoch, share)
+    return opener.build_opening().has_own_work(bench.db, CHAT)
 
 
 async def test_the_next_message_opens_a_turn_with_its_inputs(tmp_path: Path) -> None:
@@ -174,3 +172,42 @@ async def test_node_works_on_with_the_turns_of_its_agents_only(tmp_path: Path) -
         adopted = opens(bench, there)
         assert isinstance(adopted, OpenTurn)
         assert (adopted.turn.id, adopted.turn.epoch) == (first.turn.id, there.epoch)
+
+
+async def test_what_another_node_works_on_is_neither_interrupted_nor_given_up(
+    tmp_path: Path,
+) -> None:
+    """Its agent may have left this node since the chat was looked at."""
+    async with turn_bench(tmp_path, {"agentId": "work", "whileBusy": "interrupt"}) as bench:
+        store(bench, "one", "two")
+        opened = opens(bench)
+        assert isinstance(opened, OpenTurn)
+        opener = TurnOpener(bench.opener.inputs, bench.opener.epoch)
+        for own, ended in ((PlacedAgents(), None), (PlacedAgents("work"), opened.turn.id)):
+            opener.placement = own
+            with job(bench.db):
+                assert opener.build_opening().interrupt_turn(bench.db, CHAT) == ended
+        for own, claims in ((PlacedAgents(), 0), (PlacedAgents("work"), 1)):
+            opener.placement = own
+            with job(bench.db):
+                _count_own_fault(bench.db, CHAT, "a bug", opener.build_opening())
+            row = inbox.find_oldest_new(bench.db, CHAT)
+            assert row is not None
+            assert row.claims == claims
+
+
+async def test_node_that_gives_an_agent_away_ends_its_turns_and_begins_none(tmp_path: Path) -> None:
+    """So that a busy agent can leave, too; its messages wait for the next node."""
+    async with turn_bench(tmp_path) as bench:
+        store(bench, "one")
+        opener = TurnOpener(bench.opener.inputs, bench.opener.epoch)
+        opener.placement = placement = PlacedAgents("work")
+        placement.closing = frozenset({"work"})
+        assert opens(bench, opener) is None
+        placement.closing = None
+        first = opens(bench, opener)
+        assert isinstance(first, OpenTurn)
+        placement.closing = frozenset({"work"})
+        again = opens(bench, opener)
+        assert isinstance(again, OpenTurn)
+        assert again.turn.id == first.turn.id

@@ -124,6 +124,29 @@ async def test_turn_that_another_nodes_agent_gets_is_left_to_it(tmp_path: Path) 
         assert other.runs == []
 
 
+@pytest.mark.parametrize(("given", "level"), [(True, "debug"), (False, "warning")])
+async def test_only_a_turn_that_is_lost_here_is_warned_of(
+    tmp_path: Path, *, given: bool, level: str
+) -> None:
+    """Not one whose agent was given to another node, which goes on with it."""
+
+    async def late(_run: TurnRun, _host: WorkerHost) -> TurnResult:
+        with job(bench.db):
+            bench.db.execute("UPDATE turn SET epoch = epoch + 1")
+        if given:
+            bench.placement.own.discard("work")
+        return done("late")
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(late)
+        with capture_logs() as logs:
+            bench.hears("hello")
+            while not worker.runs:
+                await anyio.lowlevel.checkpoint()
+            await bench.dispatcher.wait_idle()
+        assert [one["log_level"] for one in logs if one["event"] == "turn_fenced"] == [level]
+
+
 async def test_workers_get_long_results_as_the_model_will_see_them(tmp_path: Path) -> None:
     """Many whole ones are longer than a frame: each turn of the chat would fail."""
 

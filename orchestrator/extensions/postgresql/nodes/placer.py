@@ -1,14 +1,15 @@
 """Share the groups of agents among the nodes of a journal.
 
 Each node looks at the server's locks and takes what is free, up to its share. What it has beyond
-that it gives away, one group at a time, when no turn of the group runs.
+that it gives away, one group at a time, when no turn of the group runs. A node that is to have
+none gives all of these at once, and opens no turns for the rest: each is given when its turns end.
 
 Where: on which node does an agent work?
 """
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import chain
 
 import anyio
@@ -40,6 +41,7 @@ class Placer:
         self.changed = asyncio.Event()
         self._session = storage.session
         self.share = GroupShare()
+        self.closing: GroupShare | None = None
         self._daemon = daemon
         self._usable = usable
         self._monotonic = daemon.machine.monotonic
@@ -49,6 +51,11 @@ class Placer:
         self._free: dict[int, float] = {}  # since when groups were seen without a node
         self._calm = self._monotonic()  # until then no group is given away
         self._tries = 0
+
+    @property
+    def nodes(self) -> int:
+        state = self._state
+        return 1 if state is None else len(state.workers | {state.pid})
 
     def owns(self, agent_id: str) -> bool:
         return agent_id in self.share
@@ -124,23 +131,35 @@ class Placer:
             self._adopt_share()
 
     async def _give_surplus(self, state: SharingState, now: float, *, takes: bool) -> None:
-        """Give one group away, if this node has too many."""
-        others = len(state.members - {state.pid})
-        if not others or (takes and now < self._calm):
+        """Give one group away if this node has too many, or all if it is to have none."""
+        others, before = len(state.members - {state.pid}), self.closing
+        self.closing = None if takes or not others else self.share
+        if self.closing is not None:
+            await self._give(self.share.groups)
+            return
+        if before is not None:
+            self._wake()  # what has waited for the other nodes is done here
+        if not others or now < self._calm:
             return
         for part in self._split_groups():
             mine = sorted(part & self.share.groups, key=lambda group: self._is_home(state, group))
-            if len(mine) <= (math.ceil(len(part) / (others + 1)) if takes else 0):
+            if len(mine) <= math.ceil(len(part) / (others + 1)):
                 continue
             self._tries += 1  # the first one may be busy for long
             group = mine[self._tries % len(mine)] if self._tries % 2 else mine[0]
-            self._set_share(self.share.groups - {group})
-            give = sharing_state.give_group
-            if await self._daemon.store.transact(give, self._session, group):
-                log.info("group_given", group=group)
+            if await self._give({group}):
                 self._calm = now + PACE
-            self._adopt_share()
             return
+
+    async def _give(self, groups: Collection[int]) -> frozenset[int]:
+        """Give groups away, except those with running turns; return the others."""
+        give = sharing_state.give_groups
+        given = await self._daemon.store.transact(give, self._session, groups)
+        if given:
+            log.info("groups_given", groups=sorted(given))
+            self._adopt_share()
+            self._daemon.operations.dispatcher.leave_turns(GroupShare(given))  # those that wait
+        return given
 
     async def _lock_names(self, state: SharingState) -> None:
         numbers = {sharing_state.number_name(name): name for name in self._wanted}

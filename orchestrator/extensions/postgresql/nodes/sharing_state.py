@@ -42,6 +42,11 @@ class SharingState(NamedTuple):
     commits: int
 
     @property
+    def workers(self) -> frozenset[int]:
+        """The processes of the daemons that have groups, or are about to take some."""
+        return self.members.union(self.groups.values())
+
+    @property
     def foreign(self) -> frozenset[int]:
         """The groups of the other daemons."""
         return frozenset(group for group, pid in self.groups.items() if pid != self.pid)
@@ -86,13 +91,12 @@ def forget_lost(db: Database, session: WritingSession, groups: frozenset[int]) -
     session.forget_lost_groups(groups)
 
 
-def give_group(db: Database, session: WritingSession, group: int) -> bool:
-    """Give a group away, unless a turn of it runs or a message is being sent."""
+def give_groups(db: Database, session: WritingSession, groups: Iterable[int]) -> frozenset[int]:
+    """Give groups away, unless a turn of them runs or a message is being sent; return them."""
     at_work = [*db.execute(RUNNING), *db.execute(SENDING)]
-    if any(find_group(str(owner)) == group for (owner,) in at_work):
-        return False
-    session.give_group(group)
-    return True
+    idle = frozenset(groups).difference(find_group(str(owner)) for (owner,) in at_work)
+    session.give_groups(idle)
+    return idle
 
 
 def join_sharing(db: Database) -> None:

@@ -15,6 +15,7 @@ from orchestrator.extensions.branches.branches_part import (
     BranchReport,
 )
 from orchestrator.journal.turns.outbox import Address
+from orchestrator.placement import Share
 from thinker.protocol.peer import RpcError
 
 ANN = Address("web", "local", "ann/1")
@@ -39,13 +40,16 @@ def world(tmp_path: Path) -> Iterator[BranchedWorld]:
         yield made
 
 
-async def ask(world: BranchedWorld, method: str, by: str, **asked: Any) -> Any:
-    """The answer of a daemon."""
+async def ask(
+    world: BranchedWorld, method: str, by: str, share: Share | None = None, **asked: Any
+) -> Any:
+    """The answer of a daemon that works for a share of the agents."""
     daemon: Any = SimpleNamespace(
         store=world.store,
         machine=SimpleNamespace(clock=lambda: world.now, random_bytes=lambda n: b"\x07" * n),
         delivery=SimpleNamespace(wake=lambda: None),
         approvals=SimpleNamespace(wake=lambda: None),
+        placement=SimpleNamespace(share=share),
     )
     return await BranchesPart(daemon).list_authored_methods(by)[method](asked)
 
@@ -107,3 +111,14 @@ async def test_turn_is_named_in_full_on_the_page(world: BranchedWorld) -> None:
     point = world.have("one", at=ANN)
     with pytest.raises(RpcError, match="there is no turn"):
         await ask(world, FORK, "web:ann", turn=point[-8:])
+
+
+async def test_agent_of_another_node_is_left_alone(world: BranchedWorld) -> None:
+    """Its node may open a turn meanwhile; the same words reach that node with the turn's id."""
+    point = world.have("one")
+    world.have("two")
+    for method in (FORK, REWIND):
+        with pytest.raises(RpcError, match=f"works at another node; .* id: {point}"):
+            await ask(world, method, "operator", share={"home"}, turn=point[-8:])
+    report = await ask(world, REWIND, "operator", share={"work"}, turn=point)
+    assert report.agent == "work"

@@ -135,6 +135,19 @@ async def test_a_decision_is_made_at_the_node_of_its_call(tmp_path: Path) -> Non
         assert [node for node, _, _ in entry.operators.done] == ["two", "one"]
 
 
+async def test_a_turn_leads_to_the_node_of_its_agent(tmp_path: Path) -> None:
+    """By its end too, which people write."""
+    async with two_nodes(tmp_path) as entry:
+        with closing(connection_in(tmp_path)) as db:
+            turns.boot(db, 0)
+            for number in (1, 2):
+                receive(db, update(number, chat_id=str(number)))
+                assert next_turn(db, f"{number}turn-{number}", str(number)) is not None
+        for name in ("1turn-1", "turn-2", "turn-3"):
+            await entry.ask(protocol.APPROVAL_DECIDE, {"turn": name})
+        assert [node for node, _, _ in entry.operators.done] == ["two", "two", "one"]
+
+
 @pytest.mark.parametrize(
     ("method", "code", "problem"),
     [

@@ -12,6 +12,7 @@ from fakes.postgresql import LOCKS, database_of, needs_server
 from orchestrator.extensions.memory import message_index
 from orchestrator.extensions.postgresql import pg_ranking
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
+from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal.turns import sessions
 from orchestrator.spending.spending_rules import SpendingRules
 from thinker.protocol.messages import UserMessage
@@ -21,6 +22,7 @@ NOON = 1_770_000_000_000
 AGENTS = ({"agentId": name, "llmProvider": "groq", "model": "m"} for name in ("here", "there"))
 FILE = parsed(*AGENTS, budget={"tokensPerDay": 10_000}).file
 SLEEPING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+COUNT = "SELECT count(*) FROM {}"
 WAITING = f"SELECT count(*) {LOCKS} AND NOT granted"
 
 
@@ -109,3 +111,16 @@ def test_writer_that_takes_too_long_is_left_for_later(
     assert index(look) == 0
     here.execute("COMMIT")
     assert index(look) == 2
+
+
+def test_erasure_is_alone_with_what_it_erases(nodes: list[PostgresConnection]) -> None:
+    """Another node opens no turn in a chat, and decides nothing, before it has ended."""
+    here, there, _ = nodes
+    here.execute("BEGIN")
+    here.dialect.exclude_daemons(here)
+    there.execute("SET lock_timeout = 1")
+    for table in ("inbox", "turn", "outbox", "audit"):
+        with pytest.raises(AbortedError, match="lock timeout"):
+            there.execute(COUNT.format(table)).fetchall()
+    here.execute("COMMIT")
+    assert there.execute(COUNT.format("inbox")).get == 0

@@ -7,7 +7,7 @@ import pytest
 from fakes.journal import booted, job, open_turn
 
 from orchestrator.control.trials import TrialRequest, TriedStep, TriedTurn, TurnRecord
-from orchestrator.errors import UnknownNameError
+from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.workbench import trial_rows
 from orchestrator.extensions.workbench.trial_rows import StoredRequest, StoredRun
 from orchestrator.journal.db.database import Database
@@ -65,17 +65,34 @@ def test_run_of_a_forgotten_turn_leaves_no_row(db: Database) -> None:
 def test_trial_that_a_dead_daemon_left_is_stopped_and_goes_on(db: Database) -> None:
     """With the results that people have typed since."""
     number = begun(db)
-    trial_rows.stop_running_trials(db, 2)
+    trial_rows.stop_running_trials(db, "", 2)
     row = trial_rows.load_trial(db, number)
     assert (row.state, row.note) == ("stopped", trial_rows.DAEMON_STOPPED)
     trial_rows.end_trial(db, number, "done", "", 3)  # too late
     assert trial_rows.load_trial(db, number).state == "stopped"
     trial_rows.continue_trial(db, number, {"a": "b"}, None)
+    trial_rows.end_trial(db, number, "stopped", "", 2)
     row = trial_rows.continue_trial(db, number, {"c": "d"}, 0.75)
     assert (row.state, row.note, row.limit_usd) == ("running", "", 0.75)
     assert row.change.typed == {"a": "b", "c": "d"}
     trial_rows.end_trial(db, number, "done", "", 3)
     assert trial_rows.load_trial(db, number).state == "done"
+
+
+def test_trial_of_another_node_goes_on_when_this_one_starts(db: Database) -> None:
+    """Only the node that runs it may stop it for good, and it cannot run at two nodes."""
+    request = REQUEST.model_copy(update={"node": "http://two"})
+    number = trial_rows.insert_trial(db, "work", request, "operator", 1)
+    trial_rows.stop_running_trials(db, "http://one", 2)
+    assert trial_rows.store_run(db, number, tried())
+    with pytest.raises(OrchestratorError, match="runs at the node http://two"):
+        trial_rows.continue_trial(db, number, {}, None, "http://one")
+    trial_rows.end_trial(db, number, "stopped", "it was stopped", 3)
+    assert not trial_rows.store_run(db, number, tried())
+    row = trial_rows.continue_trial(db, number, {}, None, "http://one")
+    assert (row.state, row.change.node) == ("running", "http://one")
+    trial_rows.stop_running_trials(db, "http://one", 4)
+    assert trial_rows.load_trial(db, number).state == "stopped"
 
 
 def test_sums_are_of_all_calls_of_this_trial_alone(db: Database) -> None:

@@ -300,10 +300,11 @@ def test_half_an_answer_is_kept_where_a_chat_is_read_in_the_journal(db: Database
     """Of a turn that was stopped, and of no other; elsewhere its preview shows it."""
     turn = open_turn(db)
     half = ReplyPart("Let me\n\n(stopped)")
-    turns.store_unfinished_text(db, turn.id, half, lambda _: outbox.STORED, 2)
+    turns.end_preview(db, turn.id, half, lambda _: outbox.STORED, 2, None)
     cancellations.cancel_turn(db, turn.chat_key, "stopped", 2)
-    turns.store_unfinished_text(db, turn.id, half, lambda _: "edit", 2)
+    turns.end_preview(db, turn.id, half, lambda _: "edit", 2, None)
+    turns.end_preview(db, turn.id, half, lambda _: outbox.STORED, 2, {"home"})  # of another node
     assert db.execute("SELECT count(*) FROM outbox").get == 0
-    turns.store_unfinished_text(db, turn.id, half, lambda _: outbox.STORED, 2)
+    turns.end_preview(db, turn.id, half, lambda _: outbox.STORED, 2, {"work"})
     kept = db.execute("SELECT body, state, turn_id FROM outbox").fetchall()
     assert kept == [("Let me\n\n(stopped)", "delivered", turn.id)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from fakes.journal import update
 from fakes.postgresql import needs_server
 from fakes.sharing import SharedJournal, session_of
 
@@ -14,7 +15,11 @@ from orchestrator.agentsfile import AgentsFile
 from orchestrator.extensions.postgresql.group_locks import GROUPS, find_group
 from orchestrator.extensions.postgresql.nodes import placer, sharing_state
 from orchestrator.extensions.postgresql.nodes.placer import Placer
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store
+from orchestrator.journal.turns import inbox, turns
+from orchestrator.journal.turns.inbox import Arrival
+from orchestrator.journal.turns.turns import TurnAdmission
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import Node, Share
 
@@ -62,6 +67,14 @@ class PlacedNode:
             await self.placer.place_groups()
         assert self.placer.share.groups == {*session_of(self.store).epochs}
         return len(self.placer.share.groups)
+
+
+def open_turn_of_work(db: Database) -> None:
+    """Open a turn of the agent ``work``, which runs."""
+    inbox.ingest(db, [Arrival(update(1))], None, 1)
+    row = inbox.find_oldest_new(db, "telegram/1/7/")
+    assert row is not None
+    turns.admit_message(db, row, TurnAdmission("t1", "work", 1, 15, "1"), 1)
 
 
 @pytest.fixture
@@ -153,25 +166,50 @@ async def test_group_with_a_running_turn_is_given_later(
             " state, created_at) VALUES(0, 't', '1', '7', 't/1/7/', 'direct', '', 0, 'sending', 1)"
         )
     )
-    give = sharing_state.give_group
-    assert not await first.store.transact(give, session, find_group("t/1/7/"))
-    assert await first.store.transact(give, session, find_group("work"))
+    both = {find_group("t/1/7/"), find_group("work")}
+    given = await first.store.transact(sharing_state.give_groups, session, both)
+    assert given == {find_group("work")}
     assert find_group("work") not in session.epochs
     assert find_group("t/1/7/") in session.epochs
 
 
-@pytest.mark.parametrize("why", ["drained", "old configuration"])
+async def test_drained_node_opens_no_turns_for_what_it_still_has(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """A busy agent would never leave it; once nobody else is there, it works on."""
+    first, second = nodes
+    await first.looks()
+    await first.store.transact(open_turn_of_work)
+    await first.store.transact(sharing_state.drain_node, Node("one", "http://one"))
+    await second.looks()
+    assert await first.looks(times=3) == 1
+    assert first.placer.owns("work")
+    assert first.placer.closing is not None
+    assert "work" in first.placer.closing
+    assert first.running == {"work"}
+    woken = first.woken
+    journal.second.close()
+    while first.placer.closing is not None:
+        await first.looks()
+    assert first.woken > woken
+
+
+@pytest.mark.parametrize("why", ["drained", "old configuration", "stops"])
 async def test_node_gives_everything_away(nodes: tuple[PlacedNode, PlacedNode], why: str) -> None:
     """If another one is there to take it."""
     first, second = nodes
     await first.looks()
     if why == "drained":
         await first.store.transact(sharing_state.drain_node, Node("one", "http://one"))
+    elif why == "stops":
+        first.view.stopping.set()
     else:
         first.usable = False
     assert await first.looks(times=3) == GROUPS
+    assert first.placer.closing is None  # nobody would take them
     await second.looks()
-    assert await first.looks(times=GROUPS + 1) == 0
+    assert await first.looks() == 0
+    assert first.running == set()  # they waited, and go on at the other node
     assert await second.looks(times=2) == GROUPS
 
 
