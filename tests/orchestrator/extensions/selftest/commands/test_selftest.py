@@ -6,7 +6,7 @@ import pytest
 from fakes.control_server import command
 
 from orchestrator.errors import ExitCode
-from orchestrator.extensions.selftest.nodes.cluster import FAULTS
+from orchestrator.extensions.selftest.nodes.node_faults import FAULTS
 
 
 @pytest.mark.parametrize(
