@@ -76,6 +76,7 @@ NODE_MUTANTS = (
     [
         *("kill", "freeze", "session", "failover"),
         *("all-kill", "all-freeze", "all-upgrade", "all-failover", "all-drain", "all-retake"),
+        *("all-lack", "all-budget"),
     ],
 )
 async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from typing import TypeVar
 
 from orchestrator.errors import AlreadyRunningError, JournalError
@@ -30,7 +31,7 @@ def open_database(server: DatabaseServer) -> PostgresConnection:
     with ExitStack() as opened:
         db = opened.enter_context(closing(connect_to_server(server, PostgresConnection)))
         try:
-            require_session_lock(db, server.url, str(server))
+            require_session_lock(db, partial(PostgresConnection, server.url), str(server))
             if not db.execute(pg_schema.TRY_LOCK).get:
                 raise AlreadyRunningError(f"{server}: a daemon has this journal; stop it first")
             pg_schema.upgrade_schema(db, str(server))

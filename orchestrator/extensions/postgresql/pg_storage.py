@@ -27,8 +27,10 @@ from orchestrator.failpoints import SESSION, failpoint, watch_processes
 from orchestrator.journal.db.database import AbortedError
 from orchestrator.journal.db.store import FencedError
 from orchestrator.journal.db.writer import (
+    Commits,
     CrashRecord,
     Job,
+    JobWriter,
     StorageFailedError,
     StorageFullError,
     WriterThread,
@@ -56,6 +58,9 @@ class PostgresStorage:
         server: DatabaseServer,
         standing_by: Callable[[], None] = lambda: None,
         away: float = AWAY,
+        session: WritingSession | None = None,
+        writer: Callable[[Commits, float], JobWriter] = WriterThread,
+        read: Callable[[DatabaseServer], PostgresReader] = PostgresReader,
     ) -> None:
         """Wait until no other daemon holds the journal, then open it.
 
@@ -66,15 +71,15 @@ class PostgresStorage:
             JournalError: the server cannot be reached, or its journal cannot be used.
         """
         self.address = server
-        session = WritingSession(server)
+        session = session or WritingSession(server)
         with ExitStack() as opened:
             opened.callback(session.close)
             self.unclean = not session.take_journal(standing_by, away)
             opened.pop_all()
         self.crashes = CrashRecord(server.file.with_name(f"{server.file.name}-job"))
-        self.read = self.search = PostgresReader(server)
+        self.read = self.search = read(server)
         self.session = session
-        self.writer = WriterThread(_PostgresCommits(session), HEARTBEAT_SECONDS)
+        self.writer = writer(_PostgresCommits(session), HEARTBEAT_SECONDS)
         watch_processes(SESSION, session.end_all_sessions)
 
     def measure_size(self) -> int:

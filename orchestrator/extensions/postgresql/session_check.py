@@ -1,5 +1,6 @@
 """Whether a session's lock locks: behind some poolers, and with some servers, it does not."""
 
+from collections.abc import Callable
 from contextlib import closing
 
 from orchestrator.errors import JournalError
@@ -21,10 +22,12 @@ NOT_LOCKED = (
 )
 
 
-def require_session_lock(db: PostgresConnection, url: str, shown: str) -> None:
+def require_session_lock(
+    db: PostgresConnection, connect: Callable[[], PostgresConnection], shown: str
+) -> None:
     """Require that a lock of the session ``db`` is refused to others; ``shown`` names the server.
 
-    Opens another session at ``url`` for the test.
+    Opens another session with ``connect`` for the test.
 
     Raises:
         JournalError: the lock is given to both sessions, or these are not sessions of the server.
@@ -32,7 +35,7 @@ def require_session_lock(db: PostgresConnection, url: str, shown: str) -> None:
         AbortedError: a session has ended.
     """
     process = db.execute(PROCESS).get
-    with closing(PostgresConnection(url)) as other:
+    with closing(connect()) as other:
         held = db.execute(TRY, (process,)).get
         other.execute("BEGIN")  # keeps a pooler from giving its session to others
         if other.execute(PROCESS).get == process or db.execute(PROCESS).get != process:

@@ -10,6 +10,7 @@ Where: does a second daemon take over a shared journal?
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from socket import gethostname
 
 import structlog
@@ -65,6 +66,11 @@ GONE = "gone"  # the mark of a daemon whose row the first one of a later start h
 log = structlog.get_logger()
 
 
+def _read_boot_clock() -> float:
+    """Return seconds of a clock that continues during sleep."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class WritingSession:
     """The writing session, which is replaced when it has ended.
 
@@ -75,8 +81,16 @@ class WritingSession:
     of them before `forget_lost_groups`. Other threads may read both.
     """
 
-    def __init__(self, server: DatabaseServer) -> None:
+    def __init__(
+        self,
+        server: DatabaseServer,
+        connect: Callable[[str], PostgresConnection] = PipelinedConnection,
+        clock: Callable[[], float] = _read_boot_clock,
+    ) -> None:
+        """Prepare it; ``clock`` returns seconds, and continues while the machine sleeps."""
         self._server = server
+        self._connect = connect
+        self._clock = clock
         self._db: PostgresConnection | None = None
         self.holder: tuple[int, str] | None = None  # the session that has got the lock
         self.size = self.clock_offset = 0
@@ -95,7 +109,7 @@ class WritingSession:
         """
         try:
             db = self._connect_with_retries(standing_by, away)
-            require_session_lock(db, self._server.url, str(self._server))
+            require_session_lock(db, partial(self._connect, self._server.url), str(self._server))
             alone = bool(db.execute(pg_schema.TRY_LOCK).get)
             if not alone and not self._try_to_join(db):
                 log.warning("standing_by", journal=str(self._server))
@@ -203,13 +217,13 @@ class WritingSession:
 
     def is_held(self) -> bool:
         """Return whether no other daemon can hold the journal now."""
-        in_time, db = _read_boot_clock() < self._alive_at + LOST_AFTER / 1000, self._db
+        in_time, db = self._clock() < self._alive_at + LOST_AFTER / 1000, self._db
         return in_time and db is not None and not db.is_hung_up
 
     @contextmanager
     def confirm_alive(self) -> Iterator[None]:
         """Record the block's success as proof that the server had the session when it began."""
-        began = _read_boot_clock()
+        began = self._clock()
         yield
         self._alive_at = began
 
@@ -343,7 +357,7 @@ class WritingSession:
 
     def _open_session(self) -> PostgresConnection:
         self.close()
-        self._db = PipelinedConnection(self._server.url)
+        self._db = self._connect(self._server.url)
         self._given.clear()
         self.names.clear()
         self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
@@ -355,8 +369,3 @@ class WritingSession:
         db.execute(f"SET idle_in_transaction_session_timeout = {WITHIN}")
         db.execute(f"SET lock_timeout = {WITHIN}")  # the database's own could be anything
         self.holder = db.execute(HOLDER).get
-
-
-def _read_boot_clock() -> float:
-    """Return seconds of a clock that continues during sleep."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import typer
@@ -20,49 +21,76 @@ from orchestrator.extensions.selftest.commands.long_command import (
     make_progress_bar,
 )
 from orchestrator.extensions.selftest.crash.scratch_place import find_memory_folder
-from orchestrator.extensions.selftest.nodes.cluster import FAULTS, build_clock_environ
+from orchestrator.extensions.selftest.nodes.cluster import build_clock_environ
+from orchestrator.extensions.selftest.nodes.node_faults import ALL_WORK, FAULTS
 from orchestrator.extensions.selftest.nodes.node_trial import NodeTrial, TrialResult
 from orchestrator.journal.opening import find_engine
 from orchestrator.journal_address import SCHEMES, DatabaseServer
+from thinker.protocol import logs
 
 QUICK = ("freeze", "restart", "all-kill", "all-retake")
-QUICK_MESSAGES, QUICK_PAUSE = 60, 6.0
-MESSAGES, PAUSE = 2000, 60.0  # of each fault; the seconds that a frozen machine sleeps
+QUICK_MESSAGES, QUICK_SLEEP = 60, 6.0
+MESSAGES, SLEEP = 2000, 60.0  # of each fault; the seconds that a frozen machine sleeps
+BAR = 0.25  # seconds that people may wait longer for agents of nodes that no fault befell
 # Columns of violations, with the prefixes of their checks' names.
 PROMISES = {
     "lost": ("lost", "settled"),
     "twice": ("duplicate",),
     "out of order": ("order", "places"),
     "effects repeated": ("double effect", "re-run"),
+    "unmarked": ("unknown not told",),
+    "guard hits": ("guard",),
 }
 
 
-def try_nodes(nodes: int, history: str | None, *, quick: bool, keep: bool, as_json: bool) -> None:
-    """Try each fault and show the results; exit with 1 if anything was violated.
+def choose_faults(history: str | None, *, all_work: bool, quick: bool) -> Sequence[str]:
+    """Return the faults to try: the one that ``history`` names, some that are quick, or all.
 
-    ``history`` is the only fault to try; ``#`` and a number after it say how many messages.
+    With ``all_work`` they are of nodes that all work, and the beginning of their names may be left
+    out.
 
     Raises:
-        ConfigError: PostgreSQL, its driver or what a fault needs is missing, or there is no such
-            fault.
+        ConfigError: there is no such fault, or what it needs is missing.
     """
     find_engine(DatabaseServer(SCHEMES[0], Path()))  # raises if there is none
-    fault, _, number = (history or "").partition("#")
-    if history and (fault not in FAULTS or not (number or "1").isdecimal() or number == "0"):
-        known = ", ".join(FAULTS)
-        raise ConfigError(
-            f"--history: {history!r} is not a fault of nodes; use {known}, or kill#500"
-        )
-    chosen = (fault,) if fault else QUICK if quick else tuple(FAULTS)
+    known = [name for name in FAULTS if name.startswith(ALL_WORK if all_work else "")]
+    if history is None:
+        chosen = [name for name in known if name in QUICK or not quick]
+    else:
+        chosen = [name for name in known if name in (history, f"{ALL_WORK * all_work}{history}")]
+    if not chosen:
+        raise ConfigError(f"--history: {history!r} is not a fault of nodes; use {', '.join(known)}")
     for name in chosen:
         build_clock_environ(name, 0)  # report what is missing before anything runs
+    return chosen
+
+
+class TrialSize(NamedTuple):
+    """The number of nodes and of messages; the seconds that a frozen machine sleeps."""
+
+    nodes: int
+    messages: int
+    sleep: float
+
+
+def choose_size(nodes: int, messages: int | None, sleep: float | None, *, quick: bool) -> TrialSize:
+    """Return the size of a trial, with the usual numbers in place of those that are None."""
+    usual = (QUICK_MESSAGES, QUICK_SLEEP) if quick else (MESSAGES, SLEEP)
+    return TrialSize(nodes, messages or usual[0], sleep or usual[1])
+
+
+def try_nodes(faults: Sequence[str], size: TrialSize, *, keep: bool, as_json: bool) -> None:
+    """Try each fault and show the results; exit with 1 if anything was violated.
+
+    Raises:
+        ConfigError: PostgreSQL is missing.
+    """
+    logs.configure_logging("error")  # only errors may interrupt the report
     folder = Path(tempfile.mkdtemp(prefix="nodes-", dir=find_memory_folder()))
     results: list[TrialResult] = []
-    messages, pause = (QUICK_MESSAGES, QUICK_PAUSE) if quick else (MESSAGES, PAUSE)
-    messages = int(number or messages)
     interrupt_on_sigterm()
     try:
-        anyio.run(_try_faults, results, folder, (nodes, messages, pause), chosen)
+        anyio.run(_try_faults, results, folder, size, faults)
     except KeyboardInterrupt:
         typer.echo("interrupted; results so far:", err=True)
     finally:
@@ -77,11 +105,11 @@ def try_nodes(nodes: int, history: str | None, *, quick: bool, keep: bool, as_js
 
 
 async def _try_faults(
-    results: list[TrialResult], folder: Path, size: tuple[int, int, float], faults: Sequence[str]
+    results: list[TrialResult], folder: Path, size: TrialSize, faults: Sequence[str]
 ) -> None:
     with make_progress_bar() as progress:
         for fault in faults:
-            bar = progress.add_task(fault, total=size[1])
+            bar = progress.add_task(fault, total=size.messages)
             trial = NodeTrial(folder / fault, *size)
             results.append(await trial.run(fault, partial(_advance_bar, progress, bar)))
 
@@ -95,7 +123,8 @@ def _show_results(results: Sequence[TrialResult], folder: Path | None) -> None:
         "Nodes on one journal",
         (
             *("fault", "times", "messages", *PROMISES, "unknown, reported", "other violations"),
-            *("works after (median, 19 in 20)", "answers after (median, longest)", "seconds"),
+            *("works after (median, 19 in 20)", "answers after (median, longest)"),
+            *("others waited longer (median)", "seconds"),
         ),
         (_build_result_row(result) for result in results),
     )
@@ -117,6 +146,7 @@ def _build_result_row(result: TrialResult) -> tuple[object, ...]:
         len(result.violations) - sum(promises),
         _format_seconds(result.takeovers, 19 / 20),
         _format_seconds(result.answers, 1.0),
+        _format_longer(result.waits.longer),
         round(result.seconds),
     )
 
@@ -126,6 +156,13 @@ def _format_seconds(found: Sequence[float], share: float) -> str:
     if not found:
         return "none"
     return f"{statistics.median(found):.1f} s, {_compute_quantile(found, share):.1f} s"
+
+
+def _format_longer(found: Sequence[float]) -> str:
+    """Return how much longer people waited who wrote to agents of other nodes."""
+    if not found:
+        return "none waited"
+    return f"{statistics.median(found):+.2f} s of {len(found)} (bar: {BAR} s)"
 
 
 def _compute_quantile(found: Sequence[float], share: float) -> float:
@@ -150,7 +187,8 @@ def _build_json_result(result: TrialResult) -> dict[str, object]:
         "takeovers": [round(seconds, 2) for seconds in result.takeovers],
         "answers": [round(seconds, 2) for seconds in result.answers],
         "shares": result.shares,
-        "calm": _build_quantiles(result.calm),
-        "aside": _build_quantiles(result.aside),
+        "calm": _build_quantiles(result.waits.calm),
+        "aside": _build_quantiles(result.waits.aside),
+        "longer": _build_quantiles(result.waits.longer),
         "seconds": round(result.seconds, 1),
     }

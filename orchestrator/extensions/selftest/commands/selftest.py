@@ -23,6 +23,12 @@ from orchestrator.cli.output import print_text
 from orchestrator.cli.tables import print_table
 from orchestrator.errors import ConfigError, ExitCode
 from orchestrator.extensions.selftest.commands.attacks import attacks
+from orchestrator.extensions.selftest.commands.crash_options import (
+    CrashCommand,
+    History,
+    Keep,
+    Quick,
+)
 from orchestrator.extensions.selftest.commands.long_command import (
     interrupt_on_sigterm,
     make_progress_bar,
@@ -89,27 +95,17 @@ class _Report:
         return sum(tally.count_violations() for tally in self.tallies.values())
 
 
-@app.command()
+@app.command(cls=CrashCommand)
 def crash(
     *,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Run a sample that takes one minute.")
-    ] = False,
+    quick: Quick = False,
     random_histories: Annotated[
         int, typer.Option("--random", min=0, help="Random histories of two to five kills.")
     ] = RANDOM,
     pairs: Annotated[int, typer.Option(min=0, help="Histories with a killed restart.")] = PAIRS,
     seed: Annotated[int | None, typer.Option(help="Repeat the histories of this seed.")] = None,
-    history: Annotated[
-        str | None,
-        typer.Option(
-            help="Only this, such as supervisor@plan:before#2;worker@300ms; with --nodes, kill#500."
-        ),
-    ] = None,
-    nodes: Annotated[
-        int | None, typer.Option(min=2, help="Run this many daemons on one PostgreSQL journal.")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the homes of failures.")] = False,
+    history: History = None,
+    keep: Keep = False,
     as_json: AsJson = False,
 ) -> None:
     """Kill the real daemon and its workers, among fakes on loopback, and check the effects.
@@ -118,14 +114,6 @@ def crash(
     random; with --nodes, machines, network and server fail. Ctrl-C prints the results so far.
     """
     logs.configure_logging("error")  # only errors may interrupt the report
-    if nodes is not None:
-        from orchestrator.extensions.selftest.commands.node_trials import try_nodes  # noqa: PLC0415 - needs PostgreSQL
-
-        if seed is not None or (random_histories, pairs) != (RANDOM, PAIRS):
-            raise ConfigError(
-                "--random, --pairs and --seed have no effect with --nodes; leave them out"
-            )
-        try_nodes(nodes, history, quick=quick, keep=keep, as_json=as_json)
     report = _Report(random.randrange(2**32) if seed is None else seed)  # noqa: S311 - no secret
     single = None if history is None else campaign.parse_plan(history)
     started = time.monotonic()

@@ -1,9 +1,10 @@
 """The load of many people who write all the time."""
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count, cycle
+from itertools import chain, count, cycle
 
 import anyio
 
@@ -54,10 +55,15 @@ DECIDED = (
 
 @dataclass(frozen=True)
 class Talks:
-    """The messages of each chat, in successive talks."""
+    """The messages of each chat, in successive talks.
+
+    ``kinds`` are equal for messages that make the same work, by their names. The first talk of a
+    chat, in which its agent's worker may start, has none.
+    """
 
     scripts: Scenario
     by_chat: Mapping[int, list[tuple[Script, ...]]]
+    kinds: Mapping[str, tuple[int, Script]]
 
     @property
     def agents_by_chat(self) -> dict[int, str]:
@@ -75,6 +81,7 @@ def make_talks(messages: int) -> Talks:
     """Return talks with about this number of messages from people."""
     numbers, made = count(1), list[Script]()
     by_chat: defaultdict[int, list[tuple[Script, ...]]] = defaultdict(list)
+    alike: dict[str, tuple[int, Script]] = {}
     kinds, decided, handed = cycle(TALKS), cycle(DECIDED), cycle(HANDOVERS)
     said = 0
     for number, chat in enumerate(_cycle_chats()):
@@ -91,11 +98,13 @@ def make_talks(messages: int) -> Talks:
             if script.work:
                 work = f"{script.work}{next(numbers)}"
                 made.append(Script(work, chat, ((EFFECT,),) if script.work == "subagent" else ()))
+            if by_chat[chat]:
+                alike[name] = len(talk), script
             talk.append(replace(script, name=name, chat=chat, follows=follows, work=work))
         made += talk
         said += len(talk)
         by_chat[chat].append(tuple(talk))
-    return Talks(make_scenario(*made), by_chat)
+    return Talks(make_scenario(*made), by_chat, alike)
 
 
 def _cycle_chats() -> Iterator[int]:
@@ -103,6 +112,20 @@ def _cycle_chats() -> Iterator[int]:
         yield from (*GUARDED, *HANDED, *PEOPLE)
         if number % GROUP_ROUNDS == 0:
             yield from GROUPS
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The seconds that people waited for answers.
+
+    ``calm`` are those without a fault, ``aside`` those that had part of a fault of another node
+    than that of their agent, and ``longer`` says of each of these how much longer it was than the
+    median of the calm ones for the same kind of message.
+    """
+
+    calm: list[float] = field(default_factory=list)
+    aside: list[float] = field(default_factory=list)
+    longer: list[float] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -133,27 +156,36 @@ class ChatLoad(World):
         """Note a fault of the node of some agents; times in milliseconds since the epoch."""
         self._faults.append((began, ended, struck))
 
-    def measure_waits(self, events: Iterable[LedgerEvent]) -> tuple[list[float], list[float]]:
-        """Return the seconds that people waited for answers.
-
-        The first are those of people who wrote without a fault, the others those of people who
-        wrote during a fault of another node than that of their agent.
-        """
+    def measure_waits(self, events: Iterable[LedgerEvent]) -> Waits:
+        """Measure how long people waited who wrote to agents of nodes that no fault befell."""
         said: dict[str, int] = {}
-        calm: list[float] = []
-        aside: list[float] = []
+        found = Waits()
+        usual: defaultdict[tuple[int, Script], list[float]] = defaultdict(list)
+        aside: list[tuple[tuple[int, Script], float]] = []
         for event in events:
             if event.kind == "said":
                 said[event.text] = event.at
             for mark in parse_marks(event.text) if event.kind == "shown" else ():
-                at = said.pop(mark.partition("#")[0], None)
-                if at is None:
+                name = mark.partition("#")[0]
+                at, kind = said.pop(name, None), self.talks.kinds.get(name)
+                if at is None or kind is None:
                     continue
-                agent = self.talks.agents_by_chat[event.chat]
-                struck = [who for began, ended, who in self._faults if began <= at <= ended]
-                if not any(agent in who for who in struck):
-                    (aside if struck else calm).append((event.at - at) / 1000)
-        return calm, aside
+                struck = self._list_struck(at, event.at)
+                waited = (event.at - at) / 1000
+                if not struck:
+                    usual[kind].append(waited)
+                elif not any(self.talks.agents_by_chat[event.chat] in who for who in struck):
+                    aside.append((kind, waited))
+        found.calm.extend(chain.from_iterable(usual.values()))
+        found.aside.extend(waited for _, waited in aside)
+        found.longer.extend(
+            waited - statistics.median(usual[kind]) for kind, waited in aside if usual[kind]
+        )
+        return found
+
+    def _list_struck(self, began: int, ended: int) -> list[frozenset[str]]:
+        """Return whose node a fault befell, for each fault in this time."""
+        return [who for first, last, who in self._faults if first <= ended and began <= last]
 
     async def _write_talks(self, chat: int) -> None:
         for number, talk in enumerate(self.talks.by_chat[chat]):

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -75,7 +75,7 @@ class Cluster:
     async def kill_node(self) -> None:
         """Kill the working daemon without warning."""
         node = self.works
-        began = _read_clock()
+        began = read_clock()
         node.send_signal(signal.SIGKILL)
         await self._wait_for_takeover(node, began)
         await node.wait_for_exit()
@@ -84,7 +84,7 @@ class Cluster:
     async def freeze_node(self) -> None:
         """Suspend the working machine, and resume it once another one works."""
         node = self.works
-        began, wakes = _read_clock(), anyio.current_time() + self.pause
+        began, wakes = read_clock(), anyio.current_time() + self.pause
         node.send_signal(signal.SIGSTOP, all_of_it=True)
         await self._wait_for_takeover(node, began)
         await anyio.sleep_until(wakes)
@@ -94,7 +94,7 @@ class Cluster:
     async def block_network(self) -> None:
         """Lose all packets between the working node and the servers."""
         node = self.works
-        began, ends = _read_clock(), anyio.current_time() + BLOCKED
+        began, ends = read_clock(), anyio.current_time() + BLOCKED
         for proxy in node.network:
             proxy.block()
         await self._wait_for_takeover(node, began)
@@ -105,10 +105,10 @@ class Cluster:
 
     async def end_session(self) -> None:
         """End the working daemon's session, so that a daemon that stands by gets the journal."""
-        node, began = self.works, _read_clock()
+        node, began = self.works, read_clock()
         if self.all_work:
             await to_thread.run_sync(self.servers.end_node_session, DATABASE, node.url)
-            await self._wait_until_placed(began)
+            await self.wait_until_placed(began)
             await self._check_standby(node)
             return
         await to_thread.run_sync(self.servers.end_holder_session)
@@ -127,36 +127,31 @@ class Cluster:
     async def upgrade_node(self) -> None:
         """Stop the working daemon as for an upgrade of its machine, and start it again."""
         node = self.works
-        began = _read_clock()
+        began = read_clock()
         node.send_signal(signal.SIGTERM)
         await self._wait_for_takeover(node, began)
         code = await node.wait_for_exit()
         if code != ExitCode.OK:
-            self._add_violation(
+            self.add_violation(
                 "stop", f"a node that was stopped ended with {code}; see {node.log_path}"
             )
         await node.start()
 
     async def drain_node(self) -> None:
         """Let the working daemon give all its agents away, and take some again."""
-        node, began = self.works, _read_clock()
+        node, began = self.works, read_clock()
         await node.run_command("nodes", "drain", node.url)
-        await self._wait_until_placed(began, node.url, DRAINED_WITHIN)
+        await self.wait_until_placed(began, node.url, DRAINED_WITHIN)
         await node.run_command("nodes", "drain", node.url, "--end")
 
     async def join_node(self) -> None:
         """Stop the working daemon, start it again, and wait until it works for some agents."""
         await self.upgrade_node()
-        node, began = self.works, _read_clock()
-        groups = partial(self.servers.count_groups, DATABASE, node.url)
-        with anyio.fail_after(self.patience + WITHIN):
-            while not await to_thread.run_sync(groups):  # noqa: ASYNC110 - it has no events
-                await anyio.sleep(LOOK)
-        self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+        await self.wait_for_groups()
 
     async def retake_groups(self) -> None:
         """Suspend the working machine, and resume it once those have ended that took over."""
-        node, began = self.works, _read_clock()
+        node, began = self.works, read_clock()
         others = [other for other in self.nodes if other is not node]
         node.send_signal(signal.SIGSTOP, all_of_it=True)
         await self._wait_for_takeover(node, began)
@@ -166,7 +161,7 @@ class Cluster:
         try:
             await wait_until(lambda: node.count_events(GROUPS_LOST) > 0, self.patience)
         except TimeoutError:
-            self._add_violation("fence", f"a node goes on with what is old; see {node.log_path}")
+            self.add_violation("fence", f"a node goes on with what is old; see {node.log_path}")
         for other in others:
             await other.start()
         await self._check_standby(node)
@@ -178,23 +173,23 @@ class Cluster:
             while await to_thread.run_sync(members) < len(self.nodes):  # noqa: ASYNC110 - no events
                 await anyio.sleep(LOOK)
         first.send_signal(signal.SIGTERM)
-        await self._wait_for_takeover(first, _read_clock())
+        await self._wait_for_takeover(first, read_clock())
         await first.wait_for_exit()
         await first.start()
         self.takeovers.clear()
 
     async def _apply_server_fault(self, fault: Callable[[], None]) -> None:
-        before, node, began = self.works.count_events(TAKEN), self.works, _read_clock()
+        before, node, began = self.works.count_events(TAKEN), self.works, read_clock()
         await to_thread.run_sync(fault)
         if self.all_work:
-            await self._wait_until_placed(began)
+            await self.wait_until_placed(began)
             for other in self.nodes:
                 await self._check_standby(other)
             return
         others = [other for other in self.nodes if other is not node]
         await wait_until(lambda: node.count_events(TAKEN) > before or _has_ready_node(others))
         if node.count_events(TAKEN) > before:
-            self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+            self.takeovers.append(Takeover(began, (read_clock() - began) / 1000))
         else:
             await self._wait_for_takeover(node, began)
             await self._check_standby(node)
@@ -207,23 +202,32 @@ class Cluster:
         """
         others = [other for other in self.nodes if other is not node]
         if self.all_work:
-            await self._wait_until_placed(began, node.url)
+            await self.wait_until_placed(began, node.url)
             return
         await wait_until(lambda: _has_ready_node(others), self.patience)
-        self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+        self.takeovers.append(Takeover(began, (read_clock() - began) / 1000))
         (self.works, *more) = (other for other in others if other.state == READY)
         for other in more:
-            self._add_violation(
+            self.add_violation(
                 "one at a time", f"two nodes work; see {self.works.log_path} and {other.log_path}"
             )
 
-    async def _wait_until_placed(self, began: int, without: str = "-", within: float = 0.0) -> None:
+    async def wait_for_groups(self) -> None:
+        """Wait until others have given agents to the working daemon, which had none."""
+        began = read_clock()
+        groups = partial(self.servers.count_groups, DATABASE, self.works.url)
+        with anyio.fail_after(self.patience + WITHIN):
+            while not await to_thread.run_sync(groups):  # noqa: ASYNC110 - it has no events
+                await anyio.sleep(LOOK)
+        self.takeovers.append(Takeover(began, (read_clock() - began) / 1000))
+
+    async def wait_until_placed(self, began: int, without: str = "-", within: float = 0.0) -> None:
         """Wait until nodes have all groups of agents, other nodes than the one at ``without``."""
         placed = partial(self.servers.has_taken_over, DATABASE, without)
         with anyio.fail_after(within or self.patience):
             while not await to_thread.run_sync(placed):  # noqa: ASYNC110 - it has no events
                 await anyio.sleep(LOOK)
-        self.takeovers.append(Takeover(began, (_read_clock() - began) / 1000))
+        self.takeovers.append(Takeover(began, (read_clock() - began) / 1000))
 
     async def _check_standby(self, node: TriedNode) -> None:
         """Check that a node that lost the journal stands by, or begins anew."""
@@ -231,7 +235,7 @@ class Cluster:
         try:
             await wait_until(lambda: node.state == expected, self.patience)
         except TimeoutError:
-            self._add_violation(
+            self.add_violation(
                 "fence", f"a node that lost the journal goes on; see {node.log_path}"
             )
             await node.end_daemon()
@@ -265,28 +269,9 @@ class Cluster:
             if mark in log.read_bytes() and (self.all_work or check != TWO_POLLERS)
         ]
 
-    def _add_violation(self, check: str, sentence: str) -> None:
+    def add_violation(self, check: str, sentence: str) -> None:
+        """Note what the nodes did that they must not."""
         self.violations.append(Violation(check, sentence))
-
-
-Fault = Callable[[Cluster], Awaitable[None]]
-FAULTS: dict[str, Fault] = {
-    "kill": Cluster.kill_node,
-    "freeze": Cluster.freeze_node,
-    "block": Cluster.block_network,
-    "session": Cluster.end_session,
-    "restart": Cluster.restart_server,
-    "failover": Cluster.fail_over_server,
-    "clocks": Cluster.kill_node,
-    "upgrade": Cluster.upgrade_node,
-}
-ALL_WORK = "all-"  # begins the name of a fault of nodes that work at the same time
-FAULTS |= {f"{ALL_WORK}{name}": fault for name, fault in FAULTS.items() if name != "clocks"}
-FAULTS |= {
-    f"{ALL_WORK}drain": Cluster.drain_node,
-    f"{ALL_WORK}join": Cluster.join_node,
-    f"{ALL_WORK}retake": Cluster.retake_groups,
-}
 
 
 def build_clock_environ(fault: str, number: int) -> dict[str, str]:
@@ -347,5 +332,6 @@ def _has_ready_node(nodes: list[TriedNode]) -> bool:
     return any(node.state == READY for node in nodes)
 
 
-def _read_clock() -> int:
+def read_clock() -> int:
+    """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000

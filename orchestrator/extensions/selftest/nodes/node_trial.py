@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,23 +21,23 @@ from orchestrator.extensions.selftest.crash.scenario import (
     build_prompts,
 )
 from orchestrator.extensions.selftest.crash.world import TOKEN
-from orchestrator.extensions.selftest.nodes.chat_load import ChatLoad, make_talks
+from orchestrator.extensions.selftest.nodes.chat_load import ChatLoad, Waits, make_talks
 from orchestrator.extensions.selftest.nodes.cluster import (
-    ALL_WORK,
     DATABASE,
-    FAULTS,
     Cluster,
     Takeover,
     build_clock_environ,
     start_cluster,
 )
 from orchestrator.extensions.selftest.nodes.node import WITHIN
+from orchestrator.extensions.selftest.nodes.node_faults import ALL_WORK, FAULTS
 from orchestrator.extensions.selftest.nodes.postgres_server import ServerPair, run_server_pair
 from orchestrator.journal_address import DatabaseServer
 
 FIRST, GAP = 0.5, 4.0  # seconds without a fault before the first one, and between two
 SETTLED_WITHIN = 300.0  # seconds after the last fault until all is done
 LOOK = 0.5  # seconds between two checks for unfinished work
+PAUSED = "I am paused"
 ONE_HOME = ("starts (14)", "claims")  # checks for a daemon that only its own deaths end
 
 
@@ -45,9 +46,8 @@ class TrialResult:
     """The answers that people got while a fault happened again and again.
 
     ``takeovers`` and ``answers`` are the seconds from each fault until a node worked, and until a
-    person got an answer. ``shares`` has the number of answers of each node, ``calm`` the seconds in
-    which people got theirs while there was no fault, and ``aside`` those of other nodes' agents
-    while there was one.
+    person got an answer. ``shares`` has the number of answers of each node, ``waits`` the seconds
+    in which people got theirs.
     """
 
     fault: str
@@ -58,8 +58,7 @@ class TrialResult:
     answers: list[float] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     shares: list[int] = field(default_factory=list)
-    calm: list[float] = field(default_factory=list)
-    aside: list[float] = field(default_factory=list)
+    waits: Waits = field(default_factory=Waits)
 
     def count_violations(self, *checks: str) -> int:
         """Count the violations of the checks whose names begin with ``check``."""
@@ -124,10 +123,11 @@ class NodeTrial:
             for row in rows.inbox
             if row.state == "dead"
         ]
+        result.violations += _check_notices(found)
         result.messages, result.unknown = crowd.message_count, len(found.list_unknown_steps())
         result.takeovers = [fault.seconds for fault in faults]
         result.answers = _measure_answers(faults, events)
-        result.calm, result.aside = crowd.measure_waits(events)
+        result.waits = crowd.measure_waits(events)
         result.seconds = time.monotonic() - started
         return result
 
@@ -211,6 +211,15 @@ class NodeTrial:
             "TELEGRAM_API_URL": crowd.bot.url,
             **self.environ,
         }
+
+
+def _check_notices(found: Evidence) -> Iterator[Violation]:
+    """Check that no notice of a pause was shown more often than it was queued."""
+    queued = Counter(row.chat_id for row in found.journal.outbox if row.body.startswith(PAUSED))
+    for chat, texts in found.visible_texts.items():
+        shown = sum(text.startswith(PAUSED) for text in texts.values())
+        if shown > queued[str(chat)]:
+            yield Violation("duplicate (12)", f"chat {chat} was told {shown} times of a pause")
 
 
 def _measure_answers(faults: list[Takeover], events: tuple[LedgerEvent, ...]) -> list[float]:

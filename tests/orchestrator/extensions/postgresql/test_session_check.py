@@ -1,6 +1,7 @@
 """A start where a session's lock excludes no other session."""
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -89,5 +90,5 @@ def test_check_leaves_no_lock(tmp_path: Path) -> None:
     """Nor does it need one that a daemon holds."""
     address = database_of(tmp_path)
     with closing(PostgresConnection(address)) as db:
-        require_session_lock(db, address, "here")
+        require_session_lock(db, partial(PostgresConnection, address), "here")
         assert count_locks(address) == 0

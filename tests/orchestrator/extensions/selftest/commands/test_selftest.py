@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from fakes.control_server import command
 
-from orchestrator.errors import ExitCode
-from orchestrator.extensions.selftest.nodes.cluster import FAULTS
+from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.extensions.selftest.commands.node_trials import choose_faults
+from orchestrator.extensions.selftest.nodes.node_faults import ALL_WORK, FAULTS
 
 
 @pytest.mark.parametrize(
@@ -23,13 +24,23 @@ def test_history_that_cannot_be_run_is_refused(history: str, message: str, tmp_p
     assert message in refused.stderr
 
 
-@pytest.mark.parametrize("history", ["flood", "kill#many", "kill#0", "supervisor@plan:before#2"])
+@pytest.mark.parametrize("history", ["flood", "supervisor@plan:before#2"])
 def test_fault_of_nodes_that_there_is_not_is_refused(history: str, tmp_path: Path) -> None:
     """With those that there are."""
     refused = command(tmp_path, "selftest", "crash", "--nodes", "3", "--history", history)
     assert refused.exit_code == ExitCode.CONFIG
-    known = ", ".join((*FAULTS, "or kill#500"))
-    assert known in " ".join(refused.stderr.split())
+    assert ", ".join(FAULTS) in " ".join(refused.stderr.split())
+
+
+def test_all_faults_of_nodes_that_all_work_are_chosen_by_one_option() -> None:
+    """One of them may be named without the beginning that they share."""
+    every = choose_faults(None, all_work=True, quick=False)
+    assert len(every) > len(choose_faults(None, all_work=True, quick=True)) > 0
+    assert {name.removeprefix(ALL_WORK) for name in every} > {"kill", "drain", "lack", "budget"}
+    assert choose_faults("freeze", all_work=True, quick=False) == ["all-freeze"]
+    assert choose_faults("freeze", all_work=False, quick=True) == ["freeze"]
+    with pytest.raises(ConfigError, match="use all-kill"):
+        choose_faults("clocks", all_work=True, quick=False)
 
 
 @pytest.mark.parametrize("option", [("--seed", "7"), ("--random", "1"), ("--pairs", "1")])
@@ -37,7 +48,15 @@ def test_option_that_nodes_do_not_have_is_refused(option: tuple[str, str], tmp_p
     """Instead of being left out in silence."""
     refused = command(tmp_path, "selftest", "crash", "--nodes", "3", *option)
     assert refused.exit_code == ExitCode.CONFIG
-    assert "have no effect with --nodes" in " ".join(refused.stderr.split())
+    assert f"{option[0]} has no effect with --nodes" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize("option", [("--all-work",), ("--messages", "5"), ("--sleep", "9")])
+def test_option_that_only_nodes_have_is_refused(option: tuple[str, ...], tmp_path: Path) -> None:
+    """One daemon alone runs histories in its place."""
+    refused = command(tmp_path, "selftest", "crash", *option)
+    assert refused.exit_code == ExitCode.CONFIG
+    assert f"{option[0]} has no effect without --nodes" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.parametrize("jobs", ["many", "0", "-1"])
