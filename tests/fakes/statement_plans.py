@@ -2,7 +2,8 @@
 
 SQLite plans each statement without a look at its values or the sizes of tables, so a plan holds for
 a journal of any size. One that reads a whole table of messages makes every chat wait, longer each
-month. `watch_connections` explains each statement once, when a test first runs it.
+month, and so does one that sorts rows which become more. `watch_connections` explains each
+statement once, when a test first runs it.
 """
 
 import re
@@ -39,21 +40,35 @@ ALLOWED: Mapping[str, str] = {
     "ifnull(ended_at, :since) >= :since": "what is forgotten leaves all that was shown since",
     "(chat_id = ?2 OR sender_id = ?2)": "who is asked is looked for in all that was ever written",
     "SELECT receipt FROM turn WHERE receipt IS NOT NULL AND started_at": "of the command line",
+    "AND message.id >= (SELECT min(id) FROM (": "the newest of each conversation of a line",
+    "AND turn.started_at >= (SELECT min(started_at) FROM (": "the newest of each conversation",
+    "SELECT at / ?, sum(prompt + completion)": "of an hour",
+    "WHERE turn_id = ?1 AND message.id >= ?2": "of a turn's time, once its chat was moved",
 }
 NEWEST = re.compile(rf"FROM ({GROWING}) ORDER BY (?:\w+\.)?(?:row)?id DESC LIMIT")
 # By the first columns of a wide index, all messages of a channel or bot would be read.
 WIDE = re.compile(r"SEARCH \w+ USING INDEX \w+ \(channel=\?( AND bot_id=\?)?\)")
 SCAN = re.compile(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?")
+SORT = re.compile(r"USE TEMP B-TREE FOR (?!LAST)")  # the last terms order only what is equal
+FOUND = re.compile(r"SEARCH (\w+) USING .*?(?:INDEX (\w+)|PRIMARY KEY) \((.*)\)")
+# Columns of which one value has few rows, however old the journal: those of one turn or message.
+FEW = re.compile(r"(?:\b(?:id|rowid|turn_id|message_id|number)|<expr>)=\?")
 
 
 def find_scan(db: apsw.Connection, statement: str, values: Any = None) -> str | None:
-    """Return the step of a statement's plan that reads a whole growing table, if one does."""
-    plan = db.execute(f"EXPLAIN QUERY PLAN {statement}", values, can_cache=False)
+    """Return the step of a statement's plan that reads a whole growing table, if one does.
+
+    Or the one that finds rows to be sorted, of which there are more each month.
+    """
+    plan = db.execute(f"EXPLAIN QUERY PLAN {statement}", values, can_cache=False).fetchall()
     bounded = {match[1] for match in NEWEST.finditer(" ".join(statement.split()))}
-    for row in plan.fetchall():
+    sorting = {parent for _, parent, _, step in plan if SORT.match(str(step))}
+    for row in plan:
         step = str(row[3])
         if WIDE.match(step) and not _is_allowed(statement):
             return step
+        if row[1] in sorting and _has_many(statement, step) and not _is_allowed(statement):
+            return f"sorted: {step}"
         found = SCAN.match(step)
         if found is None or found[2] in SMALL:
             continue
@@ -61,6 +76,14 @@ def find_scan(db: apsw.Connection, statement: str, values: Any = None) -> str | 
         if table is not None and table not in bounded and not _is_allowed(statement):
             return step
     return None
+
+
+def _has_many(statement: str, step: str) -> bool:
+    """Return whether a step finds rows of a growing table that become more with time."""
+    found = FOUND.match(step)
+    if found is None or _resolve_alias(statement, found[1]) is None:
+        return False
+    return found[2] not in SMALL and FEW.search(found[3]) is None
 
 
 def _resolve_alias(statement: str, name: str) -> str | None:

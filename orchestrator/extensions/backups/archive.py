@@ -74,14 +74,23 @@ class _Digesting:
         self._file.flush()
 
 
+def _find_compressor() -> type[gzip.GzipFile]:
+    """Return what compresses; of the same file Intel's library makes a sixth of the work."""
+    try:
+        from isal.igzip import IGzipFile  # noqa: PLC0415 - of an extra
+    except ImportError:
+        return gzip.GzipFile
+    return IGzipFile
+
+
 class ArchiveWriter:
     """Writes the members of a backup, the manifest last."""
 
     def __init__(self, file: IO[bytes], manifest: Manifest, scratch: Path) -> None:
         self._written = _Digesting(file)
-        self._gzip = gzip.GzipFile("", "wb", LEVEL, self._written)
+        self._gzip = _find_compressor()("", "wb", LEVEL, self._written)
         self._tar = tarfile.open(  # noqa: SIM115 - closed by `finish`
-            fileobj=self._gzip, mode="w:", format=tarfile.PAX_FORMAT
+            fileobj=self._gzip, mode="w:", format=tarfile.PAX_FORMAT, copybufsize=CHUNK
         )
         self._manifest = manifest
         self._scratch = scratch

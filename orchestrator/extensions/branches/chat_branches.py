@@ -25,10 +25,13 @@ WHICH = "Answer the message from which I should go on with /{name}."
 UNKNOWN = "I do not know that message, or it is too old; choose another one"
 NOT_HERE = "Only my operator may use /rewind in a group."
 OPEN = "Go on there: /chats/{key}\norchestrator dashboard opens the page."
-# The turn of a message with the platform's number ?1: one that came, or one of the agent's.
+# The turn of a message with the platform's number ?1: one that came, or one of the agent's newest
+# in each conversation of the chat.
 RECEIVED = """SELECT turn_id FROM inbox WHERE message_id = ? AND channel = ? AND bot_id = ?
 AND chat_id = ? AND turn_id IS NOT NULL ORDER BY id DESC LIMIT 1"""
 SENT = """SELECT turn.id FROM session JOIN turn ON turn.session_id = session.id
+  AND turn.started_at >= (SELECT min(started_at) FROM (SELECT started_at FROM turn AS own
+    WHERE own.session_id = session.id ORDER BY started_at DESC LIMIT 1000) AS newest)
 JOIN outbox ON outbox.turn_id = turn.id WHERE ?1 IN(msg_id, ph_id) AND session.agent_id = ?2
 AND session.chat_key = ?3 AND outbox.chat_key = ?3 ORDER BY outbox.id DESC LIMIT 1"""
 

@@ -34,6 +34,7 @@ from thinker.protocol.messages import (
 )
 from thinker.protocol.visible_text import clean_name
 
+MAX_MESSAGES = 4_000  # looked at for one request; the rest waits for the next
 MORE_TURNS = 3  # in addition to the kept turns: fewer are not worth a summary
 PART = 12_000  # estimated tokens of the input of one summary; the rest waits for the next
 MIN_SAID = 4  # messages of user and agent, below which an extraction is not worth a model call
@@ -290,13 +291,16 @@ def _find_least_trusted_origin(said: Sequence[SaidMessage]) -> Origin:
 
 
 def _list_turns(db: Database, session_id: int, after: int) -> list[tuple[str, int]]:
-    """Return the turns with messages after an id, in order, and the last message of each."""
+    """Return the next turns with messages after an id, in order, and the last message of each."""
     rows = db.execute(
-        "SELECT turn_id, max(id) FROM message WHERE session_id = ? AND id > ?"
-        " GROUP BY turn_id ORDER BY 2",
-        (session_id, after),
+        "SELECT turn_id, id FROM message WHERE session_id = ? AND id > ? ORDER BY id LIMIT ?",
+        (session_id, after, MAX_MESSAGES),
     )
-    return [(str(turn), int(last)) for turn, last in rows]
+    found: dict[str, int] = {}
+    for turn, number in rows:
+        found.pop(turn, None)  # those of a session that was merged lie between
+        found[turn] = number
+    return [*found.items()]
 
 
 def _list_messages(db: Database, session_id: int, after: int, upto: int) -> list[SaidMessage]:

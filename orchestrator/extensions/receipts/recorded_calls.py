@@ -20,7 +20,7 @@ from orchestrator.extensions.receipts.judge import (
 )
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import subagents
-from orchestrator.journal.turns.sessions import LINE
+from orchestrator.journal.turns.sessions import LINE, NEWEST_OF_LINE
 from orchestrator.journal.turns.steps import HARMLESS
 from orchestrator.journal.turns.turns import Turn
 
@@ -33,7 +33,7 @@ LINKED = f"""{LINE.replace("?1", "?2")}, known(id) AS (SELECT CAST(?1 AS TEXT)
   UNION SELECT id FROM (SELECT id FROM turn WHERE session_id = ?2
     ORDER BY started_at DESC LIMIT {MAX_TURNS}) AS newest
   UNION SELECT turn_id FROM (SELECT turn_id FROM line CROSS JOIN message
-    WHERE session_id = line.id AND message.id <= upto AND turn_id IS NOT NULL
+    WHERE {NEWEST_OF_LINE.format(MAX_INHERITED)} AND turn_id IS NOT NULL
     ORDER BY message.id DESC LIMIT {MAX_INHERITED}) AS inherited"""
 WORKING = """UNION SELECT inbox.turn_id FROM known
   JOIN subagent_run AS run ON run.turn_id = known.id

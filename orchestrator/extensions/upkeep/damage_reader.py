@@ -21,6 +21,7 @@ class DamageReader:
 
     def __init__(self, path: Path) -> None:
         self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        damage.skip_constraints(self._db)
 
     def list_tables(self) -> list[str]:
         return damage.list_tables(self._db)
@@ -54,6 +55,7 @@ def find_file_damage(path: Path, pause: Callable[[float], None] = time.sleep) ->
 
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
         db.execute(f"PRAGMA mmap_size={MAPPED}").fetchall()
+        damage.skip_constraints(db)
         tables = damage.list_tables(db)
         db.set_progress_handler(is_log_long, STEPS)
         while tables:

@@ -16,14 +16,18 @@ from orchestrator.journal.db.store import Store, report_failure
 DAY = 86_400.0  # seconds
 DAY_MS = 86_400_000
 FIRST = 60.0  # seconds between the daemon's start and the first sweep
-STEP = 0.05  # seconds that a transaction should take, with its wait for the writer and the disk
+STEP = 0.02  # seconds that a transaction should take, with its wait for the writer and the disk
 BREATH = 0.01  # seconds between two transactions, at least
 LEAST = 10  # turns or rows that a transaction removes
-MOST_TURNS, MOST_ROWS = 64, 500  # more would hold the writer for longer than some 10 ms
+MOST_ROWS = 500  # more would hold the writer for longer than some 10 ms
+MOST = {  # the same of rows with more to them: details, or words in the index of the search
+    retention.delete_old_turns: 20,
+    retention.delete_old_pictures: 20,
+    retention.delete_old_trials: 20,
+    retention.delete_old_messages: 100,
+}
 USAGE_DAYS = 400  # of usage: enough for monthly budgets and a year's report
 TRIAL_DAYS = 30
-# What removes the details of each row as well.
-WHOLE = (retention.delete_old_turns, retention.delete_old_pictures, retention.delete_old_trials)
 log = structlog.get_logger()
 
 
@@ -84,7 +88,7 @@ async def remove_in_steps(
     behind messages takes longer, so that the next one is smaller.
     """
     total, limit = 0, LEAST
-    most = MOST_TURNS if remove in WHOLE else MOST_ROWS
+    most = MOST.get(remove, MOST_ROWS)
     while True:
         start = monotonic()
         count = await store.transact(remove, before, limit)

@@ -41,6 +41,7 @@ HINDRANCES = (  # see `turns.find_hindrances`
 COUNT = "SELECT count(*) FROM inbox WHERE turn_id = ?"
 CLAIMED_BY = "turn_id = ? AND state = 'claimed'"
 MAX_SEARCHED = 10_000  # newest messages, of all channels
+MAX_WRITTEN = 2_000  # newest messages of a chat, whose senders are known as its people
 NEWEST_BOT = """SELECT coalesce(
   (SELECT bot_id FROM (SELECT id, channel, bot_id FROM inbox ORDER BY id DESC LIMIT ?2) AS newest
     WHERE channel = ?1 ORDER BY id DESC LIMIT 1),
@@ -358,9 +359,13 @@ def find_message_by_id(db: Database, channel: str, message_id: str) -> InboxRow 
 
 
 def list_senders(db: Database, agent_id: str, channel: str, chat_id: str) -> list[str]:
-    """Return the ids of the people who wrote to an agent in a chat."""
-    sql = "SELECT DISTINCT sender_id FROM inbox WHERE agent_id = ? AND channel = ? AND chat_id = ?"
-    return [str(sender) for (sender,) in db.execute(sql, (agent_id, channel, chat_id))]
+    """Return the ids of the people who wrote to an agent in a chat of late."""
+    rows = db.execute(
+        "SELECT sender_id FROM inbox WHERE agent_id = ? AND channel = ? AND chat_id = ?"
+        " ORDER BY id DESC LIMIT ?",
+        (agent_id, channel, chat_id, MAX_WRITTEN),
+    )
+    return list(dict.fromkeys(str(sender) for (sender,) in rows))
 
 
 def find_private_address(db: Database, channel: str, name: str) -> outbox.Address | None:

@@ -41,10 +41,14 @@ LINE = f"""WITH RECURSIVE line(id, upto, depth) AS (
   SELECT parent_id, parent_upto, 1 FROM session WHERE id = ?1 AND parent_id IS NOT NULL
   UNION ALL SELECT parent_id, iif(parent_upto < upto, parent_upto, upto), depth + 1
   FROM line JOIN session USING(id) WHERE parent_id IS NOT NULL AND depth < {MAX_LINE})"""
+# Of each session of a line its newest messages alone: the session may be long.
+NEWEST_OF_LINE = """session_id = line.id AND message.id <= upto AND message.id >= (SELECT min(id)
+  FROM (SELECT own.id FROM message AS own WHERE own.session_id = line.id AND own.id <= upto
+    ORDER BY own.id DESC LIMIT {}) AS newest)"""
 # The newest messages of the sessions that the session ?1 goes on from, up to where it does, which
 # no summary of these alone covers.
 INHERITED = f"""{LINE} SELECT message.id, body FROM line CROSS JOIN session CROSS JOIN message
-WHERE session.id = line.id AND session_id = line.id AND message.id <= upto
+WHERE session.id = line.id AND {NEWEST_OF_LINE.format("?2")}
   AND message.id > iif(summary_upto > upto, 0, summary_upto) ORDER BY message.id DESC LIMIT ?2"""
 FIRST_ID = (  # of the chat ?3 of the channel ?2, see `chat_moves`
     "coalesce((SELECT old_id FROM chat_move WHERE channel = ?2 AND new_id = ?3), ?3)"

@@ -56,7 +56,25 @@ def test_reading_a_whole_table_is_found(db: apsw.Connection, statement: str) -> 
 @pytest.mark.parametrize(
     "statement",
     [
+        "SELECT id FROM inbox WHERE agent_id = ? AND channel = ? AND chat_id = ? ORDER BY text",
+        "SELECT DISTINCT sender_id FROM inbox WHERE agent_id = ? AND channel = ? AND chat_id = ?",
+        "SELECT turn_id, max(id) FROM message WHERE session_id = ? GROUP BY turn_id",
+        "SELECT own.id FROM turn AS own WHERE session_id = ? ORDER BY ended_at DESC LIMIT 1",
+    ],
+)
+def test_sorting_of_what_becomes_more_is_found(db: apsw.Connection, statement: str) -> None:
+    """All messages of a chat or of a conversation, also to find the first or the different ones."""
+    assert "sorted" in (find_scan(db, statement, ("a",) * statement.count("?")) or "")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
         NEWEST_OF_CHAT,
+        "SELECT name FROM step WHERE turn_id = ? ORDER BY t_plan",
+        "SELECT body FROM message WHERE session_id = ? ORDER BY id DESC LIMIT 50",
+        "SELECT id FROM model_call WHERE agent_id = ? ORDER BY at DESC, id DESC LIMIT 1",
+        "SELECT id FROM inbox WHERE state = 'new' AND chat_key = ? ORDER BY text",
         "SELECT count(*) FROM (SELECT id FROM turn ORDER BY id DESC LIMIT 50) AS newest",
         "SELECT max(id) FROM inbox",
         "SELECT name FROM step WHERE turn_id = ?",

@@ -118,16 +118,19 @@ def choose_days(request: ScreenRequest) -> Days:
 
 
 async def load_period(request: ScreenRequest, days: Days) -> Period:
-    """Return the usage of the days, with a short query for each, and of those before."""
-    slots = [
+    """Return the usage of the days, and of as many before."""
+    since, until = (days.since - timedelta(days=number) for number in (days.length, 1))
+    before = await _load_slots(request, days._replace(since=since, until=until))
+    return Period(days, await _load_slots(request, days), before)
+
+
+async def _load_slots(request: ScreenRequest, days: Days) -> list[SpendingSlot]:
+    """Return the usage of days, with a short query for each: calls may be very many."""
+    return [
         slot
         for since, until, _ in list_spans(request, days)
         for slot in await request.journal(spending_days.list_spending_slots, since, until)
     ]
-    begin = compute_day_start(days.since, request.zone)
-    earlier = compute_day_start(days.since - timedelta(days=days.length), request.zone)
-    before = await request.journal(spending_days.list_spending_slots, earlier, begin)
-    return Period(days, slots, before)
 
 
 def list_spans(request: ScreenRequest, days: Days) -> list[tuple[int, int, str]]:

@@ -1,6 +1,7 @@
 """The file of a backup: no byte of it may be wrong."""
 
 import json
+import sys
 import tarfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -20,9 +21,11 @@ from orchestrator.extensions.backups.archive import (
 from orchestrator.extensions.backups.home_contents import list_home_entries
 
 
-@pytest.fixture
-def backup(tmp_path: Path) -> Path:
-    """A backup of a small home."""
+@pytest.fixture(params=["with its extra", "without"])
+def backup(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A backup of a small home, compressed by either library."""
+    if request.param == "without":
+        monkeypatch.setitem(sys.modules, "isal.igzip", None)
     home, path = tmp_path / "home", tmp_path / "backup"
     (home / "skills").mkdir(parents=True)
     (home / "agents.json").write_text("{}")

@@ -297,7 +297,7 @@ async def test_sweep_goes_by_the_days_of_the_configuration(db: Database, tmp_pat
 async def test_steps_grow_while_they_are_quick_and_shrink_behind_messages(tmp_path: Path) -> None:
     """It holds the writer for some ms; nothing is left over."""
     left, limits = [2000], list[int]()
-    seconds = chain((0.001,) * 5, (0.1, 0.1), (1.0,) * 2, repeat(0.001))
+    seconds = chain((0.001,) * 5, (0.04, 0.04), (1.0,) * 2, repeat(0.001))
     clock = accumulate(chain.from_iterable((0.0, taken) for taken in seconds))
 
     def remove(_: Database, __: int, limit: int) -> int:
