@@ -139,6 +139,8 @@ class Placer:
             if await self._daemon.store.transact(give, self._session, group):
                 log.info("group_given", group=group)
                 self._calm = now + PACE
+                # Those that wait: another node ends them, and this one would hold their chats.
+                self._daemon.operations.dispatcher.leave_turns(GroupShare(frozenset({group})))
             self._adopt_share()
             return
 
@@ -191,6 +193,7 @@ class Placer:
     def _announce(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()
+        self._daemon.operations.guard.wake()  # another node may have resumed agents
         self._wake()
 
     def _wake(self) -> None:
