@@ -4,6 +4,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from orchestrator.channel_api import Adapter
+from orchestrator.channels.stored_replies import JournalChannel
 from orchestrator.control.console import Console
 from orchestrator.extension import DaemonView
 
@@ -45,10 +46,10 @@ class ChannelSet:
     async def _receive(self, adapter: Adapter) -> None:
         """Receive by a channel whenever this node holds it.
 
-        What other machines cannot reach, every node receives itself.
+        What clients hand to a server of this machine, every node receives itself.
         """
-        view, channels = self._view, self._view.get_agents_file().channels
-        if not view.store.is_shared or adapter.name not in channels.list_chat_channels():
+        view = self._view
+        if not view.store.is_shared or isinstance(adapter, JournalChannel):
             await adapter.run(view.intake)
             return
         placement = view.placement

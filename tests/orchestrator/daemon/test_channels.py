@@ -6,28 +6,20 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
-from fakes.agents_file import validate_file
 from fakes.placed_agents import PlacedAgents
 from fakes.time_limit import time_limit
 from fakes.turn_bench import MemoryChannel
 
 from orchestrator.channel_api import Intake
+from orchestrator.channels.stored_replies import JournalChannel
 from orchestrator.daemon.channels import ELSEWHERE, ChannelSet
 from orchestrator.extension import DaemonView
-
-FILE = validate_file(
-    {"agents": [{"agentId": "work", "llmProvider": "demo"}], "channels": {"telegram": {}}}
-)
 
 
 class Receiver(MemoryChannel):
     """A channel that says whether it receives."""
 
     receives = False
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
 
     async def run(self, intake: Intake) -> None:
         """Receive until cancelled."""
@@ -40,16 +32,19 @@ class Receiver(MemoryChannel):
             self.status.state = "stopped"
 
 
+class LocalReceiver(Receiver, JournalChannel):
+    """A channel of this machine."""
+
+
 @asynccontextmanager
 async def receiving(
     placement: PlacedAgents, *, shared: bool = True
 ) -> AsyncIterator[tuple[Receiver, Receiver]]:
-    """Start a Telegram bot and the API of a node."""
-    bot, api = Receiver("telegram"), Receiver("api")
+    """Start a bot, which agents.json may lack as yet, and the API of a node."""
+    bot, api = Receiver(), LocalReceiver()
     view: Any = SimpleNamespace(
         store=SimpleNamespace(is_shared=shared),
         placement=placement,
-        get_agents_file=lambda: FILE,
         adapters={"telegram": bot, "api": api},
         intake=None,
     )

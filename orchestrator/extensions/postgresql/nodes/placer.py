@@ -210,6 +210,7 @@ class Placer:
     def _announce(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()
+        self._daemon.operations.guard.wake()  # another node may have resumed agents
         self._wake()
 
     def _wake(self) -> None:

@@ -22,6 +22,7 @@ from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal.turns.turns import TurnAdmission
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import Node, Share
+from orchestrator.wakeup import Wakeup
 
 pytestmark = needs_server
 AGENTS = AgentsFile.model_validate(
@@ -34,6 +35,7 @@ class PlacedNode:
 
     def __init__(self, store: Store, url: str) -> None:
         self.now, self.usable, self.woken = 0.0, True, 0
+        self.guard = Wakeup()
         self.running = {"work", "home"}  # agents with a turn
         view: Any = SimpleNamespace(
             store=store,
@@ -41,7 +43,7 @@ class PlacedNode:
             machine=SimpleNamespace(monotonic=lambda: self.now, clock=lambda: 1),
             stopping=anyio.Event(),
             get_agents_file=lambda: AGENTS,
-            operations=SimpleNamespace(dispatcher=self),
+            operations=SimpleNamespace(dispatcher=self, guard=self.guard),
             delivery=SimpleNamespace(doubt_chats=lambda: None),
             control=SimpleNamespace(wake=self.count_wake),
             approvals=SimpleNamespace(wake=lambda: None),
@@ -211,6 +213,34 @@ async def test_node_gives_everything_away(nodes: tuple[PlacedNode, PlacedNode], 
     assert await first.looks() == 0
     assert first.running == set()  # they waited, and go on at the other node
     assert await second.looks(times=2) == GROUPS
+
+
+async def test_turns_that_wait_are_left_to_the_node_that_gets_their_group(
+    nodes: tuple[PlacedNode, PlacedNode],
+) -> None:
+    """Or their chats would be busy here when the group comes back, and nobody answer."""
+    first, second = nodes
+    await first.looks()
+    await first.store.transact(sharing_state.drain_node, Node("one", "http://one"))
+    await second.looks()
+    while first.placer.owns("work"):
+        assert "work" in first.running
+        await first.looks()
+    assert "work" not in first.running
+    assert "home" in first.running or not first.placer.owns("home")
+
+
+async def test_paused_chats_are_looked_at_when_a_group_comes(
+    nodes: tuple[PlacedNode, PlacedNode],
+) -> None:
+    """Another node may have resumed their agents meanwhile."""
+    first, _ = nodes
+    changed = first.guard.changed
+    await first.looks()
+    assert changed.is_set()
+    changed = first.guard.changed
+    await first.looks()
+    assert not changed.is_set()
 
 
 async def test_drained_node_is_listed_and_takes_groups_again(
