@@ -10,6 +10,11 @@ from orchestrator.extensions.relocation.journal_steps import StepReport, StepReq
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 
 STEP = "relocation/step"  # StepRequest → StepReport
+LOOK = "look"  # the only step that writes nothing
+SHARED = (
+    "{home} shares its journal with other nodes, whose new rows would take the same ids; for the"
+    " move, stop the other nodes, and start this one without ORCHESTRATOR_NODE_URL"
+)
 
 
 class RelocationPart(Part):
@@ -20,6 +25,8 @@ class RelocationPart(Part):
 
     async def _run_step(self, params: JsonValue) -> StepReport:
         daemon, request = self.daemon, StepRequest.model_validate(params)
+        if daemon.placement.share is not None and request.step != LOOK:
+            raise RpcError(FAILED, SHARED.format(home=daemon.settings.home))
         live = request.model_copy(update={"live": True})
         try:
             report = await daemon.store.transact(run_step, live, daemon.machine.clock())
