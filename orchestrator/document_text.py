@@ -31,9 +31,6 @@ class DocumentReader(Protocol):
             UnreadableError: the document has no text, or could not be read.
         """
 
-    def owns_child(self, pid: int) -> bool:
-        """Return whether a child of the daemon is, or may be, the reader's."""
-
 
 @dataclass(frozen=True)
 class FileReader:
@@ -52,10 +49,6 @@ class FileReader:
         if self.documents is None:
             raise UnreadableError(NO_READER)
         return await self.documents.read_document(data, media_type)
-
-    def owns_child(self, pid: int) -> bool:
-        """Return whether a child of the daemon's process is, or may be, reading a document."""
-        return self.documents is not None and self.documents.owns_child(pid)
 
 
 def decode_plain_text(data: bytes, ending: str = "") -> str:

@@ -21,6 +21,7 @@ from orchestrator.installed import find_installed
 from orchestrator.processes import child_process, local_models, reaper
 from orchestrator.processes.child_process import ChildProcess, Spawn
 from orchestrator.processes.launch import Endpoint
+from orchestrator.processes.own_programs import is_own_program
 from orchestrator.processes.zygotes import Zygotes
 from orchestrator.settings import Settings
 from orchestrator.system.control_socket import bind_control_socket
@@ -67,8 +68,7 @@ class Machine:
         """Take ``clock_offset``, which returns how many ms this machine's clock is behind."""
         self._settings = settings
         self._clock_offset = clock_offset
-        self._files = FileReader(_find_document_reader())
-        self.document_text = self._files.read_text
+        self.document_text = FileReader(_find_document_reader()).read_text
         self._zygotes = None if settings.spawn == "exec" else Zygotes(settings, environ)
         if self._zygotes is not None:
             self.spawn_worker = self.spawn_broker = self._zygotes.spawn_worker
@@ -105,12 +105,13 @@ class Machine:
     async def run(self) -> None:
         """Keep a zygote ready and reap orphans until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(reaper.reap_orphans, self._is_reaped_elsewhere)
+            tasks.start_soon(reaper.reap_orphans, _is_reaped_elsewhere)
             if self._zygotes is not None:
                 tasks.start_soon(self._zygotes.run)
 
-    def _is_reaped_elsewhere(self, process: reaper.Process) -> bool:
-        return child_process.is_watched(process) or self._files.owns_child(process.pid)
+
+def _is_reaped_elsewhere(process: reaper.Process) -> bool:
+    return child_process.is_watched(process) or is_own_program(process.pid)
 
 
 def _find_document_reader() -> DocumentReader | None:

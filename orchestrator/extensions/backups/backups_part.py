@@ -15,6 +15,7 @@ from orchestrator.extension import DaemonView, Part
 from orchestrator.extensions.backups.backup import SCRATCH
 from orchestrator.extensions.backups.home_contents import BACKUPS
 from orchestrator.journal_address import DatabaseServer
+from orchestrator.processes.own_programs import run_program
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 
 BACKUP_MAKE = "backup/make"  # → MadeBackup
@@ -77,9 +78,7 @@ class BackupsPart(Part):
         """Write in a process of its own, which ends with the daemon."""
         try:
             await self.daemon.machine.in_thread(prepare_folder, path.parent)
-            process = await anyio.run_process(
-                [*COMMAND, str(path), "--home", str(home)], check=False
-            )
+            process = await run_program([*COMMAND, str(path), "--home", str(home)])
             self._failure = find_failure(process)
             if self._failure is None:
                 await self.daemon.machine.in_thread(remove_old, path.parent)

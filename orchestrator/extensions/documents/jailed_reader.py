@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 
@@ -15,6 +14,7 @@ from orchestrator.extensions.documents.old_formats import PLAIN, correct_media_t
 from orchestrator.extensions.documents.process_output import MAX_TEXT, READ, REFUSED
 from orchestrator.extras import explain_missing
 from orchestrator.files import run_off_loop
+from orchestrator.processes.own_programs import open_program
 from thinker.formats.documents import ENDINGS
 from thinker.protocol.env import select_inherited_variables
 
@@ -32,12 +32,6 @@ class JailedReader:
 
     def __init__(self) -> None:
         self._turns = anyio.Semaphore(AT_ONCE)
-        self._starting = 0
-        self._running: set[int] = set()
-
-    def owns_child(self, pid: int) -> bool:
-        """Return whether a child process is the reader's, or may be while one starts."""
-        return pid in self._running or self._starting > 0
 
     async def read_document(self, data: bytes, media_type: str) -> str:
         """Return the text of a document.
@@ -52,42 +46,25 @@ class JailedReader:
         if missing:
             raise UnreadableError(MISSING.format(missing=missing))
         async with self._turns:
-            outcome, _, text = (await self._convert_document(data, media_type)).partition("\n")
+            outcome, _, text = (await _convert_document(data, media_type)).partition("\n")
         if outcome != READ:
             raise UnreadableError(text if outcome == REFUSED else FAILED)
         if not text.strip():
             raise UnreadableError("it has no text; its pages may be pictures")
         return text
 
-    async def _convert_document(self, data: bytes, media_type: str) -> str:
-        """Return the process's output for a document; empty if it fails."""
-        process = await self._start_process(media_type)
+
+async def _convert_document(data: bytes, media_type: str) -> str:
+    """Return the process's output for a document; empty if it fails."""
+    environ = select_inherited_variables(os.environ)
+    command = [*ARGV, media_type]
+    async with open_program(command, environ=environ, cwd="/", new_session=True) as process:
         try:
             with anyio.move_on_after(SECONDS):
                 return (await _exchange_data(process, data)).decode("utf-8", "replace")
             return ""
         finally:
             signal_child(process, signal.SIGKILL)
-            with anyio.CancelScope(shield=True):
-                await process.aclose()
-            self._running.discard(process.pid)
-
-    async def _start_process(self, media_type: str) -> Process:
-        self._starting += 1  # the process id is not known immediately
-        try:
-            process = await anyio.open_process(
-                [*ARGV, media_type],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env=select_inherited_variables(os.environ),
-                start_new_session=True,
-            )
-            self._running.add(process.pid)
-            return process
-        finally:
-            self._starting -= 1
 
 
 async def _exchange_data(process: Process, data: bytes) -> bytes:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
+from subprocess import DEVNULL
 
 import anyio
 import structlog
@@ -18,6 +18,7 @@ from orchestrator.extensions.local_model.served_programs import (
     build_command,
     find_port,
 )
+from orchestrator.processes.own_programs import open_program
 from orchestrator.wakeup import Wakeup
 from thinker.protocol.env import select_inherited_variables
 
@@ -96,22 +97,20 @@ class _ServerKeeper:
         """Run the server until it ends or the settings change."""
         command = build_command(self._program, file, self._home)
         environ = select_inherited_variables(self._daemon.environ)
-        process = await anyio.open_process(
-            command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=environ
-        )
         provider = self._program.provider
-        log.info("local_model_started", pid=process.pid, model=provider, port=find_port(provider))
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_cancel_after, changed, tasks.cancel_scope)
-                code = await process.wait()
-                tasks.cancel_scope.cancel()
-                self.problem = self._program.explain_end(file, self._home, code)
-                log.error("local_model_ended", code=code, problem=self.problem)
-        finally:
-            with anyio.CancelScope(shield=True), suppress(ProcessLookupError):
-                await stop_child(process, WITHIN)
-                await process.aclose()
+        async with open_program(command, stdout=DEVNULL, environ=environ) as process:
+            port = find_port(provider)
+            log.info("local_model_started", pid=process.pid, model=provider, port=port)
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_cancel_after, changed, tasks.cancel_scope)
+                    code = await process.wait()
+                    tasks.cancel_scope.cancel()
+                    self.problem = self._program.explain_end(file, self._home, code)
+                    log.error("local_model_ended", code=code, problem=self.problem)
+            finally:
+                with anyio.CancelScope(shield=True), suppress(ProcessLookupError):
+                    await stop_child(process, WITHIN)
 
 
 async def _cancel_after(changed: asyncio.Event, scope: anyio.CancelScope) -> None:

@@ -31,6 +31,11 @@ HELD = (
     " end the move there: orchestrator agents moved {agent} --confirm, or --undo"
 )
 ENDED = "the agent moved to another home"
+WORKED_ON = """SELECT count(*) FROM turn WHERE agent_id = :agent AND (
+  started_at > :at OR ended_at > :at
+  OR EXISTS(SELECT 1 FROM step WHERE turn_id = turn.id
+    AND (t_plan > :at OR t_intent > :at OR t_end > :at))
+  OR EXISTS(SELECT 1 FROM model_call WHERE turn_id = turn.id AND at > :at))"""
 GIVEN_UP = (
     "UPDATE outbox SET state = 'abandoned', ended_at = created_at"
     f" WHERE id IN of_outbox AND {outbox.OPEN}"
@@ -262,11 +267,10 @@ def _withdraw(db: Database, request: StepRequest, now: int) -> None:
     move = find_move(db, request.agent_id)
     if move is None or move.id != request.id or move.phase == "arriving":
         return
-    later = "SELECT count(*) FROM turn WHERE agent_id = ? AND started_at > ?"
-    count = int(db.execute(later, (request.agent_id, move.at)).get)
+    count = int(db.execute(WORKED_ON, {"agent": request.agent_id, "at": move.at}).get)
     if count:
         raise OrchestratorError(
-            f"agent '{request.agent_id}' has begun {count} turns at {request.here} since it"
+            f"agent '{request.agent_id}' has worked on {count} turns at {request.here} since it"
             " arrived, which its old home does not know; keep the move with --confirm, and"
             " move the agent back afterwards"
         )

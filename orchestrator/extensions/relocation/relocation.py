@@ -127,7 +127,7 @@ class Relocation:
         stays paused.
 
         Raises:
-            OrchestratorError: it has begun a turn there, or has arrived where nothing answers.
+            OrchestratorError: it has worked there, or has arrived where nothing answers.
         """
         move = self._require_move()
         try:

@@ -10,9 +10,10 @@ from orchestrator.extensions.relocation.journal_steps import StepReport, StepReq
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError
 
 STEP = "relocation/step"  # StepRequest → StepReport
-ELSEWHERE = (
-    "the node {node} works for agent {agent!r}; let it give its agents to this one"
-    " (orchestrator nodes drain {node}), or move the agent from a home there"
+LOOK = "look"  # the only step that writes nothing
+SHARED = (
+    "{home} shares its journal with other nodes, whose new rows would take the same ids; for the"
+    " move, stop the other nodes, and start this one without ORCHESTRATOR_NODE_URL"
 )
 
 
@@ -24,13 +25,11 @@ class RelocationPart(Part):
 
     async def _run_step(self, params: JsonValue) -> StepReport:
         daemon, request = self.daemon, StepRequest.model_validate(params)
-        agent_id, live = request.agent_id, request.model_copy(update={"live": True})
-        node = daemon.placement.find_owner(agent_id)
-        if node is not None:
-            raise RpcError(FAILED, ELSEWHERE.format(agent=agent_id, node=node.url or node.name))
+        if daemon.placement.share is not None and request.step != LOOK:
+            raise RpcError(FAILED, SHARED.format(home=daemon.settings.home))
+        live = request.model_copy(update={"live": True})
         try:
-            now = daemon.machine.clock()
-            report = await daemon.store.transact(run_step, live, now, owner=agent_id)
+            report = await daemon.store.transact(run_step, live, daemon.machine.clock())
         except OrchestratorError as error:
             raise RpcError(FAILED, str(error)) from error
         # The agent may be paused or resumed, have new messages, tasks and replies, or none.

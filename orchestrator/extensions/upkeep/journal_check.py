@@ -22,6 +22,7 @@ from orchestrator.extensions.upkeep.damage_reader import DamageReader
 from orchestrator.files import OffLoop
 from orchestrator.journal.db.store import Store
 from orchestrator.journal.db.writer import JournalDamagedError
+from orchestrator.processes.own_programs import run_program
 from orchestrator.wakeup import call_when_cancelled
 
 FIRST = 5.0  # seconds after the start, when the daemon is busy
@@ -81,7 +82,7 @@ async def _find_damage_in_process(path: Path) -> str | None:
     Raises:
         OrchestratorError: the process could not say.
     """
-    done = await anyio.run_process([*COMMAND, str(path)], check=False)
+    done = await run_program([*COMMAND, str(path)])
     if done.returncode == ExitCode.IO:
         return done.stdout.decode("utf-8", "replace")
     if done.returncode == -signal.SIGBUS:

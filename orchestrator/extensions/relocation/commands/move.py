@@ -96,7 +96,7 @@ def end_move(
     """End a move of an agent: for good, or as if nothing had happened.
 
     --confirm sends late messages after it. --undo is refused once the agent has
-    begun a turn at its new home.
+    worked at its new home.
     """
     settings = load_settings(home)
     source = homes.open_source(settings)

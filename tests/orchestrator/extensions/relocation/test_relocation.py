@@ -169,13 +169,21 @@ def test_late_message_follows_once(homes: TwoHomes, place: str) -> None:
     _check_invariants(homes)
 
 
-def test_agent_that_has_begun_a_turn_elsewhere_is_not_taken_back(homes: TwoHomes) -> None:
-    """Its old home would not know of it."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE turn SET started_at = 1 << 50 WHERE agent_id = 'work'",
+        "UPDATE turn SET ended_at = 1 << 50 WHERE agent_id = 'work'",
+        "UPDATE step SET t_plan = 1 << 50",
+        "UPDATE step SET t_intent = 1 << 50",
+        "UPDATE step SET t_end = 1 << 50",
+        "UPDATE model_call SET at = 1 << 50 WHERE agent_id = 'work'",
+    ],
+)
+def test_agent_that_has_worked_elsewhere_is_not_taken_back(homes: TwoHomes, change: str) -> None:
+    """A turn was begun or went on there: its old home would answer or call a tool again."""
     homes.journey().move(homes.plan())
-    homes.change(
-        homes.there,
-        lambda db: db.execute("UPDATE turn SET started_at = 1 << 50 WHERE agent_id = 'work'"),
-    )
+    homes.change(homes.there, lambda db: db.execute(change))
     with pytest.raises(OrchestratorError, match="keep the move with --confirm"):
         homes.journey().undo()
     assert homes.works(homes.there)
