@@ -1,5 +1,7 @@
 """Errors of the supervisor and the exit codes of the command line."""
 
+import heapq
+from collections.abc import Collection
 from enum import IntEnum
 
 
@@ -31,6 +33,16 @@ MEANINGS = {
 
 
 FAULTS = (Exception, SystemExit)  # of third-party code, none of which may end the process
+
+
+MAX_NAMED = 20  # names in a sentence
+
+
+def join_names(names: Collection[str], left_out: int = 0) -> str:
+    """Return names in order; of many, only the first ones and how many more there are."""
+    shown = heapq.nsmallest(MAX_NAMED, names)
+    more = len(names) - len(shown) + left_out
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
 def describe_fault(error: BaseException) -> str:

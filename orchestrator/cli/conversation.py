@@ -23,7 +23,7 @@ from orchestrator.control.protocol import (
     ChatWait,
     ChatWatch,
 )
-from orchestrator.errors import NotRunningError, OrchestratorError, UnknownAgentError
+from orchestrator.errors import NotRunningError, OrchestratorError, UnknownAgentError, join_names
 from orchestrator.settings import Settings
 from thinker.protocol.peer import NotificationHandler, Peer
 
@@ -104,11 +104,11 @@ def require_answering_agent(scene: ChatScene, agent: str | None) -> None:
     """Require that an agent answers a chat.
 
     Raises:
-        UnknownAgentError: there is no such agent, or none is bound; the message lists all agents.
+        UnknownAgentError: there is no such agent, or none is bound; the message names some.
     """
     if scene.agent_id is not None:
         return
-    names = ", ".join(scene.agents) or "no agent"
+    names = join_names(scene.agents, scene.agents_left_out) or "no agent"
     if agent is None:
         raise UnknownAgentError(f"no binding leads here; name an agent: {names}")
     raise UnknownAgentError(f"unknown agent {agent!r}; agents.json has: {names}")

@@ -6,6 +6,7 @@ sees nothing twice. Live events come from `ChatActivity`.
 Where: does a terminal see its chat live?
 """
 
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ from orchestrator.control.protocol import (
     ChatWatch,
     GrowingAnswer,
 )
-from orchestrator.errors import JournalError
+from orchestrator.errors import MAX_NAMED, JournalError
 from orchestrator.inbound.commands import list_help_lines
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import retry_later
@@ -57,17 +58,18 @@ class ChatWatcher:
         daemon, message = self.daemon, self.console.build_message(request.chat, agent=request.agent)
         agents, now = daemon.configuration.file, daemon.clock()
         address = self.console.build_address(request.chat)
-        endpoints = {name: slot.spec.endpoint for name, slot in daemon.supervisor.slots.items()}
+        enabled = agents.list_enabled_ids()
+        named = tuple(heapq.nsmallest(MAX_NAMED, enabled))
 
         def read_scene(db: Database) -> ChatScene:
             agent_id = find_answering_agent(db, agents, message, address.chat_key)
-            endpoint = endpoints.get(agent_id or "")
             last = request.recent if agent_id else 0
             return ChatScene(
                 agent_id=agent_id,
-                provider="" if endpoint is None else endpoint.provider,
-                model="" if endpoint is None else endpoint.model,
-                agents=tuple(sorted(agents.list_enabled_ids())),
+                provider="",
+                model="",
+                agents=named,
+                agents_left_out=len(enabled) - len(named),
                 commands=list_help_lines(),
                 position=chat_lines.load_newest_position(db)
                 if request.after is None
@@ -88,7 +90,12 @@ class ChatWatcher:
                 ),
             )
 
-        return await daemon.store.read(read_scene)
+        scene = await daemon.store.read(read_scene)
+        slot = daemon.supervisor.slots.get(scene.agent_id or "")
+        if slot is None:
+            return scene
+        used = slot.spec.endpoint
+        return scene.model_copy(update={"provider": used.provider, "model": used.model})
 
     async def follow_chat(self, chat: str, position: int, show: Show) -> None:
         """Show the messages of a chat after a position, and what happens in it now."""

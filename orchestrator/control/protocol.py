@@ -221,14 +221,16 @@ class ChatExchange(CamelModel):
 class ChatScene(CamelModel):
     """A chat when a client begins to watch it.
 
-    ``agent_id`` is the agent that answers, None if there is none; ``agents`` are all that can.
-    ``commands`` are the chat commands with their descriptions.
+    ``agent_id`` is the agent that answers, None if there is none; ``agents`` are the first ones
+    that can, and ``agents_left_out`` is how many more there are. ``commands`` are the chat commands
+    with their descriptions.
     """
 
     agent_id: str | None
     provider: str
     model: str
     agents: tuple[str, ...]
+    agents_left_out: int = 0
     commands: Mapping[str, str]
     position: int
     recent: tuple[ChatExchange, ...] = ()

@@ -17,6 +17,7 @@ from mcp.client import Client
 
 from orchestrator.control.protocol import Ack
 from orchestrator.extensions.mcp_server.mcp_lines import MCP_LINE, McpLine
+from orchestrator.extensions.mcp_server.offered_tools import MOST_FOUND, MOST_TOOLS
 
 pytestmark = pytest.mark.process
 MODES: tuple[Mode, ...] = ("auto", "legacy")
@@ -56,6 +57,31 @@ async def test_agents_are_tools_by_http(tmp_path: Path) -> None:
                     assert "and?" in trace
                     assert '"events"' in await resource(client, f"{listed[1].uri}/json")
                     assert "and?" in await resource(client, "orchestrator://turns")
+
+
+async def test_of_many_agents_one_is_found_and_asked(tmp_path: Path) -> None:
+    """Clients hand all tools to a model, which could not read ten thousand."""
+    async with HeldModel() as model:
+        others = [agent(f"other-{number}", model) for number in range(MOST_TOOLS)]
+        work = agent("work", model, description="Knows the Weather.")
+        config: Any = {"agents": [*others, work]}
+        async with (
+            mcp_daemon(tmp_path, config) as (_, url, headers),
+            over_http(url, headers) as one,
+        ):
+            tools = {tool.name for tool in (await one.list_tools()).tools}
+            assert tools == (ASK - {"ask_work"}) | {"find_agents", "ask"}
+            found = await one.call_tool("find_agents", {"search": "weather"})
+            assert data(found)["agents"] == [{"agent": "work", "description": "Knows the Weather."}]
+            every = await one.call_tool("find_agents", {})
+            assert len(data(every)["agents"]) == MOST_FOUND
+            assert data(every)["more"] == MOST_TOOLS + 1 - MOST_FOUND
+            assert said(every).endswith("and 31 more; search for a longer text")
+            first = await one.call_tool("ask", {"agent": "work", "message": "hi"})
+            assert said(first) == "work-model: hi"
+            lost = await one.call_tool("ask", {"agent": "nobody", "message": "hi"})
+            assert lost.is_error
+            assert said(lost) == "unknown agent 'nobody'; call find_agents"
 
 
 async def test_command_outlives_the_daemon(tmp_path: Path) -> None:

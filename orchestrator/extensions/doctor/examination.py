@@ -21,7 +21,7 @@ from orchestrator.agentsfile.mounting import load_models
 from orchestrator.cli.commands import COMMANDS, find_extension_commands
 from orchestrator.control.protocol import StatusReport
 from orchestrator.control.status import list_troubles
-from orchestrator.errors import FAULTS, ConfigError, describe_fault
+from orchestrator.errors import FAULTS, ConfigError, describe_fault, join_names
 from orchestrator.extension import Extension, Finding
 from orchestrator.findings import ProbeTargets, Verdict
 from orchestrator.home_paths import find_bundled_path
@@ -175,7 +175,7 @@ def _check_provenance(file: AgentsFile | None) -> Iterator[Finding]:
         return
     off = [agent.agent_id for agent in file.agents if agent.provenance == "off"]
     if off:
-        text = f"off for {', '.join(off)}: what they read may make them send what they know"
+        text = f"off for {join_names(off)}: what they read may make them send what they know"
         yield Finding("provenance", text, "warning")
     else:
         yield Finding("provenance", "text of tools, pages and strangers is kept separate")

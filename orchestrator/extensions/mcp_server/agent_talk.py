@@ -60,6 +60,12 @@ class AgentMessage(BaseModel):
     )
 
 
+class NamedAgentMessage(AgentMessage):
+    """A message for an agent that it names."""
+
+    agent: str = Field(max_length=64, description="Id of the agent, as find_agents returns it.")
+
+
 class Wait(BaseModel):
     """A message to wait for."""
 
@@ -90,7 +96,20 @@ class AgentTalk:
         Raises:
             OrchestratorError: the message was not sent.
         """
-        asked = AgentMessage.model_validate(call.arguments)
+        return await self._send(agent_id, AgentMessage.model_validate(call.arguments), call)
+
+    async def ask_named_agent(self, call: McpToolCall) -> McpAnswer:
+        """Send a message to the agent that it names, as `ask_agent` does.
+
+        Raises:
+            OrchestratorError: there is no such agent, or the message was not sent.
+        """
+        asked = NamedAgentMessage.model_validate(call.arguments)
+        if asked.agent not in self.daemon.configuration.file.list_enabled_ids():
+            raise OrchestratorError(f"unknown agent {asked.agent!r}; call find_agents")
+        return await self._send(asked.agent, asked, call)
+
+    async def _send(self, agent_id: str, asked: AgentMessage, call: McpToolCall) -> McpAnswer:
         if not asked.message.strip():
             raise OrchestratorError("message is empty; write what to say to the agent")
         message_id = asked.message_id or call.build_key()

@@ -46,7 +46,8 @@ PAGE = 100  # tools in a response
 INSTRUCTIONS = (
     "Orchestrator runs agents that have their own tools, memory and chats. ask_AGENT sends an agent"
     " a message and returns its answer; to go on with a conversation, pass the chat that the answer"
-    " named. A long answer may need wait_for_answer. Resources are traces of what agents did."
+    " named. Where agents are many, find_agents finds some, and ask takes the place of ask_AGENT."
+    " A long answer may need wait_for_answer. Resources are traces of what agents did."
 )
 OFF = 'MCP is off: channels.mcp in agents.json has "enabled": false'
 log = structlog.get_logger()

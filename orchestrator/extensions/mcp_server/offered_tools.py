@@ -1,4 +1,6 @@
-"""The tools for MCP clients: one for each agent, and those that the role allows.
+"""The tools for MCP clients: one for each of a few agents, and those that the role allows.
+
+Of many agents, one tool finds some and another one asks any: clients hand all tools to a model.
 
 Where: are agents offered to MCP clients?
 """
@@ -8,12 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from anyio.lowlevel import checkpoint
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orchestrator.agentsfile import AgentDefinition
 from orchestrator.control.roles import Right
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.mcp_server.agent_talk import AgentMessage, AgentTalk, Wait
+from orchestrator.extensions.mcp_server.agent_talk import (
+    AgentMessage,
+    AgentTalk,
+    NamedAgentMessage,
+    Wait,
+)
 from orchestrator.extensions.mcp_server.mcp_caller import McpAnswer, McpCaller, McpToolCall
 from orchestrator.extensions.mcp_server.operator_tools import (
     ApprovalVerdict,
@@ -26,9 +34,24 @@ from orchestrator.extensions.mcp_server.operator_tools import (
 from orchestrator.extensions.mcp_server.rpc_messages import INVALID_PARAMS, McpProblem
 from thinker.protocol.messages import JsonObject
 
+MOST_TOOLS = 50  # agents with a tool each; of more, none has one
+MOST_FOUND = 20  # agents in an answer
+AT_ONCE = 1000  # agents compared before other work has its turn; each takes 2 us
 ASK = "ask_"
 ABOUT = "Ask the agent {name!r}, which has its own tools and memory."
 Handler = Callable[[McpToolCall], Awaitable[McpAnswer]]
+
+
+class AgentSearch(BaseModel):
+    """Which agents to find."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    search: str = Field(
+        "",
+        max_length=200,
+        description="A part of the agent's id or of what it is for; without it, all are found.",
+    )
 
 
 class OfferedTool(NamedTuple):
@@ -94,19 +117,64 @@ class OfferedTools:
     def _list_agent_tools(self, caller: McpCaller) -> Iterator[OfferedTool]:
         if not caller.has_right(Right.CHAT):
             return
-        configuration = self.talk.daemon.configuration
-        usable = configuration.file.list_enabled_ids()
-        for agent in configuration.file.agents:
-            if agent.agent_id in usable:
-                yield OfferedTool(
-                    ASK + agent.agent_id,
-                    f"Ask {agent.agent_id}",
-                    self._describe_agent(agent),
-                    AgentMessage,
-                    partial(self.talk.ask_agent, agent.agent_id),
-                    destroys=True,
-                    open_world=True,
-                )
+        agents = self._list_agents()
+        if len(agents) > MOST_TOOLS:
+            yield OfferedTool(
+                "find_agents",
+                "Find agents",
+                f"Find the agents that ask can ask, at most {MOST_FOUND} at a time.",
+                AgentSearch,
+                self._find_agents,
+                reads=True,
+            )
+            yield OfferedTool(
+                "ask",
+                "Ask an agent",
+                "Ask an agent, each of which has its own tools and memory.",
+                NamedAgentMessage,
+                self.talk.ask_named_agent,
+                destroys=True,
+                open_world=True,
+            )
+            return
+        for agent in agents:
+            about = f"{ABOUT.format(name=agent.agent_id)} {self._find_description(agent)}"
+            yield OfferedTool(
+                ASK + agent.agent_id,
+                f"Ask {agent.agent_id}",
+                about.rstrip(),
+                AgentMessage,
+                partial(self.talk.ask_agent, agent.agent_id),
+                destroys=True,
+                open_world=True,
+            )
+
+    def _list_agents(self) -> list[AgentDefinition]:
+        file = self.talk.daemon.configuration.file
+        usable = file.list_enabled_ids()
+        return [agent for agent in file.agents if agent.agent_id in usable]
+
+    async def _find_agents(self, call: McpToolCall) -> McpAnswer:
+        """Return the first agents whose id or description has a text, and how many more there are.
+
+        Other work has its turn in between.
+        """
+        wanted = AgentSearch.model_validate(call.arguments).search.casefold()
+        found = list[tuple[str, str]]()
+        for number, agent in enumerate(self._list_agents()):
+            about = self._find_description(agent)
+            if wanted in f"{agent.agent_id} {about}".casefold():
+                found.append((agent.agent_id, about))
+            if number % AT_ONCE == 0:
+                await checkpoint()
+        shown, more = found[:MOST_FOUND], max(0, len(found) - MOST_FOUND)
+        lines = [f"{name}: {about}" if about else name for name, about in shown]
+        lines += [f"and {more:,} more; search for a longer text"] if more else []
+        data: JsonObject = {
+            "agents": [{"agent": name, "description": about} for name, about in shown],
+            "more": more,
+        }
+        return McpAnswer(("\n".join(lines) or "No agent has this text.",), data)
 
     def _list_other_tools(self, caller: McpCaller) -> Iterator[OfferedTool]:
         operator = self.operator
@@ -164,11 +232,10 @@ class OfferedTools:
                 destroys=True,
             )
 
-    def _describe_agent(self, agent: AgentDefinition) -> str:
+    def _find_description(self, agent: AgentDefinition) -> str:
         """Return an agent's description, or its prompt's."""
         bundle = self.talk.daemon.configuration.prompts.current_set.find_bundle(agent)
-        own = agent.description or (bundle.root.tool_description if bundle is not None else "")
-        return f"{ABOUT.format(name=agent.agent_id)} {own}".rstrip()
+        return agent.description or (bundle and bundle.root.tool_description) or ""
 
 
 def _build_error_answer(problem: str) -> McpAnswer:

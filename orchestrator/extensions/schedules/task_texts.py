@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.config_problem import Problem
 from orchestrator.editable import format_json_text
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, join_names
 from orchestrator.extensions.schedules.normalize import PLAN, normalize_fields
 from orchestrator.extensions.schedules.task_building import build_task_spec
 from orchestrator.journal.schedule.tasks import Task
@@ -99,7 +99,7 @@ def parse_task(
     agent_id = fields.pop(AGENT, None)
     agent = agents.find_agent(agent_id) if isinstance(agent_id, str) else None
     if agent is None:
-        known = ", ".join(sorted(agents.list_enabled_ids()))
+        known = join_names(agents.list_enabled_ids())
         raise OrchestratorError(f'"{AGENT}" must be one of: {known}')
     enabled = fields.pop(ENABLED, True)
     if not isinstance(enabled, bool):

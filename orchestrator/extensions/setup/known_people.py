@@ -11,7 +11,7 @@ from orchestrator.agentsfile.channel_kinds import split_account
 from orchestrator.agentsfile.chat_roles import find_role
 from orchestrator.agentsfile.text_edits import replace_value
 from orchestrator.control.protocol import AdmittedChat
-from orchestrator.errors import UnknownAgentError
+from orchestrator.errors import UnknownAgentError, join_names
 from orchestrator.extension import DaemonView
 from orchestrator.extensions.setup.agents_text import AgentsText
 from orchestrator.extensions.setup.setup_requests import ChosenAgent, KnownPerson, PeopleList
@@ -74,7 +74,7 @@ class KnownPeople:
             return await control.approve_chat(asked.code, asked.role)
         agents = self.daemon.get_agents_file().list_enabled_ids()
         if asked.agent_id not in agents:
-            names = ", ".join(sorted(agents))
+            names = join_names(agents)
             raise UnknownAgentError(f"no agent is called {asked.agent_id!r}; choose one of {names}")
         found = await control.find_waiting_chat(asked.code)
         role = asked.role or "talk"  # the binding has the role in writing

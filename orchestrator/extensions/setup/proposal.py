@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.agentsfile.positions import parse_json_document
 from orchestrator.agentsfile.text_edits import replace_value
-from orchestrator.errors import ConfigError, UnknownAgentError
+from orchestrator.errors import ConfigError, UnknownAgentError, join_names
 from orchestrator.extensions.setup.model_account import FIRST_AGENT, ModelAccount
 from thinker.protocol.messages import JsonObject
 from thinker.protocol.providers import list_key_variables
@@ -85,7 +85,7 @@ def choose_agent(wanted: str, agents: list[JsonObject]) -> str:
     """
     known = [str(one.get("agentId")) for one in agents]
     if wanted and known and wanted not in known:
-        names = ", ".join(known)
+        names = join_names(known)
         raise UnknownAgentError(f"no agent is called {wanted!r}; choose one of {names}")
     enabled = (str(one.get("agentId")) for one in agents if one.get("enabled") is not False)
     return wanted or next(enabled, FIRST_AGENT)

@@ -23,6 +23,7 @@ from orchestrator.extensions.page.setup_answers import (
 from thinker.protocol.peer import RpcError
 
 MAX_OFFERED = 200  # values of a field
+MAX_LINKS = 50  # agents with which a new one may begin
 COPIED = ("llmProvider", "model", "baseUrl")  # what a new agent takes over from another one
 TOOL_LISTS = ("allowedTools", "deniedTools", "approvals")
 M = TypeVar("M", bound=BaseModel)
@@ -48,7 +49,7 @@ async def load_offers(request: ScreenRequest, title: str, file: JsonValue) -> Fi
             for one in (people.people if people else ())
         ]
         every = ("*", "every chat of the channel")
-        agents = [(name, name) for name in _list_agent_ids(file)]
+        agents = [(name, name) for name in _list_agent_ids(file)[:MAX_OFFERED]]
         return {"field.chatId": [every, *chats[:MAX_OFFERED]], "field.agentId": agents}
     return {}
 
@@ -82,9 +83,12 @@ def render_copies(file: JsonValue) -> h.Node:
                         class_="chip",
                     )[show_hidden_characters(name)]
                 ]
-                for name, fields in links
+                for name, fields in links[:MAX_LINKS]
             )
         ],
+        h.span(class_="soft")[f"and {len(links) - MAX_LINKS:,} more"]
+        if len(links) > MAX_LINKS
+        else None,
     ]
 
 

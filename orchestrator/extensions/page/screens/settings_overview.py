@@ -64,6 +64,9 @@ TITLES = {
 }
 
 
+MAX_LINKS = 50  # entries of one kind
+
+
 class PartRow(NamedTuple):
     """What stands in a row of the overview."""
 
@@ -207,7 +210,7 @@ def _render_held(name: str, held: JsonValue) -> h.Node:
         return None
     if name == "agents":
         ids = [str(agents_schema.find_value(one, ("agentId",))) for one in held]
-        return _render_links([(one, build_link("agents", one)) for one in ids])
+        return _render_links([(one, build_link("agents", one)) for one in ids], "/agents")
     words = [name_part((name, number), one) for number, one in enumerate(held)]
     return _render_links(
         [
@@ -217,11 +220,17 @@ def _render_held(name: str, held: JsonValue) -> h.Node:
     )
 
 
-def _render_links(links: Sequence[tuple[str, str]]) -> h.Node:
+def _render_links(
+    links: Sequence[tuple[str, str]], rest: str = build_text_link(AGENTS_FILE)
+) -> h.Node:
+    """Render links, or the first ones and a link to the ``rest``."""
     if not links:
         return None
+    shown = links[:MAX_LINKS]
+    if more := len(links) - len(shown):
+        shown = [*shown, (f"and {more:,} more", rest)]
     return h.ul(class_="chips")[
-        (h.li[h.a(href=href, class_="chip")[show_hidden_characters(text)]] for text, href in links)
+        (h.li[h.a(href=href, class_="chip")[show_hidden_characters(text)]] for text, href in shown)
     ]
 
 

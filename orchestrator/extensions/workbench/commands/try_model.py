@@ -16,7 +16,7 @@ from orchestrator.cli.output import format_count, print_text
 from orchestrator.cli.tables import Columns, print_json, print_records
 from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.control.trials import MAX_TURNS, TrialChange, TrialRequest
-from orchestrator.errors import OrchestratorError, UnknownAgentError
+from orchestrator.errors import OrchestratorError, UnknownAgentError, join_names
 from orchestrator.extensions.workbench.commands.option_groups import spread_options
 from orchestrator.extensions.workbench.commands.replay import run_trial
 from orchestrator.extensions.workbench.switch_costs import ExpectedSum
@@ -137,10 +137,10 @@ def _complete_name(model: str, agent: AgentDefinition) -> str:
 def _find_agent(file: AgentsFile, name: str) -> AgentDefinition:
     known = [agent.agent_id for agent in file.agents]
     if not name and len(known) != 1:
-        raise UnknownAgentError(f"name the agent with --agent: {', '.join(known)}")
+        raise UnknownAgentError(f"name the agent with --agent: {join_names(known)}")
     found = file.find_agent(name or known[0])
     if found is None:
-        raise UnknownAgentError(f"unknown agent {name!r}; agents.json has {', '.join(known)}")
+        raise UnknownAgentError(f"unknown agent {name!r}; agents.json has {join_names(known)}")
     return found
 
 

@@ -1,5 +1,6 @@
 """What the forms offer for their fields."""
 
+import json
 from pathlib import Path
 
 from fakes.edited_page import edited_page
@@ -9,6 +10,7 @@ from orchestrator.extensions.page.daemon_side.page_protocol import (
     ListedTool,
     ToolRuleTable,
 )
+from orchestrator.extensions.page.screens.field_offers import MAX_LINKS, MAX_OFFERED
 from orchestrator.extensions.page.setup_answers import (
     PEOPLE_LIST,
     SETUP_OFFERS,
@@ -82,3 +84,18 @@ async def test_binding_offers_chats_by_the_names_of_people(tmp_path: Path) -> No
         shown = await page.open(path)
         assert '<option value="42" label="Ada, telegram">' in shown
         assert '<option value="home">' in shown
+
+
+async def test_of_many_agents_a_few_are_offered(tmp_path: Path) -> None:
+    """Ten thousand links or names would be a page that no browser shows soon."""
+    count = MAX_OFFERED + 10
+    agents = [{"agentId": f"agent-{number}", "model": "m"} for number in range(count)]
+    async with edited_page(tmp_path, json.dumps({"agents": agents})) as page:
+        copies = await page.open("/settings/form?at=agents&new=1")
+        assert copies.count("field.model=m") == MAX_LINKS
+        assert f"and {count - MAX_LINKS} more" in copies
+        names = await page.open("/settings/form?at=bindings&new=1")
+        assert names.count('<option value="agent-') == MAX_OFFERED
+        overview = await page.open("/settings")
+        assert overview.count('href="/agents/agent-') == MAX_LINKS
+        assert f'<a href="/agents" class="chip">and {count - MAX_LINKS} more</a>' in overview

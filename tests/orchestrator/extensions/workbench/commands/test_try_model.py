@@ -206,8 +206,8 @@ async def test_model_without_a_price_is_told_in_tokens(home: Path) -> None:
         (("--last", "a week"), 2, "write days, such as 7d"),
         (("--last", "0d"), 2, "write days, such as 7d"),
         (("--last", "367"), 2, "at most 366"),
-        (("--agent", "other"), 64, "agents.json has work, home"),
-        (("--agent", ""), 64, "name the agent with --agent: work, home"),
+        (("--agent", "other"), 64, "agents.json has home, work"),
+        (("--agent", ""), 64, "name the agent with --agent: home, work"),
     ],
 )
 async def test_argument_that_cannot_be_used_is_refused(
