@@ -11,8 +11,10 @@ import asyncio
 import math
 from collections.abc import Callable, Collection
 from itertools import chain
+from socket import gethostname
 
 import anyio
+import orjson
 import structlog
 
 from orchestrator.errors import JournalError
@@ -87,13 +89,17 @@ class Placer:
         pid = 0 if session.holder is None else session.holder[0]
         url = self._daemon.settings.node_url
         before = self._state
-        state = await store.read(sharing_state.load_state, pid, session.daemon, url)
+        state = await store.read(sharing_state.load_state, pid, session.daemon)
         self._state = state
+        own = orjson.dumps([gethostname(), *(session.holder or ())]).decode()
+        if state.marks.get(sharing_state.SEEN + url) != own:
+            await store.transact(sharing_state.mark_node, url, own)
         now = self._monotonic()
         await self._leave_lost_groups()
         if before is not None and before.members != state.members:
             self._calm = now + CALM
-        takes = not state.drained and self._usable() and not self._daemon.stopping.is_set()
+        drained = sharing_state.DRAINED + url in state.marks
+        takes = not drained and self._usable() and not self._daemon.stopping.is_set()
         if takes is not (pid in state.members):
             change = sharing_state.join_sharing if takes else sharing_state.leave_sharing
             await store.transact(change)
