@@ -141,7 +141,8 @@ class Placer:
         others, before = len(state.members - {state.pid}), self.closing
         self.closing = None if takes or not others else self.share
         if self.closing is not None:
-            await self._give(self.share.groups)
+            if self.share.groups:
+                await self._give(self.share.groups)
             return
         if before is not None:
             self._wake()  # what has waited for the other nodes is done here
@@ -212,6 +213,7 @@ class Placer:
         if groups != self.share.groups:
             self.share = GroupShare(groups, self._session.owns)
             self._announce()
+            self._daemon.operations.guard.wake()  # another node may have ended their pauses
 
     def _announce(self) -> None:
         self.changed.set()

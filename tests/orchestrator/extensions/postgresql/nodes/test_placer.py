@@ -33,7 +33,7 @@ class PlacedNode:
     """A node, at a time that its test sets; ``agents`` are those of agents.json."""
 
     def __init__(self, store: Store, url: str) -> None:
-        self.now, self.usable, self.woken = 0.0, True, 0
+        self.now, self.usable, self.woken, self.rechecked = 0.0, True, 0, 0
         self.running = {"work", "home"}  # agents with a turn
         view: Any = SimpleNamespace(
             store=store,
@@ -41,7 +41,9 @@ class PlacedNode:
             machine=SimpleNamespace(monotonic=lambda: self.now, clock=lambda: 1),
             stopping=anyio.Event(),
             get_agents_file=lambda: AGENTS,
-            operations=SimpleNamespace(dispatcher=self),
+            operations=SimpleNamespace(
+                dispatcher=self, guard=SimpleNamespace(wake=self.count_pause)
+            ),
             delivery=SimpleNamespace(doubt_chats=lambda: None),
             control=SimpleNamespace(wake=self.count_wake),
             approvals=SimpleNamespace(wake=lambda: None),
@@ -59,6 +61,10 @@ class PlacedNode:
     def count_wake(self) -> None:
         """Count how often the node was told to look for work."""
         self.woken += 1
+
+    def count_pause(self) -> None:
+        """Count how often the node was told to look at pauses."""
+        self.rechecked += 1
 
     async def looks(self, *, after: float = 0.0, times: int = 1) -> int:
         """Let it look, each time after so many seconds; return how many groups it has."""
@@ -98,7 +104,9 @@ async def test_first_node_takes_everything(nodes: tuple[PlacedNode, PlacedNode])
     assert await first.looks() == GROUPS
     assert first.placer.owns("work")
     assert first.woken
+    assert first.rechecked == 1  # chats of agents that were paused when they were here before
     assert await second.looks() == 0
+    assert second.rechecked == 0
     assert not second.placer.owns("work")
     assert second.placer.find_owner("work").url == "http://one"  # type: ignore[union-attr]
     assert first.placer.find_owner("work") is None
