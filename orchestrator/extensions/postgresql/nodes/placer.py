@@ -159,7 +159,7 @@ class Placer:
             return
 
     async def _give(self, groups: Collection[int]) -> frozenset[int]:
-        """Give groups away, except those with running turns; return the others."""
+        """Give groups away, except those with running turns; return the ones that are given."""
         give = sharing_state.give_groups
         given = await self._daemon.store.transact(give, self._session, groups)
         if given:
