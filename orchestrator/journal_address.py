@@ -38,10 +38,12 @@ def find_journal_file(address: JournalAddress) -> Path:
 class SharingDaemon:
     """A daemon on a shared journal, with its machine's name and address; one of them ``works``.
 
-    ``since`` is when it connected, in milliseconds since the epoch.
+    ``since`` is when it connected, in milliseconds since the epoch; ``groups`` are the groups of
+    agents that it has, a number.
     """
 
     name: str
     address: str
     works: bool
     since: int
+    groups: int = 0

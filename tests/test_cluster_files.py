@@ -20,6 +20,7 @@ from orchestrator.agentsfile.loading import parse_agents_file
 from orchestrator.cli.stop import WAIT
 from orchestrator.control.daemon_answer import ANSWER_SECONDS
 from orchestrator.errors import ExitCode
+from orchestrator.extensions.http_api.api_settings import ApiSettings
 from orchestrator.home_paths import Paths
 
 CLUSTER = ROOT / "config" / "cluster"
@@ -92,6 +93,16 @@ def test_nodes_differ_in_their_volume_alone() -> None:
     assert own == [("one", False), ("two", False)]
     assert places[0] == places[1]
     assert {*COMPOSE["volumes"]} == {"one", "two", "database"}
+
+
+def test_nodes_that_all_work_reach_each_other() -> None:
+    """By their names in the network of compose.yaml, and at the port of the API."""
+    services = yaml.safe_load((CLUSTER / "all-work.yaml").read_text("utf-8"))["services"]
+    assert {*services} == {*COMPOSE["services"]} - {"database"}
+    for name, node in services.items():
+        url = f"http://{name}:{ApiSettings().port}"
+        assert node == {"environment": {"ORCHESTRATOR_NODE_URL": url}}
+        assert node["environment"].keys().isdisjoint(COMPOSE["services"][name]["environment"])
 
 
 def test_shared_folders_are_where_the_daemon_looks_for_them() -> None:

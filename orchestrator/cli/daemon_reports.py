@@ -36,6 +36,7 @@ NODES: Columns = {
     "node": "name",
     "address": "address",
     "state": lambda node: "works" if node.works else "stands by",
+    "groups": "groups",
     "connected": lambda node: format_moment(node.since),
 }
 BROKER: Columns = {"state": "state", "pid": "pid", "restarts": "restarts", "reason": "reason"}

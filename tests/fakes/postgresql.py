@@ -1,5 +1,8 @@
 """A database of PostgreSQL for each folder of a test, in a run with ``--store=postgresql``.
 
+With ``TEST_SHARING=1`` as well, each daemon shares its journal, and the server refuses what it
+writes for agents that it has not taken.
+
 Every test imports this file, also where the driver or the extension is missing, so it imports
 nothing before it is asked for a database.
 """
@@ -28,6 +31,7 @@ SERVER = os.environ.get("TEST_POSTGRESQL", "")  # a server's address, without a 
 PROGRAMS = [*Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")]
 needs_programs = pytest.mark.skipif(not PROGRAMS, reason="PostgreSQL is not installed")
 POSTGRESQL = os.environ.get("TEST_STORE") == "postgresql"  # whether all journals are in it
+SHARES = {"ORCHESTRATOR_NODE_URL": "http://127.0.0.1:1"} if os.environ.get("TEST_SHARING") else {}
 LOCKS = (
     "FROM pg_locks WHERE locktype = 'advisory' AND database ="
     " (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -51,6 +55,8 @@ def database_of(folder: Path) -> str:
     name = Path(hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:20])
     if name not in _addresses:
         _addresses[name] = _databases().make_journal(name).url
+        if SHARES:
+            import_module("fakes.sharing").guard_journal(_addresses[name])
     return _addresses[name]
 
 
@@ -66,7 +72,7 @@ def _databases_of_its_own() -> Iterator[None]:
 
 def store_of(folder: Path) -> dict[str, str]:
     """The variables of a daemon whose home is a folder."""
-    return {"ORCHESTRATOR_STORE": database_of(folder)} if POSTGRESQL else {}
+    return {"ORCHESTRATOR_STORE": database_of(folder), **SHARES} if POSTGRESQL else {}
 
 
 def connect_to(address: str) -> "Connection":

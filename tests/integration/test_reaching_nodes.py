@@ -1,8 +1,8 @@
 """Two daemons that work on one journal in PostgreSQL, reached at either of them."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,17 @@ from fakes.bot_api import FakeBotApi
 from fakes.daemon import TOKEN, RunningDaemon, running_daemon
 from fakes.held_model import HeldModel, two_agents
 from fakes.mcp_client import over_http
-from fakes.postgresql import database_of, needs_server
+from fakes.postgresql import connect_to, database_of, needs_server
 from fakes.sharing import guard_journal
 
 from orchestrator.control import protocol
-from orchestrator.control.protocol import Ack, AgentName
+from orchestrator.control.protocol import Ack, AgentName, StatusReport
 from orchestrator.extensions.branches.branches_part import REWIND, BranchReport, BranchRequest
 from orchestrator.extensions.erasure.erasure_part import FORGET, ErasureTarget
 from orchestrator.extensions.http_api.token import TokenFile
+from orchestrator.extensions.postgresql.group_locks import GROUPS
+from orchestrator.extensions.postgresql.nodes import sharing_state
+from orchestrator.placement import Node
 from orchestrator.testing.loopback import find_free_port
 from thinker.protocol.messages import JsonObject
 
@@ -135,6 +138,26 @@ async def rewind_and_forget(bots: SharedBots) -> None:
     assert await bots.other.ask(FORGET, chat, Ack) == Ack()
 
 
+async def drain_owner(bots: SharedBots, journal: str) -> None:
+    """Drain the node of ``work`` while it answers one message and the next one waits."""
+
+    def has_groups(*counts: int) -> Callable[[StatusReport], bool]:
+        return lambda report: sorted(one.groups for one in report.nodes) == [*counts]
+
+    held = bots.model.hold("long")
+    bots.bot.send_user_message(123, "long")
+    await bots.model.asked("long")
+    with closing(connect_to(journal)) as db:
+        sharing_state.drain_node(db, Node("one", bots.owner.settings.node_url))
+    await bots.owner.until(has_groups(1, GROUPS - 1))
+    bots.bot.send_user_message(123, "next")
+    held.set()
+    await bots.bot.shows(123, "work-model: long")
+    await bots.bot.shows(123, "work-model: next")
+    report = await bots.other.until(has_groups(0, GROUPS))
+    assert all(one.pid for one in report.agents)  # both answer there
+
+
 async def test_every_node_is_the_way_to_every_agent(tmp_path: Path) -> None:
     """Programs, people in chats and operators need not know where an agent works.
 
@@ -167,5 +190,6 @@ async def test_every_node_is_the_way_to_every_agent(tmp_path: Path) -> None:
 
         assert await give_up_by_mcp(bots) == "cancelled"
         await rewind_and_forget(bots)
+        await drain_owner(bots, database_of(tmp_path))
         for daemon in (bots.owner, bots.other):
             assert [line for line in daemon.log if "without its lock" in str(line)] == []

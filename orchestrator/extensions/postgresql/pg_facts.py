@@ -7,13 +7,16 @@ from typing import NamedTuple
 from orchestrator.errors import JournalError
 from orchestrator.extension import Finding
 from orchestrator.extensions.postgresql import pg_schema
+from orchestrator.extensions.postgresql.group_locks import LOCKS
 from orchestrator.extensions.postgresql.pg_connection import FAILED, PostgresConnection
 from orchestrator.extensions.postgresql.pg_opening import connect_to_server, make_read_error
 from orchestrator.journal.db.database import Database
 from orchestrator.journal_address import DatabaseServer, SharingDaemon
 
 SHARING = """SELECT application_name, coalesce(host(client_addr), 'local'), granted,
-  round(extract(epoch FROM backend_start) * 1000)::bigint
+  round(extract(epoch FROM backend_start) * 1000)::bigint,
+  (SELECT count(*) FROM pg_locks AS own WHERE own.pid = pg_stat_activity.pid
+    AND own.locktype = 'advisory' AND own.objsubid = 2 AND own.classid = ?3)
 FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND objsubid = 1 AND classid = ?1 AND objid = ?2
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -44,8 +47,8 @@ class ServerFacts(NamedTuple):
 def list_sharing_daemons(db: Database) -> tuple[SharingDaemon, ...]:
     """Return the daemons on this journal: the working one, and those that stand by."""
     return tuple(
-        SharingDaemon(str(name), str(address), works=bool(granted), since=int(since))
-        for name, address, granted, since in db.execute(SHARING, HALVES)
+        SharingDaemon(str(name), str(address), bool(granted), int(since), int(groups))
+        for name, address, granted, since, groups in db.execute(SHARING, (*HALVES, LOCKS))
     )
 
 

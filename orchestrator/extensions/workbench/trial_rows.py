@@ -145,7 +145,8 @@ def store_run(db: Database, number: int, run: StoredRun) -> bool:
             tried.tried.ms,
         ),
     )
-    return db.execute("SELECT 1 FROM trial WHERE id = ? AND state = 'running'", (number,)).get == 1
+    running = "SELECT 1 FROM trial WHERE id = ? AND state = 'running'"
+    return db.execute(running, (number,)).get is not None
 
 
 def end_trial(db: Database, number: int, state: TrialState, note: str, now: int) -> None:

@@ -39,7 +39,9 @@ async def retry_later(error: JournalError, **facts: str) -> None:
 
 
 def report_failure(error: JournalError, **facts: str) -> None:
-    log.error("journal_failed", problem=str(error), **facts)
+    """Log that the journal could not be used; that another node works for a row is no failure."""
+    log_it = log.debug if isinstance(error, FencedError) else log.error
+    log_it("journal_failed", problem=str(error), **facts)
 
 
 class Read(Protocol):

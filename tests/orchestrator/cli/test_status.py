@@ -84,14 +84,16 @@ async def test_status_shows_agents_channels_problems_and_turns_with_their_tools(
 async def test_status_shows_who_shares_the_journal(tmp_path: Path) -> None:
     """The daemon that works, and those that stand by."""
     nodes = (
-        SharingDaemon(name="one", address="10.0.0.1", works=True, since=1_800_000_000_000),
+        SharingDaemon(
+            name="one", address="10.0.0.1", works=True, since=1_800_000_000_000, groups=128
+        ),
         SharingDaemon(name="two", address="10.0.0.2", works=False, since=1_800_000_000_000),
     )
     shared = REPORT.model_copy(update={"nodes": nodes, "starts": 7})
     async with serving(tmp_path, {protocol.STATUS: shared}):
         shown = await ask(tmp_path, "status")
-    rows = [line.split()[:4] for line in shown.stdout.splitlines()]
-    assert ["one", "10.0.0.1", "works", format_moment(1_800_000_000_000).split()[0]] in rows
+    rows = [line.split()[:5] for line in shown.stdout.splitlines()]
+    assert ["one", "10.0.0.1", "works", "128", format_moment(1_800_000_000_000).split()[0]] in rows
     assert ["two", "10.0.0.2", "stands", "by"] in rows
     assert "7 starts" in shown.stdout
 

@@ -216,7 +216,13 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
         "Nodes that share the journal",
         render_table(
             "Nodes",
-            ("Node", TableColumn("Address", "grow"), "State", TableColumn("Connected", "time")),
+            (
+                "Node",
+                TableColumn("Address", "grow"),
+                "State",
+                TableColumn("Groups of agents", "number"),
+                TableColumn("Connected", "time"),
+            ),
             (
                 (
                     show_hidden_characters(one.name),
@@ -224,6 +230,7 @@ def _render_nodes(request: ScreenRequest, report: StatusReport) -> h.Node:
                     figures.render_state(
                         *(("running", "works") if one.works else ("ok", "stands by"))
                     ),
+                    str(one.groups),
                     figures.render_moment(one.since, request.zone),
                 )
                 for one in report.nodes

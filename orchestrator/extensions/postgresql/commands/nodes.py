@@ -23,6 +23,7 @@ class NodeReport(CamelModel):
     name: str
     url: str
     groups: int
+    lives: bool
     drained: bool
 
 
@@ -34,7 +35,7 @@ class NodesReport(CamelModel):
 
 @app.command("list")
 def list_nodes(*, as_json: AsJson = False, home: Home = None) -> None:
-    """List the nodes that share the journal, or did, and how many groups of agents each has."""
+    """List the nodes that share the journal: which run, and how many groups of agents each has."""
     server = _require_server(home)
     nodes = _load_nodes(server)
     if as_json:
@@ -42,8 +43,8 @@ def list_nodes(*, as_json: AsJson = False, home: Home = None) -> None:
         return
     print_table(
         "Nodes",
-        ("machine", "address", "groups", "drained"),
-        [(one.name, one.url, one.groups, "yes" if one.drained else "no") for one in nodes],
+        ("machine", "address", "groups", "state"),
+        [(one.name, one.url, one.groups, _describe_state(one)) for one in nodes],
     )
 
 
@@ -54,7 +55,7 @@ def drain(
     end: Annotated[bool, typer.Option("--end", help="Let it take groups again.")] = False,
     home: Home = None,
 ) -> None:
-    """Let a node give its agents to the others, each once no turn of it runs.
+    """Let a node give its agents to the others: idle ones at once, others after their turns.
 
     It takes no others until `nodes drain --end`. The last node keeps what it has.
     """
@@ -71,6 +72,11 @@ def drain(
         node = Node(found[0].name, found[0].url)
         (sharing_state.resume_node if end else sharing_state.drain_node)(db, node)
     print_text(f"{found[0].url} {'takes' if end else 'gives away'} groups of agents")
+
+
+def _describe_state(node: NodeReport) -> str:
+    words = "runs" if node.lives else "does not run"
+    return f"{words}, drained" if node.drained else words
 
 
 def _load_nodes(server: DatabaseServer) -> list[NodeReport]:

@@ -11,8 +11,10 @@ import asyncio
 import math
 from collections.abc import Callable, Collection
 from itertools import chain
+from socket import gethostname
 
 import anyio
+import orjson
 import structlog
 
 from orchestrator.errors import JournalError
@@ -87,13 +89,17 @@ class Placer:
         pid = 0 if session.holder is None else session.holder[0]
         url = self._daemon.settings.node_url
         before = self._state
-        state = await store.read(sharing_state.load_state, pid, session.daemon, url)
+        state = await store.read(sharing_state.load_state, pid, session.daemon)
         self._state = state
+        own = orjson.dumps([gethostname(), *(session.holder or ())]).decode()
+        if state.marks.get(sharing_state.SEEN + url) != own:
+            await store.transact(sharing_state.mark_node, url, own)
         now = self._monotonic()
         await self._leave_lost_groups()
         if before is not None and before.members != state.members:
             self._calm = now + CALM
-        takes = not state.drained and self._usable() and not self._daemon.stopping.is_set()
+        drained = sharing_state.DRAINED + url in state.marks
+        takes = not drained and self._usable() and not self._daemon.stopping.is_set()
         if takes is not (pid in state.members):
             change = sharing_state.join_sharing if takes else sharing_state.leave_sharing
             await store.transact(change)
@@ -135,7 +141,8 @@ class Placer:
         others, before = len(state.members - {state.pid}), self.closing
         self.closing = None if takes or not others else self.share
         if self.closing is not None:
-            await self._give(self.share.groups)
+            if self.share.groups:
+                await self._give(self.share.groups)
             return
         if before is not None:
             self._wake()  # what has waited for the other nodes is done here
@@ -152,7 +159,7 @@ class Placer:
             return
 
     async def _give(self, groups: Collection[int]) -> frozenset[int]:
-        """Give groups away, except those with running turns; return the others."""
+        """Give groups away, except those with running turns; return the ones that are given."""
         give = sharing_state.give_groups
         given = await self._daemon.store.transact(give, self._session, groups)
         if given:

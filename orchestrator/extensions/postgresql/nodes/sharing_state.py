@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from zlib import crc32
 
+import orjson
+
 from orchestrator.extensions.postgresql.group_locks import LOCKS, GroupShare, find_group
 from orchestrator.extensions.postgresql.writing_session import WritingSession
 from orchestrator.journal.db.database import Database
@@ -18,6 +20,11 @@ HELD = """SELECT classid::bigint, objid::bigint, pid FROM pg_locks
 PLACED = "SELECT grp, node, url, home FROM placement"
 COMMITS = "SELECT coalesce(sum(commits), 0) FROM last_commit WHERE daemon <> ?"
 DRAINED = "drained "  # begins the key in `meta` of a node that is to take nothing, before its URL
+SEEN = "node "  # the same, of a node with its machine and the session in which it writes
+MARKS = f"SELECT k, v FROM meta WHERE k LIKE '{DRAINED}%' OR k LIKE '{SEEN}%'"
+MARK = "INSERT INTO meta VALUES(?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v"
+SESSIONS = """SELECT pid, backend_start::text FROM pg_stat_activity
+  WHERE datname = current_database()"""
 SHARED = "INSERT INTO meta VALUES('shared', '1') ON CONFLICT DO NOTHING"  # with several epochs
 RUNNING = f"SELECT {owners.OF_TURN} FROM turn WHERE state = 'running'"
 SENDING = f"SELECT {owners.OF_OUTBOX} FROM outbox WHERE state IN('sending','ph_sending')"
@@ -28,8 +35,8 @@ class SharingState(NamedTuple):
 
     ``members`` are the processes of the daemons that take groups, ``groups`` has the process and
     ``placed`` the node that has, or had last, a group. ``homes`` has the URL of the first node of
-    each group. ``names`` has the processes of locks by their numbers. ``commits`` counts those of
-    the other daemons.
+    each group. ``names`` has the processes of locks by their numbers. ``marks`` has what is noted
+    of nodes. ``commits`` counts those of the other daemons.
     """
 
     pid: int
@@ -38,7 +45,7 @@ class SharingState(NamedTuple):
     placed: Mapping[int, Node]
     homes: Mapping[int, str]
     names: Mapping[int, int]
-    drained: bool
+    marks: Mapping[str, str]
     commits: int
 
     @property
@@ -52,7 +59,7 @@ class SharingState(NamedTuple):
         return frozenset(group for group, pid in self.groups.items() if pid != self.pid)
 
 
-def load_state(db: Database, pid: int, daemon: str, url: str) -> SharingState:
+def load_state(db: Database, pid: int, daemon: str) -> SharingState:
     held = [
         (int(kind), int(key), int(holder)) for kind, key, holder in db.execute(HELD, (LOCKS, NAMES))
     ]
@@ -64,7 +71,7 @@ def load_state(db: Database, pid: int, daemon: str, url: str) -> SharingState:
         placed={int(group): Node(str(name), str(where)) for group, name, where, _ in placed},
         homes={int(group): str(home) for group, _, _, home in placed},
         names={key: holder for kind, key, holder in held if kind == NAMES},
-        drained=db.execute("SELECT 1 FROM meta WHERE k = ?", (DRAINED + url,)).get is not None,
+        marks={str(key): str(value) for key, value in db.execute(MARKS)},
         commits=int(db.execute(COMMITS, (daemon,)).get),
     )
 
@@ -116,10 +123,14 @@ def lock_names(db: Database, session: WritingSession, names: Iterable[str]) -> N
             session.names.add(name)
 
 
+def mark_node(db: Database, url: str, session: str) -> None:
+    """Note the session of a node, by which others see that it lives."""
+    db.execute(MARK, (SEEN + url, session))
+
+
 def drain_node(db: Database, node: Node) -> None:
     """Let a node give its groups away and take no others, until `resume_node`."""
-    resume_node(db, node)
-    db.execute("INSERT INTO meta VALUES(?, ?)", (DRAINED + node.url, node.name))
+    db.execute(MARK, (DRAINED + node.url, node.name))
 
 
 def resume_node(db: Database, node: Node) -> None:
@@ -128,21 +139,30 @@ def resume_node(db: Database, node: Node) -> None:
 
 
 class NodeFigures(NamedTuple):
-    """A node that works, or worked last for a group; its number of groups, and if it is drained."""
+    """A node: its number of groups, whether it ``lives``, and whether it is drained."""
 
     name: str
     url: str
     groups: int
+    lives: bool
     drained: bool
 
 
 def list_nodes(db: Database) -> list[NodeFigures]:
-    """Return the nodes that have groups, had them last, or are drained, by their names."""
-    state = load_state(db, 0, "", "")
+    """Return the nodes that live, had a group last, or are drained, by their names."""
+    state = load_state(db, 0, "")
     counts = Counter(state.placed[group].url for group in state.groups)
-    marked = db.execute("SELECT v, k FROM meta WHERE k LIKE ?", (f"{DRAINED}%",)).fetchall()
-    drained = {str(key).removeprefix(DRAINED): str(name) for name, key in marked}
-    known = drained | {node.url: node.name for node in state.placed.values() if node.url}
+    sessions = {(int(pid), str(start)) for pid, start in db.execute(SESSIONS)}
+    drained = _select_marks(state, DRAINED)
+    seen = {url: orjson.loads(mark) for url, mark in _select_marks(state, SEEN).items()}
+    living = {url: name for url, (name, *session) in seen.items() if (*session,) in sessions}
+    known = drained | {node.url: node.name for node in state.placed.values() if node.url} | living
     return sorted(
-        NodeFigures(name, url, counts[url], url in drained) for url, name in known.items()
+        NodeFigures(name, url, counts[url], url in living, url in drained)
+        for url, name in known.items()
     )
+
+
+def _select_marks(state: SharingState, kind: str) -> dict[str, str]:
+    marks = state.marks.items()
+    return {key.removeprefix(kind): value for key, value in marks if key.startswith(kind)}

@@ -36,14 +36,24 @@ class ConfigFollower(Part):
         self._settings = daemon.settings
         self._in_thread = daemon.machine.in_thread
         self._seen: SeenFiles = {}
-        self._is_current = True
+        self._is_current = self._is_pushed = False
         self._placer: Placer | None = None
 
     def build_placement(self) -> Placement | None:
         storage = self._store.storage
         if self._settings.node_url and isinstance(storage, PostgresStorage):
-            self._placer = Placer(self.daemon, storage, lambda: self._is_current)
+            self._placer = Placer(self.daemon, storage, self.is_usable)
         return self._placer
+
+    def is_usable(self) -> bool:
+        """Return whether the daemon works with the newest version, or none was pushed.
+
+        It may have the files, and not be able to use them, for instance without a key.
+        """
+        configuration = self.daemon.configuration
+        problems = (one.severity for one in configuration.problems)
+        refused = self._is_pushed and (configuration.fallen_back or "error" in problems)
+        return self._is_current and not refused
 
     async def run(self) -> None:
         """Follow the shared configuration, and place groups of agents, until cancelled."""
@@ -63,7 +73,8 @@ class ConfigFollower(Part):
                 if self._hints != (hint,):
                     log.error("config_not_brought", problem=hint)
                 self._hints = (hint,)
-                self._is_current = False
+                # A server that is away for a moment has no newer version.
+                self._is_current &= isinstance(error, JournalError)
             await anyio.sleep(LOOK)
 
     def list_hints(self) -> tuple[str, ...]:
@@ -75,6 +86,7 @@ class ConfigFollower(Part):
         version, files = await self._store.read(
             pushed_config.load_newer_files, known.version, known.digest
         )
+        self._is_pushed = version is not None
         if version is None:
             return ()
         if files:

@@ -23,7 +23,7 @@ from orchestrator.journal.db.sqlite_storage import (
     open_for_reading,
     open_without_upgrade,
 )
-from orchestrator.journal.db.store import Store
+from orchestrator.journal.db.store import FencedError, Store, report_failure
 from orchestrator.journal.db.writer import (
     StorageFailedError,
     StorageFullError,
@@ -386,3 +386,11 @@ async def test_opening_waits_for_who_locks_the_file_briefly(
             with pytest.raises(apsw.BusyError):  # it is held while the other waits for it
                 apsw.Connection(str(find_journal_file(store.address))).execute("SELECT * FROM meta")
             other.close()
+
+
+def test_row_that_another_node_works_for_is_no_failure_of_the_journal() -> None:
+    """It is met whenever an agent moves, and an operator can do nothing about it."""
+    with capture_logs() as logs:
+        report_failure(JournalError("it is away"))
+        report_failure(FencedError("another node works for 'work'"))
+    assert [one["log_level"] for one in logs] == ["error", "debug"]

@@ -253,10 +253,31 @@ async def test_drained_node_is_listed_and_takes_groups_again(
     await second.looks(times=3)
     assert await first.looks() == 0
     found = await first.store.read(sharing_state.list_nodes)
-    assert [tuple(one)[1:] for one in found if one.drained] == [("http://one", 0, True)]
+    assert [tuple(one)[1:] for one in found if one.drained] == [("http://one", 0, True, True)]
     await first.store.transact(sharing_state.resume_node, drained)
     found = await first.store.read(sharing_state.list_nodes)
-    assert [(one.groups, one.drained) for one in found] == [(GROUPS, False)]
+    assert [(one.groups, one.drained) for one in found] == [(0, False), (GROUPS, False)]
+
+
+async def test_node_without_groups_is_listed_while_it_lives(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """An operator sees that it has come; one that had groups stays in the list when it has gone."""
+    first, second = nodes
+    await first.looks()
+    await second.looks()
+
+    async def list_lives() -> dict[str, bool]:
+        found = await second.store.read(sharing_state.list_nodes)
+        return {one.url: one.lives for one in found}
+
+    assert await list_lives() == {"http://one": True, "http://two": True}
+    journal.end_session(journal.second)
+    assert await list_lives() == {"http://one": True}
+    await second.looks(times=2)
+    assert await list_lives() == {"http://one": True, "http://two": True}
+    journal.end_session(journal.first)
+    assert await list_lives() == {"http://one": False, "http://two": True}
 
 
 async def test_account_is_held_by_one_node(

@@ -21,6 +21,7 @@ from orchestrator.extensions.postgresql.shared_config.pushed_config import Pushe
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.settings import Settings
 
+CONFIGURATION: Any = SimpleNamespace()  # what the daemon says of its own
 A = PushedFile("agents.json", executable=False, data=b"{}")
 
 
@@ -63,13 +64,14 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_view(store: Any, settings: Settings) -> DaemonView:
     """A daemon's view, of which a part of this extension needs no more."""
     unused: Any = None
+    CONFIGURATION.problems, CONFIGURATION.fallen_back = [], False
     machine: Any = SimpleNamespace(in_thread=to_thread.run_sync)
     return DaemonView(
         settings=settings,
         environ={},
         store=store,
         machine=machine,
-        configuration=unused,
+        configuration=CONFIGURATION,
         adapters={},
         stack=unused,
         tasks=unused,
@@ -146,6 +148,24 @@ async def test_home_that_cannot_be_written_is_told_once(settings: Settings) -> N
     problems = [line["problem"] for line in logs if line["event"] == "config_not_brought"]
     assert problems == list(follower.list_hints())
     assert f"{settings.home} cannot be written (Is a directory); free some space" in problems[0]
+
+
+async def test_daemon_takes_agents_with_the_newest_version_alone(settings: Settings) -> None:
+    """Not before it has looked, nor with files that it does not have or cannot use."""
+    one, away = PushedVersion(1, "first", 0, "far"), JournalError("away")
+    wrong = one, (A._replace(name="keys.env"),)
+    unseen = PostgresqlExtension().build_part(make_view(PushedStore(settings.home), settings))
+    follower = await follow(PushedStore(settings.home, (one, (A,)), away), settings)
+    lacking = await follow(PushedStore(settings.home, (one, ()), wrong), settings)
+    alone = await follow(PushedStore(settings.home, (None, ())), settings)
+    found: list[Any] = [unseen, lacking, follower, alone]
+    assert [one.is_usable() for one in found] == [False, False, True, True]
+    CONFIGURATION.problems = [SimpleNamespace(severity="warning")]
+    assert [one.is_usable() for one in found] == [False, False, True, True]
+    CONFIGURATION.problems = [SimpleNamespace(severity="error")]  # such as a key that it lacks
+    assert [one.is_usable() for one in found] == [False, False, False, True]
+    CONFIGURATION.problems, CONFIGURATION.fallen_back = [], True
+    assert [one.is_usable() for one in found] == [False, False, False, True]
 
 
 def test_journal_in_a_file_is_not_looked_at(settings: Settings) -> None:
