@@ -14,6 +14,9 @@ LOCK = 0x6F7263685F6A6F75  # of the daemon that has the journal, or those that s
 TRY_LOCK = f"SELECT pg_try_advisory_lock({LOCK})"
 TRY_SHARED_LOCK = f"SELECT pg_try_advisory_lock_shared({LOCK})"
 WAIT_FOR_SHARED_LOCK = f"SELECT pg_advisory_lock_shared({LOCK})"
+IS_SHARED = f"""SELECT EXISTS(SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+  AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFFFFFF} AND mode = 'ShareLock' AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
 UNLOCK = f"SELECT pg_advisory_unlock({LOCK})"
 RELEASE_LOCKS = "SELECT pg_advisory_unlock_all()"
 WAIT_FOR_LOCK = f"SELECT pg_advisory_lock({LOCK})"

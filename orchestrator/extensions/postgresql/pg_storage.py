@@ -184,7 +184,10 @@ class _PostgresCommits:
         ends = time.monotonic() + UNKNOWN
         while time.monotonic() < ends:
             with suppress(*FAILED):
-                return self._session.is_last_mark(mark)
+                stored = self._session.is_last_mark(mark)
+                if stored is None:
+                    break
+                return stored
             time.sleep(HEARTBEAT_SECONDS)
         raise StorageFailedError(
             "PostgreSQL did not confirm a transaction; this daemon ends, and the next one"

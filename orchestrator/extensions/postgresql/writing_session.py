@@ -61,7 +61,8 @@ LAST_COMMIT = "SELECT mark FROM last_commit WHERE daemon = ?"
 # The page compares the sum of all rows with an earlier one, so that it must not become less.
 FIRST_COMMIT = """WITH gone AS (DELETE FROM last_commit RETURNING commits)
 INSERT INTO last_commit SELECT ?, '', coalesce(sum(commits), 0) + 1 FROM gone"""
-ADD_COMMIT = "INSERT INTO last_commit VALUES(?, '', 1)"
+ADD_COMMIT = "INSERT INTO last_commit VALUES(?, ?, 1) ON CONFLICT DO NOTHING"
+GONE = "gone"  # the mark of a daemon whose row the first one of a later start has deleted
 log = structlog.get_logger()
 
 
@@ -118,7 +119,7 @@ class WritingSession:
             self.daemon = str(self.holder)
             clean = alone and self._begin_alone(db)
             if not alone:
-                db.execute(ADD_COMMIT, (self.daemon,))
+                db.execute(ADD_COMMIT, (self.daemon, ""))
             self.send_heartbeat()
             if not self.shares:
                 now = time.time_ns() // 1_000_000 + self.clock_offset
@@ -187,18 +188,32 @@ class WritingSession:
             try:
                 for name, value in WAITING.items():
                     db.execute(f"SET {name} = {value}")
-                if self._try_to_join(db):
-                    return db, False
-                db.execute(pg_schema.WAIT_FOR_LOCK)
+                alone = self._try_to_take(db)
+                if alone is not None:
+                    return db, alone
             except ENDED as error:
                 if isinstance(error.__cause__, LockNotAvailable):
                     continue
                 log.error("journal_failed", problem=extract_first_line(error))
-            else:
-                return db, True
-            time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
-            with suppress(*ENDED):
-                db = self._open_session()
+                time.sleep(LOST_AFTER / 1000)  # the daemon that had it is the first to come back
+                with suppress(*ENDED):
+                    db = self._open_session()
+
+    def _try_to_take(self, db: PostgresConnection) -> bool | None:
+        """Return whether the journal is this daemon's alone; None if it has to wait on.
+
+        The server lets nobody share a lock for which somebody waits alone. Where daemons share the
+        journal, or want to, one looks again and again, so as not to shut the others out.
+        """
+        if not self.shares and not db.execute(pg_schema.IS_SHARED).get:
+            db.execute(pg_schema.WAIT_FOR_LOCK)
+            return True
+        if self._try_to_join(db):
+            return False
+        if db.execute(pg_schema.TRY_LOCK).get:
+            return True
+        time.sleep(LOOK)
+        return None
 
     def is_held(self) -> bool:
         """Return whether no other daemon can hold the journal now."""
@@ -293,9 +308,10 @@ class WritingSession:
                 group_locks.unlock_group(db, next(iter(self._given)))
                 self._given.pop()
 
-    def is_last_mark(self, mark: str) -> bool:
-        """Return whether the last stored commit of this daemon has a mark."""
-        return bool(self.ensure_session().execute(LAST_COMMIT, (self.daemon,)).get == mark)
+    def is_last_mark(self, mark: str) -> bool | None:
+        """Return whether the last stored commit of this daemon has a mark; None if none can say."""
+        found = self.ensure_session().execute(LAST_COMMIT, (self.daemon,)).get
+        return None if found == GONE else bool(found == mark)
 
     def close(self, *, clean: bool = False) -> None:
         """End the session; ``clean`` says that all work is stored."""
@@ -330,6 +346,7 @@ class WritingSession:
         lost = group_locks.find_lost_groups(db, self.epochs)
         if not locked or not ended or (lost and not self.shares):
             raise JournalTakenError(f"{self._server}: another daemon has taken the journal")
+        db.execute(ADD_COMMIT, (self.daemon, GONE))
         if lost:
             log.warning("groups_lost", groups=sorted(lost))
             self.lost |= lost

@@ -169,8 +169,9 @@ def _find_gate_set(settings: Settings, name: str) -> str:
     agent = load_agents(settings).find_agent(name)
     gate = None if agent is None else find_gate(agent)
     if gate is None:
+        unknown = f"no agent is called '{name}'; " if name and agent is None else ""
         raise typer.BadParameter(
-            "name a set or --last N: only an agent with a gate has a set of its own",
+            f"{unknown}name a set or --last N: only an agent with a gate has a set of its own",
             param_hint="--set",
         )
     return gate.set

@@ -1,7 +1,11 @@
 """Two daemons that write to one journal, each the rows of its own groups of agents."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from functools import partial
+from threading import Semaphore
 
 import pytest
 from fakes.postgresql import needs_server
@@ -14,12 +18,14 @@ from orchestrator.extensions.postgresql.group_locks import find_group
 from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
 from orchestrator.journal import opening
-from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.database import AbortedError, Database
 from orchestrator.journal.db.store import FencedError, Store
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import name_account_owner
 
 pytestmark = needs_server
+QUEUED = """SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE datname = current_database() AND NOT granted"""
 WORK, HOME = find_group("work"), find_group("home")
 
 
@@ -130,6 +136,24 @@ async def test_offset_is_written_only_by_the_session_that_receives(journal: Shar
     assert await second.read(keys) == ["a"]
 
 
+async def test_daemon_whose_commits_were_forgotten_counts_them_again(
+    journal: SharedJournal, server: DatabaseServer
+) -> None:
+    """Others learn of its writes, and what it cannot know of its last commit it does not guess."""
+    journal.second.close()
+    journal.end_session(journal.first)
+    with closing(Store(PostgresStorage(replace(server, node="http://three")))) as third:
+        with suppress(AbortedError):  # if no heartbeat has noticed that the session has ended
+            session_of(journal.first).is_last_mark("unanswered")
+        assert session_of(journal.first).is_last_mark("unanswered") is None
+        of_others = partial(_count_commits, session_of(third).daemon)
+        counts = []
+        for name in ("a", "b"):
+            await journal.first.transact(put, name)
+            counts.append(await third.read(of_others))
+    assert counts[1] > counts[0]
+
+
 async def test_each_takeover_is_counted(journal: SharedJournal) -> None:
     """By that a daemon sees what it missed; the first one stays the home of a group."""
     await journal.take(journal.first, WORK)
@@ -147,6 +171,25 @@ async def test_command_that_needs_the_journal_alone_is_refused(journal: SharedJo
         opening.open_journal(journal.server)
 
 
+async def test_daemons_that_wait_together_work_together(server: DatabaseServer) -> None:
+    """Whoever waits to have the journal alone would keep the others from sharing it."""
+    looked = [Semaphore(0) for _ in range(3)]
+
+    def open_shared(number: int) -> Store:
+        mine = replace(server, node=f"http://{number}")
+        return Store(PostgresStorage(mine, looked[number].release))
+
+    with ThreadPoolExecutor() as threads, ExitStack() as stack:
+        with closing(Store(PostgresStorage(server))) as lone:
+            starts = [threads.submit(open_shared, number) for number in range(3)]
+            for each in (*looked, *looked):  # so that none of them comes too late to wait
+                each.acquire()
+            assert await lone.read(lambda db: db.execute(QUEUED).get) == 0
+        for start in starts:
+            store = stack.enter_context(closing(start.result(60)))
+            await store.transact(put, str(len(await store.read(keys))))
+
+
 async def test_daemon_without_an_address_waits_for_those_that_share(
     journal: SharedJournal, server: DatabaseServer
 ) -> None:
@@ -154,13 +197,19 @@ async def test_daemon_without_an_address_waits_for_those_that_share(
     waits: list[int] = []
 
     def end_others() -> None:
-        if not waits:
+        waits.append(1)
+        if len(waits) == 2:  # it has waited, and keeps none of them from coming back
+            Store(PostgresStorage(replace(server, node="http://three"))).close()
             journal.first.close()
             journal.second.close()
-        waits.append(1)
 
     storage = PostgresStorage(server, end_others)
     with closing(Store(storage)) as alone:
         assert waits
         assert set(storage.session.epochs) == {*group_locks.ALL}
         await alone.transact(put, "a", owner="anyone")
+
+
+def _count_commits(daemon: str, db: Database) -> int:
+    """Those of the other daemons, as one of them sees it."""
+    return sharing_state.load_state(db, 0, daemon, "").commits

@@ -196,6 +196,13 @@ def test_wrong_option_is_told_apart_from_a_red_test(home: Path, arguments: tuple
     assert command(home, "prompt", "test", "work").exit_code == 3
 
 
+def test_unknown_name_without_a_set_is_named(home: Path) -> None:
+    """A typing error of an agent is no missing gate."""
+    refused = command(home, "prompt", "test", "wrok")
+    assert refused.exit_code == 2
+    assert "no agent is called 'wrok'" in " ".join(refused.stderr.replace("│", " ").split())
+
+
 def test_file_whose_path_does_not_tell_what_it_is_needs_its_name(home: Path) -> None:
     """The message shows how to write it."""
     refused = command(home, "prompt", "test", "work", "--change", "note.md")
