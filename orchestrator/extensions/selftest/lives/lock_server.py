@@ -44,7 +44,7 @@ class LockServer:
         self._shared: dict[Key, bool] = {}
         self._heard: dict[int, float] = {}  # when each session last sent something
         self._last = self._asks = self._written = 0
-        for name, function in {
+        functions: dict[str, Callable[..., int | str | None]] = {
             "pg_backend_pid": lambda: self._asks,
             "current_database": lambda: "modelled",
             "to_regclass": lambda name: name,
@@ -57,7 +57,8 @@ class LockServer:
             "pg_advisory_unlock": self._unlock,
             "pg_advisory_unlock_shared": self._unlock,
             "pg_advisory_unlock_all": lambda: self._release_locks(self._asks),
-        }.items():
+        }
+        for name, function in functions.items():
             self.db.create_scalar_function(name, function)
 
     def begin_session(self) -> int:

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import PIPE, Popen
-from typing import Any
 
 import pytest
 from crash.mutants import ROOT, Mutant, planted
 
+from orchestrator.extensions.selftest.simulator.seeds import SEVERAL_NODES, SeedReport
+
 pytestmark = pytest.mark.process
-MODULE = "orchestrator.extensions.selftest.lives"
 SESSION = "extensions/postgresql/writing_session.py"
 SEEDS = 30  # as many as are tried for a bug
 LIVES_MUTANTS = (
@@ -60,28 +60,28 @@ LIVES_MUTANTS = (
         "an unanswered commit counts as stored",
         "fence",
         SESSION,
-        "return bool(self.ensure_session().execute(LAST_COMMIT, (self.daemon,)).get == mark)",
-        "return bool(self.ensure_session())",
+        "return None if found == GONE else bool(found == mark)",
+        "return True",
         (),
     ),
     Mutant(
         "an unanswered commit counts as lost",
         "fence",
         SESSION,
-        "return bool(self.ensure_session().execute(LAST_COMMIT, (self.daemon,)).get == mark)",
-        "return not self.ensure_session()",
+        "return None if found == GONE else bool(found == mark)",
+        "return False",
         (),
     ),
 )
 
 
-def run_courses(first: int, last: int, environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def run_courses(first: int, last: int, environ: Mapping[str, str]) -> Iterator[SeedReport]:
     """What the courses of these seeds show, each as soon as it has ended."""
-    command = (sys.executable, "-P", "-m", MODULE, str(first), str(last))
+    command = (sys.executable, "-P", "-m", SEVERAL_NODES, str(first), str(last), "1")
     with Popen(command, env={**os.environ, "PYTHONHASHSEED": "0", **environ}, stdout=PIPE) as found:
         assert found.stdout is not None
         try:
-            yield from map(json.loads, found.stdout)
+            yield from (SeedReport(**json.loads(line)) for line in found.stdout)
         finally:
             found.kill()
 
@@ -89,9 +89,9 @@ def run_courses(first: int, last: int, environ: Mapping[str, str]) -> Iterator[d
 def test_no_course_breaks_a_promise() -> None:
     """No commit without the lock or from what is old; at the end each agent goes on."""
     found = list(run_courses(0, 4, {}))
-    assert [course["seed"] for course in found] == [*range(4)]
-    assert [course["violations"] for course in found] == [[]] * 4
-    happened = " ".join(line for course in found for line in course["trace"])
+    assert [course.seed for course in found] == [*range(4)]
+    assert [course.violations for course in found] == [[]] * 4
+    happened = " ".join(line for course in found for line in course.scripts)
     assert all(kind in happened for kind in ("kill", "away", "session", "ended", "denied"))
 
 
@@ -116,5 +116,5 @@ def test_seeded_bug_is_found_by_a_course(mutant: Mutant, tmp_path: Path) -> None
     assert any(
         violation.startswith(mutant.found_by)
         for course in run_courses(0, SEEDS, environ)
-        for violation in course["violations"]
+        for violation in course.violations
     )
