@@ -19,7 +19,12 @@ from orchestrator.extensions.selftest.commands.long_command import (
     make_progress_bar,
 )
 from orchestrator.extensions.selftest.crash.scratch_place import find_memory_folder
-from orchestrator.extensions.selftest.simulator.seeds import SeedReport, run_seeds
+from orchestrator.extensions.selftest.simulator.seeds import (
+    ONE_DAEMON,
+    SEVERAL_NODES,
+    SeedReport,
+    run_seeds,
+)
 
 SEEDS = 10_000
 RANGE = 2**32  # of the first seed
@@ -46,6 +51,9 @@ def simulate(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes (default: one for each CPU).")
     ] = None,
+    nodes: Annotated[
+        bool, typer.Option("--nodes", help="Simulate three nodes that share a journal instead.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the daemon's own parts on a virtual clock through histories made from seeds.
@@ -55,12 +63,15 @@ def simulate(
     with the options that repeat it.
     """
     first = random.randrange(RANGE) if seed is None else seed  # noqa: S311 - no secret
+    if nodes and only is not None:
+        raise ConfigError("--only has no effect with --nodes; leave it out")
     events = None if only is None else _parse_numbers(only, seed)
     results, began = _Results(first), time.monotonic()
     chosen = range(first, first + (seeds if events is None else 1))
     interrupt_on_sigterm()
     try:
-        anyio.run(_run_seeds, results, chosen, jobs or os.cpu_count() or 1, events)
+        module = SEVERAL_NODES if nodes else ONE_DAEMON
+        anyio.run(_run_seeds, results, chosen, jobs or os.cpu_count() or 1, events, module)
     except KeyboardInterrupt:
         typer.echo("interrupted; results so far:", err=True)
     _show_results(results, time.monotonic() - began, as_json=as_json)
@@ -79,7 +90,7 @@ def _parse_numbers(only: str, seed: int | None) -> tuple[int, ...]:
 
 
 async def _run_seeds(
-    results: _Results, seeds: range, jobs: int, events: Sequence[int] | None
+    results: _Results, seeds: range, jobs: int, events: Sequence[int] | None, module: str
 ) -> None:
     with make_progress_bar() as progress:
         bar = progress.add_task(f"from seed {seeds.start}", total=len(seeds))
@@ -91,7 +102,8 @@ async def _run_seeds(
             if report.violations:
                 results.failures.append(report)
 
-        await run_seeds(seeds, min(jobs, len(seeds)), events, find_memory_folder(), record_report)
+        place = find_memory_folder()
+        await run_seeds(seeds, min(jobs, len(seeds)), events, place, record_report, module)
 
 
 def _show_results(results: _Results, seconds: float, *, as_json: bool) -> None:

@@ -6,6 +6,12 @@ CREATE TABLE last_commit(daemon PRIMARY KEY, mark, commits);
 CREATE TABLE progress(agent PRIMARY KEY, steps);
 CREATE TABLE polled(account PRIMARY KEY, times);
 INSERT INTO polled VALUES('telegram', 0);
+CREATE TEMP TABLE pg_locks(classid, objid, objsubid, pid, shared, locktype DEFAULT 'advisory',
+  granted DEFAULT 1, database DEFAULT 1,
+  mode AS (iif(shared, 'ShareLock', 'ExclusiveLock')));
+CREATE TEMP TABLE pg_stat_activity(pid, backend_start DEFAULT 'start', datname DEFAULT 'modelled');
+CREATE TEMP TABLE pg_database(oid, datname);
+INSERT INTO pg_database VALUES(1, 'modelled');
 
 -- Whose rows a transaction has written, and who went on from what was old: see `check_commit`.
 CREATE TEMP TABLE written(owner);

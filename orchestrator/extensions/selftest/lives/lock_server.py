@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from zlib import crc32
 
@@ -13,6 +13,7 @@ from orchestrator.extensions.postgresql.nodes.sharing_state import NAMES
 from orchestrator.extensions.postgresql.pg_schema import load_schema
 from orchestrator.extensions.postgresql.writing_session import LOST_AFTER
 from orchestrator.journal import migrations
+from orchestrator.journal.db.database import Value, Values
 from orchestrator.placement import ACCOUNT
 
 TABLES = Path(__file__).with_name("lives.sql")
@@ -42,7 +43,23 @@ class LockServer:
         self._locks: defaultdict[Key, Counter[int]] = defaultdict(Counter)
         self._shared: dict[Key, bool] = {}
         self._heard: dict[int, float] = {}  # when each session last sent something
-        self._last = 0
+        self._last = self._asks = self._written = 0
+        functions: dict[str, Callable[..., int | str | None]] = {
+            "pg_backend_pid": lambda: self._asks,
+            "current_database": lambda: "modelled",
+            "to_regclass": lambda name: name,
+            "pg_terminate_backend": lambda pid, *_: self.end_session(pid),
+            "pg_current_xact_id_if_assigned": self._find_transaction,
+            "pg_advisory_lock": self._lock,
+            "pg_advisory_lock_shared": partial(self._lock, shared=True),
+            "pg_try_advisory_lock": self._try_lock,
+            "pg_try_advisory_lock_shared": partial(self._try_lock, shared=True),
+            "pg_advisory_unlock": self._unlock,
+            "pg_advisory_unlock_shared": self._unlock,
+            "pg_advisory_unlock_all": lambda: self._release_locks(self._asks),
+        }
+        for name, function in functions.items():
+            self.db.create_scalar_function(name, function)
 
     def begin_session(self) -> int:
         """Begin a session; return its number, which is never used again."""
@@ -54,10 +71,7 @@ class LockServer:
         """End a session, with its transaction and its locks; return whether it was there."""
         if self._heard.pop(pid, None) is None:
             return False
-        for key in list(self._locks):
-            self._locks[key].pop(pid, None)
-            if not self._locks[key]:
-                del self._locks[key]
+        self._release_locks(pid)
         return True
 
     def is_there(self, pid: int) -> bool:
@@ -72,35 +86,63 @@ class LockServer:
         """Note that a session has sent something."""
         self._heard[pid] = self.clock()
 
-    def try_lock(self, pid: int, key: Key, *, shared: bool) -> bool:
-        """Lock for a session, unless another one has what excludes that."""
-        others = set(self._locks.get(key, ())) - {pid}
+    def run_for(self, pid: int, statement: str, values: Values) -> list[Value]:
+        """Run a statement of a session; return its rows."""
+        self._asks = pid
+        if "pg_locks" in statement:
+            self.db.execute("DELETE FROM pg_locks")
+            self.db.executemany(
+                "INSERT INTO pg_locks(classid, objid, objsubid, pid, shared) VALUES(?, ?, ?, ?, ?)",
+                self._list_locks(),
+            )
+        if "pg_stat_activity" in statement:
+            self.db.execute("DELETE FROM pg_stat_activity")
+            there = [(number,) for number in self._heard]
+            self.db.executemany("INSERT INTO pg_stat_activity(pid) VALUES(?)", there)
+        return self.db.execute(statement, values).fetchall()
+
+    def note_writes(self) -> None:
+        """Note what was written before the transaction that begins."""
+        self._written = self.db.total_changes()
+
+    def _find_transaction(self) -> int | None:
+        return 1 if self.db.total_changes() > self._written else None
+
+    def _list_locks(self) -> list[tuple[int, ...]]:
+        found = list[tuple[int, ...]]()
+        for key, holders in self._locks.items():
+            named = (*key, 2) if len(key) > 1 else (key[0] >> 32, key[0] & 0xFFFFFFFF, 1)
+            found += [(*named, pid, self._shared[key]) for pid in holders]
+        return found
+
+    def _try_lock(self, *key: int, shared: bool = False) -> bool:
+        others = set(self._locks.get(key, ())) - {self._asks}
         if others and not (shared and self._shared[key]):
             return False
-        self._locks[key][pid] += 1
+        self._locks[key][self._asks] += 1
         self._shared[key] = shared
         return True
 
-    def unlock(self, pid: int, key: Key) -> bool:
-        """Undo one lock of a session; return whether it had any."""
+    def _lock(self, *key: int, shared: bool = False) -> None:
+        if not self._try_lock(*key, shared=shared):
+            raise AssertionError(f"a session would wait for {key}")
+
+    def _unlock(self, *key: int) -> bool:
         found = self._locks.get(key)
-        if found is None or not found[pid]:
+        if found is None or not found[self._asks]:
             return False
-        found[pid] -= 1
-        if not found[pid]:
-            del found[pid]
+        found[self._asks] -= 1
+        if not found[self._asks]:
+            del found[self._asks]
         if not found:
             del self._locks[key]
         return True
 
-    def list_locks(self, first: int, last: int) -> list[tuple[int, int, int]]:
-        """Return the two numbers and the session of each lock whose first number is in a range."""
-        return [
-            (key[0], key[1], pid)
-            for key, holders in self._locks.items()
-            if len(key) > 1 and first <= key[0] <= last
-            for pid in holders
-        ]
+    def _release_locks(self, pid: int) -> None:
+        for key in list(self._locks):
+            self._locks[key].pop(pid, None)
+            if not self._locks[key]:
+                del self._locks[key]
 
     def find_holder(self, owner: str) -> int | None:
         """Return the session that may write the rows of an owner."""
@@ -121,9 +163,9 @@ class LockServer:
 
     def intrude(self, groups: Iterable[int]) -> int:
         """Let a daemon that is not tried take groups and work for them; return its session."""
-        pid = self.begin_session()
+        self._asks = pid = self.begin_session()
         for group in groups:
-            if not self.try_lock(pid, (LOCKS, group), shared=False):
+            if not self._try_lock(LOCKS, group):
                 continue
             self.db.execute("UPDATE placement SET epoch = epoch + 1 WHERE grp = ?", (group,))
             for (agent,) in self.db.execute("SELECT agent FROM progress").fetchall():

@@ -152,11 +152,11 @@ class SharingCourse:
         return {str(agent): int(steps) for agent, steps in self._server.db.execute(PROGRESS)}
 
     def _check_end(self, before: Mapping[str, int]) -> None:
-        """Check that each agent goes on, at one node."""
+        """Check that each agent goes on, at no more than one node."""
         now = self._read_progress()
         for agent, steps in before.items():
             owners = [node.url for node in self._nodes.values() if node.storage.owns(agent)]
             if now[agent] == steps:
                 self.problems.append(f"settled: nobody works for {agent} (it is of {owners})")
-            if len(owners) != 1:
+            if len(owners) > 1:  # none has it for a moment when one has given it away
                 self.problems.append(f"one at a time: {owners} work for {agent}")

@@ -14,13 +14,16 @@ from anyio.abc import ByteReceiveStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 MAX_LINE_BYTES = 1024 * 1024
+ONE_DAEMON = "orchestrator.extensions.selftest.simulator"
+SEVERAL_NODES = "orchestrator.extensions.selftest.lives"
 
 
 @dataclass(frozen=True)
 class SeedReport:
     """The result of one seed: the events of its course, shrunk if there are violations.
 
-    ``trace`` is equal for equal histories.
+    ``trace`` is equal for equal histories. A course of several nodes has no events that can be left
+    out; what happened is in ``scripts``.
     """
 
     seed: int
@@ -32,6 +35,8 @@ class SeedReport:
     @property
     def repeat_options(self) -> str:
         """The options that repeat the course."""
+        if not self.events:
+            return f"--nodes --seed {self.seed} --seeds 1"
         return f"--seed {self.seed} --only {','.join(self.events)}"
 
 
@@ -41,23 +46,26 @@ async def run_seeds(
     only: Iterable[int] | None,
     place: Path | None,
     record: Callable[[SeedReport], None],
+    module: str = ONE_DAEMON,
 ) -> None:
     """Run seeds with ``jobs`` processes; ``record`` gets each seed's report as it arrives.
 
-    Their files are in a folder of ``place``; None is the system's folder for temporary files.
+    ``module`` runs them: of one daemon, or of several lives.
+
+    The files are in a folder of ``place``; None is the system's folder for temporary files.
     """
     events = () if only is None else (",".join(map(str, only)),)
     with TemporaryDirectory(prefix="simulate-", dir=place, ignore_cleanup_errors=True) as folder:
         async with anyio.create_task_group() as tasks:
             for job in range(jobs):
                 numbers = (str(seeds.start + job), str(seeds.stop), str(jobs))
-                tasks.start_soon(_run_process, (*numbers, *events), folder, record)
+                tasks.start_soon(_run_process, (module, *numbers, *events), folder, record)
 
 
 async def _run_process(
     arguments: tuple[str, ...], folder: str, record: Callable[[SeedReport], None]
 ) -> None:
-    command = (sys.executable, "-P", "-m", "orchestrator.extensions.selftest.simulator", *arguments)
+    command = (sys.executable, "-P", "-m", *arguments)
     environ = {**os.environ, "PYTHONHASHSEED": "0", "TMPDIR": folder}
     process = await anyio.open_process(command, env=environ, stdin=subprocess.DEVNULL, stderr=None)
     async with process:
