@@ -43,6 +43,9 @@ ALLOWED: Mapping[str, str] = {
     "AND message.id >= (SELECT min(id) FROM (": "the newest of each conversation of a line",
     "AND turn.started_at >= (SELECT min(started_at) FROM (": "the newest of each conversation",
     "SELECT at / ?, sum(prompt + completion)": "of an hour",
+    "SELECT at / 3600000, coalesce(sum(usd), 0.0)": "a forecast looks back on months of an agent",
+    "AND usd IS NULL GROUP BY model ORDER BY model": "of an agent's day or month",
+    "AND turn.started_at > (SELECT started_at FROM turn WHERE id = ?3)": "of the page",
     "WHERE turn_id = ?1 AND message.id >= ?2": "of a turn's time, once its chat was moved",
 }
 NEWEST = re.compile(rf"FROM ({GROWING}) ORDER BY (?:\w+\.)?(?:row)?id DESC LIMIT")

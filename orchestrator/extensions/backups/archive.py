@@ -90,7 +90,7 @@ class ArchiveWriter:
         self._written = _Digesting(file)
         self._gzip = _find_compressor()("", "wb", LEVEL, self._written)
         self._tar = tarfile.open(  # noqa: SIM115 - closed by `finish`
-            fileobj=self._gzip, mode="w:", format=tarfile.PAX_FORMAT, copybufsize=CHUNK
+            fileobj=self._gzip, mode="w:", format=tarfile.PAX_FORMAT
         )
         self._manifest = manifest
         self._scratch = scratch

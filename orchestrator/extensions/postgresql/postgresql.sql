@@ -3,6 +3,7 @@
 -- The order in which rows came, which SQLite knows of every table ---------------------------------
 
 ALTER TABLE turn ADD COLUMN rowid bigint GENERATED ALWAYS AS IDENTITY;
+CREATE UNIQUE INDEX turn_row ON turn(rowid);
 ALTER TABLE web_session ADD COLUMN rowid bigint GENERATED ALWAYS AS IDENTITY;
 
 -- Daemons that share the journal ------------------------------------------------------------------

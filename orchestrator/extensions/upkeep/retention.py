@@ -70,6 +70,8 @@ PINNED_LINES = """WITH RECURSIVE line(turn_id, session_id) AS (
 IN_PINNED_WINDOW = """EXISTS(SELECT 1 FROM line
   JOIN turn_prompt ON turn_prompt.turn_id = line.turn_id WHERE line.session_id = message.session_id
   AND message.id BETWEEN history_first AND history_last)"""
+PICTURED = """SELECT body FROM message WHERE session_id = ? AND id BETWEEN ? AND ?
+  AND instr(body, '"ref"') > 0"""
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message
 
 
@@ -124,14 +126,14 @@ def delete_loose_messages(db: Database, before: int, limit: int = ROWS) -> int:
 
 def delete_old_messages(db: Database, before: int, limit: int = ROWS) -> int:
     """Remove messages of ended sessions and summarized messages, then empty sessions."""
-    db.execute(
-        f"{PINNED_LINES} DELETE FROM message WHERE id IN(SELECT message.id FROM session"
-        " CROSS JOIN message WHERE session_id = session.id AND at < ?2"
+    found = db.execute(
+        f"{PINNED_LINES} SELECT message.id FROM session CROSS JOIN message"
+        " WHERE session_id = session.id AND at < ?2"
         " AND message.id < iif(ended_at IS NULL, min(summary_upto + 1, ?1), ?1)"
-        f" AND NOT {IN_PINNED_WINDOW} LIMIT ?3)",
+        f" AND NOT {IN_PINNED_WINDOW} LIMIT ?3",
         (find_first_row_since(db, "message", "at", before), before, limit),
-    )
-    count = db.changes()
+    ).fetchall()
+    db.executemany("DELETE FROM message WHERE id = ?", found)
     db.execute(
         "DELETE FROM session WHERE ended_at < ?"
         " AND NOT EXISTS(SELECT 1 FROM message WHERE session_id = session.id)"
@@ -139,7 +141,7 @@ def delete_old_messages(db: Database, before: int, limit: int = ROWS) -> int:
         " AND NOT EXISTS(SELECT 1 FROM session AS child WHERE child.parent_id = session.id)",
         (before,),
     )
-    return count
+    return len(found)
 
 
 def delete_old_pictures(db: Database, before: int, limit: int = BATCH) -> int:
@@ -159,18 +161,22 @@ def _list_pinned_pictures(db: Database) -> set[str]:
         " UNION SELECT media_id FROM tool_file WHERE turn_id IN(SELECT turn_id FROM saved_turn)"
     )
     kept = {str(one) for (one,) in own}
-    bodies = db.execute(
-        f"{PINNED_LINES} SELECT body FROM message WHERE session_id IN(SELECT session_id FROM line)"
-        f" AND instr(body, '\"ref\"') > 0 AND {IN_PINNED_WINDOW}"
-    )
-    return kept | {ref for (body,) in bodies for ref in REF.findall(str(body))}
+    windows = db.execute(
+        f"{PINNED_LINES} SELECT DISTINCT session_id, history_first, history_last"
+        " FROM line JOIN turn_prompt ON turn_prompt.turn_id = line.turn_id"
+    ).fetchall()
+    for window in windows:
+        for (body,) in db.execute(PICTURED, window):
+            kept.update(REF.findall(str(body)))
+    return kept
 
 
 def delete_old_calls(db: Database, before: int, limit: int = ROWS) -> int:
-    old = "SELECT id FROM model_call WHERE id < ? AND at < ? LIMIT ?"
+    old = "SELECT id FROM model_call WHERE id < ? AND at < ? ORDER BY id LIMIT ?"
     bounds = (find_first_row_since(db, "model_call", "at", before), before, limit)
-    db.execute(f"DELETE FROM model_call WHERE id IN({old})", bounds)
-    return db.changes()
+    found = db.execute(old, bounds).fetchall()
+    db.executemany("DELETE FROM model_call WHERE id = ?", found)
+    return len(found)
 
 
 def delete_unused_conversations(db: Database, before: int, limit: int = ROWS) -> int:

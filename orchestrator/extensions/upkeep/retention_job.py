@@ -1,7 +1,7 @@
 """Remove old data once a day, in small transactions with pauses between them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -20,7 +20,8 @@ STEP = 0.02  # seconds that a transaction should take, with its wait for the wri
 BREATH = 0.01  # seconds between two transactions, at least
 LEAST = 10  # turns or rows that a transaction removes
 MOST_ROWS = 500  # more would hold the writer for longer than some 10 ms
-MOST = {  # the same of rows with more to them: details, or words in the index of the search
+# The same of rows with more to them: details, or words in the index of the search.
+MOST: Mapping[retention.Remove, int] = {
     retention.delete_old_turns: 20,
     retention.delete_old_pictures: 20,
     retention.delete_old_trials: 20,

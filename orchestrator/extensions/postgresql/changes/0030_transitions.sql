@@ -6,3 +6,7 @@ BEGIN
   INSERT INTO transition(at, kind, number, turn_id, state, note)
     VALUES(round(extract(epoch FROM clock_timestamp()) * 1000), $1, $2, $3, $4, $5);
 END $$;
+
+-- The newest turns are found, and the oldest for retention ------------------------------------------
+
+CREATE UNIQUE INDEX turn_row ON turn(rowid);
