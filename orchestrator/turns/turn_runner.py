@@ -211,7 +211,9 @@ class TurnRunner(LoopBound):
         return preloaded if unchanged else None
 
     def _open_preview(self, inputs: TurnInputs) -> AbstractContextManager[Preview]:
-        return self.services.delivery.open_preview(self.recipe.turn.id, inputs.context.address)
+        turn = self.recipe.turn
+        owner = name_turn_owner(turn.agent_id, turn.chat_key)
+        return self.services.delivery.open_preview(turn.id, inputs.context.address, owner)
 
     def _build_host(self, inputs: TurnInputs, preview: Preview | None) -> TurnHost:
         recipe = self.recipe

@@ -60,17 +60,16 @@ class AnswerSpeech(LoopBound):
                 problem = "the agent's process does not run"
                 if self.media.calls.supervisor.stopping:
                     later = self.clock() + AFTER_STOP
-                    await store.transact(outbox.requeue, row.id, str(error), later)
+                    await store.transact(outbox.requeue, row.id, str(error), later, owner=row.owner)
                     return
                 if attempt < TRIES:
                     await self.sleep(PAUSE)
             else:
                 failpoint("speech:after")
-                await store.transact(_store_sound, row, sound, self.clock())
+                await store.transact(_store_sound, row, sound, self.clock(), owner=row.owner)
                 return
-        await store.transact(
-            outbox.replace_voice_with_text, row.id, NOT_SPOKEN.format(problem=problem)
-        )
+        text = NOT_SPOKEN.format(problem=problem)
+        await store.transact(outbox.replace_voice_with_text, row.id, text, owner=row.owner)
 
     async def _speak_row(self, definition: AgentDefinition, row: OutboxRow) -> SpeechResult:
         return await self.media.speak_text(definition, definition.agent_id, row.body)
