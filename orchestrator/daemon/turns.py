@@ -100,7 +100,6 @@ def make_turns(view: DaemonView, processes: Processes, epoch: int) -> Turns:
         ),
         suspension=TurnSuspension(store, supervisor, delivery, approvals, guard, turn_ended, clock),
         task_ended=wake_parts,
-        placement=view.placement,
         off_loop=machine.off_loop,
     )
     new_id = partial(turns.make_turn_id, random=random_bytes)

@@ -14,7 +14,7 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -146,7 +146,8 @@ class TurnRunner(LoopBound):
                 async with nullcontext() if brief else self._aside():
                     with nullcontext() if host is None else self._open_preview(host.inputs):
                         await services.suspension.wait_for_reason(recipe.turn, reason)
-                return services.suspension.is_stopping
+                # The agent that has it by now runs it as its own.
+                return isinstance(reason, HandoffDone) or services.suspension.is_stopping
             case WorkerLost(problem):
                 return await services.completion.count_worker_death(recipe, problem)
 
@@ -197,10 +198,9 @@ class TurnRunner(LoopBound):
     async def _reload_recipe(self) -> None:
         before = self.recipe.turn
         found = await self.services.store.transact(turns.load_turn, before.id)
-        if not self.services.placement.owns(name_turn_owner(found.agent_id, found.chat_key)):
-            raise FencedError(f"another node works for {found.agent_id!r} now")
-        turn = replace(before, agent_id=found.agent_id)
-        self.recipe = await find_recipe(turn.recipe).load_for_turn(self.services, turn)
+        if found.agent_id != before.agent_id:
+            raise FencedError(f"the turn was handed over to agent {found.agent_id!r}")
+        self.recipe = await find_recipe(before.recipe).load_for_turn(self.services, before)
 
     def _take_preloaded(self) -> TurnInputs | None:
         """Return the inputs that T2 loaded if they are recent; None if they must be loaded now."""

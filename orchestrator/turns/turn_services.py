@@ -1,7 +1,7 @@
 """The parts of the daemon that all turns share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from orchestrator import turn_access
@@ -9,7 +9,6 @@ from orchestrator.files import OffLoop, run_off_loop
 from orchestrator.home_paths import FOLDER_VARIABLE, name_scope_folder
 from orchestrator.journal.db.store import Store
 from orchestrator.outbound.delivery import Delivery
-from orchestrator.placement import Placement, SingleNode
 from orchestrator.processes.supervisor import Supervisor
 from orchestrator.settings import Settings
 from orchestrator.tools.builtin.host_tool import ToolContext
@@ -34,7 +33,6 @@ class TurnServices:
     completion: TurnCompletion
     suspension: TurnSuspension
     task_ended: Callable[[], None]
-    placement: Placement = field(default_factory=SingleNode)
     off_loop: OffLoop = run_off_loop
 
     def build_tool_context(

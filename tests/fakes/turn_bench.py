@@ -334,7 +334,6 @@ def _wired(
         completion=completion,
         suspension=suspension,
         task_ended=lambda: ended.append("task"),
-        placement=placement,
         off_loop=off_loop,
     )
     opener = TurnOpener(inputs, epoch)

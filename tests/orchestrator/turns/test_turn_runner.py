@@ -7,7 +7,6 @@ from typing import TypeVar, TypeVarTuple
 import anyio
 import pytest
 from fakes.agents_file import validate_file
-from fakes.journal import job
 from fakes.note_tools import count_notes
 from fakes.turn_bench import done, echo, response, turn_bench
 from structlog.testing import capture_logs
@@ -102,26 +101,6 @@ async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [len(run.steps) for run in worker.runs] == [0, 1]
         assert count_notes(bench.db) == 1
-
-
-async def test_turn_that_another_nodes_agent_gets_is_left_to_it(tmp_path: Path) -> None:
-    """What is written for an agent is written by its node."""
-
-    async def handing(_run: TurnRun, _host: WorkerHost) -> TurnResult:
-        with job(bench.db):
-            bench.db.execute("UPDATE turn SET agent_id = 'home'")
-        bench.opener.placement = bench.placement
-        raise WorkerLostError("killed")
-
-    async with turn_bench(tmp_path, {"agentId": "work"}, {"agentId": "home"}) as bench:
-        bench.placement.own.discard("home")
-        worker, other = bench.scripted(handing), bench.scripted(echo, "home")
-        bench.hears("hello")
-        while not worker.runs:
-            await anyio.lowlevel.checkpoint()
-        await bench.dispatcher.wait_idle()
-        assert bench.states() == ["running"]
-        assert other.runs == []
 
 
 async def test_workers_get_long_results_as_the_model_will_see_them(tmp_path: Path) -> None:
