@@ -112,6 +112,12 @@ def lock_names(db: Database, session: WritingSession, names: Iterable[str]) -> N
             session.names.add(name)
 
 
+def unlock_names(db: Database, session: WritingSession) -> None:
+    """Unlock all names, so that other daemons lock them before this session ends."""
+    while session.names:
+        db.execute(f"SELECT pg_advisory_unlock({NAMES}, {number_name(session.names.pop())})")
+
+
 def drain_node(db: Database, node: Node) -> None:
     """Let a node give its groups away and take no others, until `resume_node`."""
     resume_node(db, node)
