@@ -41,11 +41,13 @@ from orchestrator.wakeup import Wakeup
 class Preview(Wakeup):
     """The answer so far, until closed; it wakes its waiters when the answer grows.
 
-    ``view`` is called with each new text. ``offered`` tells the chat's queue to show it.
+    ``view`` is called with each new text. ``owner`` is whose the turn is, see the module `owners`.
+    ``offered`` tells the chat's queue to show it.
     """
 
     turn_id: str
     view: Callable[[str], None]
+    owner: str = ""
     text: str = field(default="", init=False)
     offered: bool = field(default=False, init=False)
     _refused: bool = field(default=False, init=False)
@@ -108,6 +110,7 @@ class ChatQueue(Wakeup):
 
     async def run(self) -> None:
         """Send until nothing is left and no answer is being written; look again at each wake."""
+        structlog.contextvars.clear_contextvars()  # it outlives the turn that started it
         try:
             while await self._take_step():
                 pass
@@ -150,6 +153,12 @@ class ChatQueue(Wakeup):
             return False
         return self.platform.find_send_delay(row) > 0
 
+    @property
+    def _owner(self) -> str:
+        """Whose the next message is, or the growing answer; empty if there is neither."""
+        shown = self._row or self.preview
+        return "" if shown is None else shown.owner
+
     async def _find_next_row(self) -> OutboxRow | None:
         """Return the row to send next; a preview need not wait for text that is already shown."""
         row = await self.platform.store.read(outbox.find_next_row, self.address.chat_key)
@@ -175,7 +184,7 @@ class ChatQueue(Wakeup):
             await anyio.sleep_forever()
         self.paced = False
         if platform.store.is_shared:
-            await platform.store.ensure_held()
+            await platform.store.ensure_held(self._owner)
         return not platform.find_hold_seconds(self.address.chat_id)
 
     async def _begin_sending(self, row: OutboxRow, state: str) -> bool:
@@ -332,7 +341,7 @@ class ChatQueue(Wakeup):
 
     async def record_until_stored(self, work: Callable[..., T], *args: object) -> T:
         """Repeat T8 until it succeeds: only this process knows what the platform did."""
-        owner = "" if self._row is None else self._row.owner
+        owner = self._owner
         while True:
             try:
                 return await self.platform.store.transact(work, *args, owner=owner)

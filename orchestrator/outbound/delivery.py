@@ -215,9 +215,9 @@ class Delivery(LoopBound):
         return queue
 
     @contextmanager
-    def open_preview(self, turn_id: str, address: Address) -> Iterator[Preview]:
-        """Show that a turn is being answered: typing, then the growing answer."""
-        preview = Preview(turn_id, partial(self._show_grown_answer, turn_id, address))
+    def open_preview(self, turn_id: str, address: Address, owner: str = "") -> Iterator[Preview]:
+        """Show that the turn of an ``owner`` is being answered: typing, then the growing answer."""
+        preview = Preview(turn_id, partial(self._show_grown_answer, turn_id, address), owner)
         loop = asyncio.get_running_loop()
         patience = loop.call_later(self._patience, self._begin_preview, address, preview)
         try:

@@ -14,7 +14,7 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -147,7 +147,8 @@ class TurnRunner(LoopBound):
                 async with nullcontext() if brief else self._aside():
                     with nullcontext() if host is None else self._open_preview(host.inputs):
                         await services.suspension.wait_for_reason(recipe.turn, reason)
-                return services.suspension.is_stopping
+                # The agent that has it by now runs it as its own.
+                return isinstance(reason, HandoffDone) or services.suspension.is_stopping
             case WorkerLost(problem):
                 return await services.completion.count_worker_death(recipe, problem)
 
@@ -198,10 +199,9 @@ class TurnRunner(LoopBound):
     async def _reload_recipe(self) -> None:
         before = self.recipe.turn
         found = await self.services.store.transact(turns.load_turn, before.id)
-        turn = replace(before, agent_id=found.agent_id)
-        self.recipe = await find_recipe(turn.recipe).load_for_turn(self.services, turn)
-        if not self._is_placed_here():
-            raise FencedError(f"another node works for {found.agent_id!r} now")
+        if found.agent_id != before.agent_id:
+            raise FencedError(f"the turn was handed over to agent {found.agent_id!r}")
+        self.recipe = await find_recipe(before.recipe).load_for_turn(self.services, before)
 
     def _is_placed_here(self) -> bool:
         turn = self.recipe.turn
@@ -216,7 +216,9 @@ class TurnRunner(LoopBound):
         return preloaded if unchanged else None
 
     def _open_preview(self, inputs: TurnInputs) -> AbstractContextManager[Preview]:
-        return self.services.delivery.open_preview(self.recipe.turn.id, inputs.context.address)
+        turn = self.recipe.turn
+        owner = name_turn_owner(turn.agent_id, turn.chat_key)
+        return self.services.delivery.open_preview(turn.id, inputs.context.address, owner)
 
     def _build_host(self, inputs: TurnInputs, preview: Preview | None) -> TurnHost:
         recipe = self.recipe

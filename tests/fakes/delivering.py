@@ -113,14 +113,16 @@ class Answer:
 
 
 @asynccontextmanager
-async def answering(folder: Path, *outcomes: SendOutcome | float | None) -> AsyncIterator[Answer]:
+async def answering(
+    folder: Path, *outcomes: SendOutcome | float | None, owner: str = ""
+) -> AsyncIterator[Answer]:
     """A message of the daemon is queued, and then the first words of an answer are."""
     with opened(folder) as db:
         turn = open_turn(db)
     async with delivering(folder, *outcomes) as running:
         await running.add("before")
         await running.queued(1)
-        with running.delivery.open_preview(turn.id, HERE) as preview:
+        with running.delivery.open_preview(turn.id, HERE, owner) as preview:
             preview.show_text(WORDS)
             await running.queued(2)
             yield Answer(running, turn, preview)

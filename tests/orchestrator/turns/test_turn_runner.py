@@ -104,26 +104,6 @@ async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps
         assert count_notes(bench.db) == 1
 
 
-async def test_turn_that_another_nodes_agent_gets_is_left_to_it(tmp_path: Path) -> None:
-    """What is written for an agent is written by its node."""
-
-    async def handing(_run: TurnRun, _host: WorkerHost) -> TurnResult:
-        with job(bench.db):
-            bench.db.execute("UPDATE turn SET agent_id = 'home'")
-        bench.opener.placement = bench.placement
-        raise WorkerLostError("killed")
-
-    async with turn_bench(tmp_path, {"agentId": "work"}, {"agentId": "home"}) as bench:
-        bench.placement.own.discard("home")
-        worker, other = bench.scripted(handing), bench.scripted(echo, "home")
-        bench.hears("hello")
-        while not worker.runs:
-            await anyio.lowlevel.checkpoint()
-        await bench.dispatcher.wait_idle()
-        assert bench.states() == ["running"]
-        assert other.runs == []
-
-
 @pytest.mark.parametrize(("given", "level"), [(True, "debug"), (False, "warning")])
 async def test_only_a_turn_that_is_lost_here_is_warned_of(
     tmp_path: Path, *, given: bool, level: str

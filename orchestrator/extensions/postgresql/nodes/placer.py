@@ -169,9 +169,11 @@ class Placer:
         return given
 
     async def _lock_names(self, state: SharingState) -> None:
-        numbers = {sharing_state.number_name(name): name for name in self._wanted}
+        """Lock the names that this node wants; none once it stops, whose turns may take long."""
+        wanted = frozenset[str]() if self._daemon.stopping.is_set() else self._wanted
+        numbers = {sharing_state.number_name(name): name for name in wanted}
         free = [name for number, name in numbers.items() if number not in state.names]
-        if free and not self._daemon.stopping.is_set():
+        if free:
             lock = sharing_state.lock_names
             await self._daemon.store.transact(lock, self._session, free)
         held = frozenset(
@@ -180,6 +182,8 @@ class Placer:
         if held != self._held:
             self._held = held
             self._announce()
+        elif self._session.names and not wanted:  # what ran by them has been told before
+            await self._daemon.store.transact(sharing_state.unlock_names, self._session)
 
     def _split_groups(self) -> tuple[frozenset[int], frozenset[int]]:
         """Return the groups that have agents, and the others, which have chats without one."""

@@ -128,6 +128,12 @@ def mark_node(db: Database, url: str, session: str) -> None:
     db.execute(MARK, (SEEN + url, session))
 
 
+def unlock_names(db: Database, session: WritingSession) -> None:
+    """Unlock all names, so that other daemons lock them before this session ends."""
+    while session.names:
+        db.execute(f"SELECT pg_advisory_unlock({NAMES}, {number_name(session.names.pop())})")
+
+
 def drain_node(db: Database, node: Node) -> None:
     """Let a node give its groups away and take no others, until `resume_node`."""
     db.execute(MARK, (DRAINED + node.url, node.name))

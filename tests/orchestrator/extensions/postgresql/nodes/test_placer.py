@@ -298,6 +298,26 @@ async def test_account_is_held_by_one_node(
     assert changed.is_set()
 
 
+async def test_node_that_stops_lets_another_one_receive(
+    nodes: tuple[PlacedNode, PlacedNode],
+) -> None:
+    """While its own turns are at their last steps; what receives here has ended before."""
+    first, second = nodes
+    assert not first.placer.holds("telegram")
+    await first.looks(times=2)
+    assert not second.placer.holds("telegram")
+    first.view.stopping.set()
+    await first.looks()
+    assert not first.placer.holds("telegram")
+    await second.looks(times=2)
+    assert not second.placer.holds("telegram")
+    await first.looks()
+    await second.looks(times=2)
+    assert second.placer.holds("telegram")
+    await first.looks()
+    assert not first.placer.holds("telegram")
+
+
 async def test_node_looks_for_work_when_another_one_has_stored_something(
     nodes: tuple[PlacedNode, PlacedNode],
 ) -> None:

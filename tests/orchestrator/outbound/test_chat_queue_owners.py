@@ -1,0 +1,93 @@
+"""Whose a message is that a queue sends, where several nodes share a journal."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from fakes.delivering import HERE, WORDS, Outbox, answering, delivering
+from fakes.journal import open_turn
+from fakes.placed_agents import PlacedAgents
+from structlog.contextvars import get_contextvars
+from structlog.testing import capture_logs
+
+from orchestrator.channel_api import SendOutcome
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns import turns
+from orchestrator.journal.turns.outbox import OutboxPart
+from orchestrator.journal.turns.turns import Turn
+from orchestrator.outbound.delivery import Reply
+from thinker.protocol.logs import bound
+
+
+def share(running: Outbox, held: PlacedAgents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other nodes share the journal; the session of this one has what is ``held``."""
+    monkeypatch.setattr(running.store, "is_shared", True)
+    monkeypatch.setattr(running.store.storage, "owns", held.owns)
+
+
+async def until_fenced(running: Outbox) -> None:
+    """Wait until a queue is told that it must not send."""
+    with capture_logs() as lines:
+        running.pass_retry_delay()
+        while "journal_failed" not in [line["event"] for line in lines]:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_queue_sends_on_after_the_agent_has_moved_that_began_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message of the daemon in the same chat is not that agent's, nor what the log says of it."""
+    held, facts = PlacedAgents("work", HERE.chat_key), list[dict[str, object]]()
+
+    async def note_facts(_: str) -> None:
+        facts.append(get_contextvars())
+
+    async with delivering(tmp_path) as running:
+        share(running, held, monkeypatch)
+        monkeypatch.setattr(running.channel, "wait_for_rate", note_facts)
+        turn = await running.store.transact(open_turn)
+        way = running.channel.held[HERE.chat_id] = anyio.Event()
+        await running.store.transact(end, turn)
+        with bound(turn_id=turn.id, agent_id="work", chat_id=HERE.chat_key):
+            running.delivery.send_reply(Reply(HERE, "edit"))
+        while not running.channel.waits:
+            await anyio.lowlevel.checkpoint()
+        held.change(own={HERE.chat_key})
+        await running.add("a notice")
+        way.set()
+        assert await running.states() == ["delivered"] * 2
+        assert running.shown == ["done", "a notice"]
+        assert facts == [{}, {}]
+
+
+def end(db: Database, turn: Turn) -> None:
+    """T6."""
+    turns.end_with_reply(db, turn, [OutboxPart("done")], "edit", ("done", None), 0)
+
+
+async def test_lost_reply_of_an_agent_that_has_moved_is_left_to_its_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That one looks for it; two would find each other's placeholders."""
+    held = PlacedAgents("work")
+    async with delivering(tmp_path, SendOutcome.UNKNOWN) as running:
+        share(running, held, monkeypatch)
+        await running.reply(await running.store.transact(open_turn), "done")
+        while not running.channel.calls:
+            await anyio.lowlevel.checkpoint()
+        held.change(own=set())
+        await until_fenced(running)
+        assert running.channel.calls == ["send"]
+
+
+async def test_growing_answer_of_an_agent_that_has_moved_is_shown_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node may have sent the last words already."""
+    held = PlacedAgents("work", HERE.chat_key)
+    async with answering(tmp_path, owner="work") as answer:
+        share(answer.running, held, monkeypatch)
+        held.change(own={HERE.chat_key})
+        answer.preview.show_text(f"{WORDS} And there are more.")
+        await until_fenced(answer.running)
+        assert answer.running.channel.calls == ["send", "send"]
