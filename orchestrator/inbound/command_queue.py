@@ -39,7 +39,9 @@ class CommandQueue(LoopBound):
             command = self.commands.parse_command(waiting.message)
             if command is None:
                 raise AssertionError(waiting.message)
-            stopped, failed = await self.store.transact(_answer_command, waiting, command)
+            stopped, failed = await self.store.transact(
+                _answer_command, waiting, command, owner=deferred_commands.find_agent(queue)
+            )
             self.commands.on_commit(stopped)
             for name, error in failed:
                 log.error("command_failed", command=name, exc_info=error)

@@ -7,6 +7,9 @@ from dataclasses import replace
 from threading import Semaphore
 
 import pytest
+from fakes.agents_file import validate_file
+from fakes.commands import command_desk
+from fakes.journal import update
 from fakes.postgresql import needs_server
 from fakes.sharing import SharedJournal, session_of
 from fakes.stored_keys import keys, put
@@ -16,9 +19,12 @@ from orchestrator.extensions.postgresql import group_locks
 from orchestrator.extensions.postgresql.group_locks import find_group
 from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
+from orchestrator.inbound.command_queue import CommandQueue
 from orchestrator.journal import opening
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import FencedError, Store
+from orchestrator.journal.turns import deferred_commands, inbox
+from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import name_account_owner
 
@@ -54,6 +60,23 @@ async def test_row_of_an_agent_of_another_node_is_refused(journal: SharedJournal
     with pytest.raises(FencedError):
         await journal.first.transact(put, "no", owner="home")
     assert await journal.first.read(keys) == ["a"]
+
+
+async def test_chat_command_is_left_to_the_node_that_has_taken_its_agent(
+    journal: SharedJournal,
+) -> None:
+    """The node has listed it before it gave the agent away."""
+    await journal.take(journal.first, WORK)
+    queue = deferred_commands.build_queue("work", "telegram/1/7/")
+    facts = deferred_commands.format_facts(update(1, "/help"), "operate")
+    arrivals = [Arrival(update(1, "/help"), deferred=(queue, facts))]
+    await journal.first.transact(inbox.ingest, arrivals, None, 0)
+    agents = validate_file({"agents": [{"agentId": "work", "llmProvider": "demo"}]})
+    desk = command_desk(journal.second, lambda: agents)
+    commands = CommandQueue(journal.second, desk, lambda: None)
+    with pytest.raises(FencedError):
+        await commands.answer_commands(queue)
+    assert len(await journal.first.read(deferred_commands.list_waiting, queue)) == 1
 
 
 async def test_group_that_was_given_away_can_be_taken(journal: SharedJournal) -> None:
