@@ -160,7 +160,8 @@ class TurnOpening:
         eager = definition.prompt and self.prompts.list_immediate_subagents(definition)
         if eager or definition.embeddings or not recipe.as_configured:
             return OpenTurn(turn)
-        facts = LoopFacts(self.rules, fresh=self.fresh, first=turns.build_claimed_row(row, turn))
+        said = inbox.load_message(db, row.id)  # another node may have changed its words
+        facts = LoopFacts(self.rules, fresh=self.fresh, first=said)
         found = None
         with roll_back_on_failure(db):
             found = recipe.gather_inputs(db, turn, definition, facts, None)

@@ -1,6 +1,7 @@
 """Serve a worker's requests for its turn: commits, tool calls, new messages, previews."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -61,9 +62,8 @@ class TurnHost(LoopBound):
         there.
         """
         last = self.last = commit.ends
-        services, turn = self.services, self.ending.turn
-        # The tasks of the wire know nothing of the turn.
-        with bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key):
+        services = self.services
+        with self._bind_turn():
             try:
                 planned = await commit_step(services.store, self._build_step(commit))
             except JournalError as error:
@@ -82,6 +82,11 @@ class TurnHost(LoopBound):
             raise self._suspend_turn(AgentPaused(planned.pause.reason))
         results = {seq: self._mark_as_read(result) for seq, result in committed.results.items()}
         return committed.model_copy(update={"results": results}) if results else committed
+
+    def _bind_turn(self) -> AbstractContextManager[None]:
+        """Bind the turn for a request: the tasks of the wire know nothing of it."""
+        turn = self.ending.turn
+        return bound(turn_id=turn.id, agent_id=turn.agent_id, chat_id=turn.chat_key)
 
     def _build_step(self, commit: StepCommit) -> Step:
         inputs, run, sources = self.inputs, self.run, NO_SOURCES
@@ -149,7 +154,10 @@ class TurnHost(LoopBound):
         """Return the chat's new messages, if they or the agent ask to steer the turn."""
         context = self.inputs.context
         try:
-            found = await steering.enter_new_messages(self.services, context, self._tool_context)
+            with self._bind_turn():
+                found = await steering.enter_new_messages(
+                    self.services, context, self._tool_context
+                )
         except JournalError as error:
             raise self._refuse_request(error) from error
         return tuple(self._mark_as_read(message) for message in found)

@@ -56,6 +56,10 @@ UNREACHABLE = (
     "agent {agent!r} is at the node {node}, which cannot be reached ({why}); run the command there,"
     " or set ORCHESTRATOR_NODE_URL there to its address"
 )
+UNANSWERED = (
+    "the node {node}, where agent {agent!r} is, gave no answer ({why}); it may have done this all"
+    " the same: look before you repeat it"
+)
 MOVED = (
     "agent {agent!r} is moving to another node; repeat the request, with its Idempotency-Key for"
     " the same answer"
@@ -78,19 +82,29 @@ class NodeLink:
     def __init__(self, daemon: DaemonView, network: Network | None = None) -> None:
         self._daemon = daemon
         self._network = network
-        self._key: str | None = None
+        self._key = ""  # of the journal; none if no other node can reach this one
+
+    async def open(self) -> None:
+        """Load the key, before a request comes: strangers must not make the journal work.
+
+        Raises:
+            JournalError: the journal cannot be used.
+        """
+        if self._daemon.store.is_shared and self._daemon.settings.node_url:
+            fresh = self._daemon.machine.random_bytes(32).hex()
+            self._key = await self._daemon.store.transact(load_node_key, fresh)
 
     def close(self) -> None:
         """Close the connections."""
         if self._network is not None:
             self._network.close()
 
-    async def accepts_key(self, authorization: str) -> bool:
+    def accepts_key(self, authorization: str) -> bool:
         """Return whether another node of this journal sent the header of a request."""
         scheme, _, key = authorization.partition(" ")
-        if not self._daemon.store.is_shared or scheme.lower() != "bearer":
+        if not self._key or scheme.lower() != "bearer":
             return False
-        return secrets.compare_digest(key.encode(), (await self._load_key()).encode())
+        return secrets.compare_digest(key.encode(), self._key.encode())
 
     # --- requests of programs --------------------------------------------------------------------
 
@@ -147,9 +161,10 @@ class NodeLink:
             with anyio.fail_after(CALL_SECONDS):
                 return await self._call(node, NodeCall(method=method, params=params, by=by))
         except (HttpError, TimeoutError, ValueError) as error:
-            why = str(error) or "no answer"
-            problem = UNREACHABLE.format(agent=agent_id, node=node.name, why=why)
-            raise RpcError(FAILED, problem) from error
+            problem = UNREACHABLE if isinstance(error, ConnectError) else UNANSWERED
+            why = str(error) or "too late"
+            text = problem.format(agent=agent_id, node=node.name, why=why)
+            raise RpcError(FAILED, text) from error
 
     async def _call(self, node: Node, call: NodeCall) -> JsonValue:
         if not node.url:
@@ -178,14 +193,8 @@ class NodeLink:
             from thinker.http.web_client import WebClient  # noqa: PLC0415 - most daemons need none
 
             self._network = WebClient(connect=CONNECT_SECONDS, read=ANSWER_SECONDS)
-        sent = {**headers, "authorization": f"Bearer {await self._load_key()}"}
+        sent = {**headers, "authorization": f"Bearer {self._key}"}
         return await self._network.send(method, f"{node.url.rstrip('/')}{path}", sent, body)
-
-    async def _load_key(self) -> str:
-        if self._key is None:
-            fresh = self._daemon.machine.random_bytes(32).hex()
-            self._key = await self._daemon.store.transact(load_node_key, fresh)
-        return self._key
 
     async def _wait_until_moved(self, agent_id: str, node: Node) -> None:
         while self._find_node(agent_id) == node:

@@ -108,7 +108,7 @@ class Scheduler(LoopBound):
                 raise
         changed = await self.store.transact(task_firing.settle_ended_runs, now, share)
         for task_id in await self.store.transact(task_firing.list_due_tasks, now, share):
-            changed |= await self._fire_task(task_id, now)
+            changed |= await self._fire_task(task_id, now, share)
         if changed:
             self.on_change()
         upcoming = await self.store.transact(task_firing.find_next_due_time, share)
@@ -116,9 +116,9 @@ class Scheduler(LoopBound):
             return PERIOD
         return min(PERIOD, max(0.0, (upcoming - self.clock()) / 1000))
 
-    async def _fire_task(self, task_id: int, now: int) -> bool:
+    async def _fire_task(self, task_id: int, now: int, share: Share | None) -> bool:
         try:
-            return await self.store.transact(task_firing.fire_task, task_id, now)
+            return await self.store.transact(task_firing.fire_task, task_id, now, share)
         except ScheduleError as error:  # this machine may have lost the task's time zone
             log.error("task_disabled", task=task_id, problem=str(error))
             await self.store.transact(tasks.end_task, task_id, "disabled", str(error))

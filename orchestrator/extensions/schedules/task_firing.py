@@ -41,11 +41,13 @@ def find_next_due_time(db: Database, share: Share | None = None) -> int | None:
     return None
 
 
-def fire_task(db: Database, task_id: int, now: int) -> bool:
-    """Turn all past instants of a task into runs; return whether any of them is due."""
+def fire_task(db: Database, task_id: int, now: int, share: Share | None = None) -> bool:
+    """Turn all past instants of a share's task into runs; return whether any of them is due."""
     task = tasks.load_task(db, task_id)
     if task.state != "active" or task.next_at is None or task.next_at > now:
         return False  # the task was changed meanwhile
+    if not is_owned(task.agent_id, share):
+        return False  # the agent has left this node meanwhile
     trigger, zone = task.spec.parsed_trigger, task.spec.zone
     instants = list_due_instants(trigger, zone, task.next_at, now)
     sql = "SELECT count(*) FROM task_run WHERE task_id = ? AND state = 'due'"

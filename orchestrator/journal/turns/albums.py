@@ -7,6 +7,7 @@ separate message.
 
 from orchestrator.channel_api import NOT_ADDRESSED
 from orchestrator.journal.db.database import Database
+from orchestrator.journal.turns.waiting_messages import lock_waiting_messages
 
 MAX_PARTS = 10  # parts, Telegram's limit; with so many an album is complete
 QUIET_MS = 1000  # milliseconds without a new part after which an album counts as complete
@@ -24,9 +25,7 @@ def join_album(db: Database, row_id: int, chat_key: str, album: str) -> None:
 
     Earlier parts that did not address the bot are addressed by this one: their pictures join too.
     """
-    head = db.execute(
-        f"SELECT min(id) FROM inbox WHERE {SAME} AND state = 'new'", (chat_key, album)
-    ).get
+    head = min(lock_waiting_messages(db, SAME, chat_key, album))
     if _count_parts(db, chat_key, album) > MAX_PARTS:
         return
     db.execute(  # numbered so that pictures stand in the order of their messages

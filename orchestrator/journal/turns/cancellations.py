@@ -33,9 +33,11 @@ def cancel_turn(db: Database, chat_key: str, reason: str, now: int) -> str | Non
     turn = turns.load_turn(db, turn_id)
     db.execute(
         "UPDATE turn SET state = 'cancelled', stop_reason = 'cancelled', error = ?, ended_at = ?"
-        " WHERE id = ?",
+        f" WHERE id = ? AND {turns.OPEN}",
         (reason, now, turn_id),
     )
+    if not db.changes():  # it has ended meanwhile
+        return None
     steps.abandon_calls(db, turn_id, reason, now)
     if turn.recipe == "interactive":
         known = sessions.load_transcript(db, turn_id)

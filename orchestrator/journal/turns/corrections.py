@@ -10,6 +10,7 @@ from typing import NamedTuple
 from orchestrator.channel_api import EDIT, InboundMessage
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import albums, attachments
+from orchestrator.journal.turns.waiting_messages import lock_waiting_messages
 from thinker.protocol.messages import QuotedMessage
 
 REPLACED = "its words replaced those that waited"
@@ -71,6 +72,7 @@ def _has_new_words(known: list[StoredWording], message: InboundMessage) -> bool:
 
 def correct_message(db: Database, message: InboundMessage, now: int) -> Correction:
     """Replace the waiting words of an edited message; return what becomes of the edit."""
+    lock_waiting_messages(db, SAME, *_name_message(message))
     known = _list_wordings(db, message)
     if not known:
         return Correction()
@@ -101,6 +103,7 @@ def withdraw_message(db: Database, message: InboundMessage, now: int) -> None:
     """Cancel a waiting message that was deleted, and forget its words; others stay."""
     ids = f"SELECT id FROM inbox WHERE {SAME}"
     db.execute(f"DELETE FROM held WHERE inbox_id IN({ids})", _name_message(message))
+    lock_waiting_messages(db, SAME, *_name_message(message))
     waiting = _find_waiting(db, _list_wordings(db, message))
     if waiting is None:
         return
@@ -133,6 +136,7 @@ def _find_waiting(
         if row.state == "new":
             return row, row
         if row.album and row.state == "done" and row.turn_id is None:
+            lock_waiting_messages(db, albums.SAME, row.chat_key, row.album)
             waits = f"{albums.SAME} AND state = 'new' ORDER BY id LIMIT 1"
             found = WORDINGS.find_first(db, waits, row.chat_key, row.album)
             if found is not None:

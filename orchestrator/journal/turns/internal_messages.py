@@ -11,6 +11,7 @@ from orchestrator.journal.turns import attachments, inbox, taint, turns
 from orchestrator.journal.turns.inbox import Arrival, InboxRow
 from orchestrator.journal.turns.outbox import Address
 from orchestrator.journal.turns.turns import Turn
+from orchestrator.journal.turns.waiting_messages import lock_waiting_messages
 from thinker.protocol.messages import UNTRUSTED, Origin, UserMessage
 
 
@@ -86,7 +87,8 @@ def enter_new_messages(
     if step is None:
         raise FencedError(f"turn {turn.id} is no longer run here")
     entered = []
-    while (row := inbox.find_oldest_new(db, turn.chat_key)) is not None and takes(row):
+    locked = lock_waiting_messages(db, "chat_key = ?", turn.chat_key)
+    while (row := inbox.find_oldest_new(db, turn.chat_key)) and row.id in locked and takes(row):
         origin = _find_origin(db, turn, row)
         _claim_message(db, turn, step, row.id, origin)
         message = replace(row, turn_id=turn.id, origin=origin).build_user_message(db)

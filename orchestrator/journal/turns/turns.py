@@ -6,7 +6,7 @@ chat is open. Every change is fenced by the epoch: a replaced supervisor changes
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from orchestrator.channel_api import ReplyPart
@@ -169,11 +169,6 @@ def admit_message(db: Database, row: InboxRow, admission: TurnAdmission, now: in
     if claimed.get is None:
         raise FencedError(f"inbox row {row.id} is no longer new")
     return turn
-
-
-def build_claimed_row(row: InboxRow, turn: Turn) -> InboxRow:
-    """Return a message as `admit_message` left it."""
-    return replace(row, state="claimed", agent_id=turn.agent_id, turn_id=turn.id)
 
 
 def find_hindrances(db: Database, chat_key: str) -> tuple[bool, bool]:

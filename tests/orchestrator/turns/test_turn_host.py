@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
+from fakes.suspending_reads import interrupt_transaction
 from fakes.turn_bench import echo, response, turn_bench
+from structlog.contextvars import clear_contextvars, get_contextvars
 
 from orchestrator.errors import JournalError, WorkerError
 from orchestrator.processes.worker import WorkerHost
+from orchestrator.turns import steering
 from thinker.protocol.methods import TurnResult, TurnRun
 from thinker.protocol.peer import RpcError
 
@@ -49,6 +52,30 @@ async def test_a_message_says_itself_whether_it_joins_the_turn(tmp_path: Path) -
         bench.hears("hello")
         assert await bench.channel.until(3) == ["echo: hello", "echo: b", "echo: c"]
     assert entered == [["a"], [], []]
+
+
+async def test_messages_enter_a_turn_in_the_name_of_its_agent(tmp_path: Path) -> None:
+    """So a node that has lost the agent is refused; requests come without the turn's context."""
+    owners: list[str] = []
+
+    async def note(_: object) -> bool:
+        owners.append(str(get_contextvars().get("agent_id")))
+        return True
+
+    async with turn_bench(tmp_path, {"agentId": "work", "whileBusy": "steer"}) as bench:
+
+        async def steered(run: TurnRun, host: WorkerHost) -> TurnResult:
+            await host.commit_step(response(run, "let me see"))
+            bench.hears("wait")
+            clear_contextvars()
+            assert len(await host.take_new_messages()) == 1
+            return await echo(run, host)
+
+        interrupt_transaction(bench.store, steering._add_new_messages, note)
+        bench.scripted(steered)
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+    assert owners == ["work"]
 
 
 async def test_an_outage_of_the_journal_delays_a_turn(

@@ -1,25 +1,33 @@
 """Two daemons that write to one journal, each the rows of its own groups of agents."""
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
-from threading import Semaphore
+from threading import Event, Semaphore
 
 import pytest
+from fakes.agents_file import validate_file
+from fakes.commands import command_desk
+from fakes.journal import update
 from fakes.postgresql import needs_server
 from fakes.sharing import SharedJournal, session_of
 from fakes.stored_keys import keys, put
+from psycopg.errors import UndefinedTable
 
-from orchestrator.errors import AlreadyRunningError
-from orchestrator.extensions.postgresql import group_locks
+from orchestrator.errors import AlreadyRunningError, ConfigError
+from orchestrator.extensions.postgresql import group_locks, writing_session
 from orchestrator.extensions.postgresql.group_locks import find_group
 from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
+from orchestrator.inbound.command_queue import CommandQueue
 from orchestrator.journal import opening
 from orchestrator.journal.db.database import AbortedError, Database
 from orchestrator.journal.db.store import FencedError, Store
+from orchestrator.journal.turns import deferred_commands, inbox
+from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.placement import name_account_owner
 
@@ -57,6 +65,23 @@ async def test_row_of_an_agent_of_another_node_is_refused(journal: SharedJournal
     assert await journal.first.read(keys) == ["a"]
 
 
+async def test_chat_command_is_left_to_the_node_that_has_taken_its_agent(
+    journal: SharedJournal,
+) -> None:
+    """The node has listed it before it gave the agent away."""
+    await journal.take(journal.first, WORK)
+    queue = deferred_commands.build_queue("work", "telegram/1/7/")
+    facts = deferred_commands.format_facts(update(1, "/help"), "operate")
+    arrivals = [Arrival(update(1, "/help"), deferred=(queue, facts))]
+    await journal.first.transact(inbox.ingest, arrivals, None, 0)
+    agents = validate_file({"agents": [{"agentId": "work", "llmProvider": "demo"}]})
+    desk = command_desk(journal.second, lambda: agents)
+    commands = CommandQueue(journal.second, desk, lambda: None)
+    with pytest.raises(FencedError):
+        await commands.answer_commands(queue)
+    assert len(await journal.first.read(deferred_commands.list_waiting, queue)) == 1
+
+
 async def test_group_that_was_given_away_can_be_taken(journal: SharedJournal) -> None:
     """Alone, and the daemon that gave it writes no more of its rows."""
     await journal.take(journal.first, WORK, HOME)
@@ -70,18 +95,30 @@ async def test_group_that_was_given_away_can_be_taken(journal: SharedJournal) ->
 
 
 async def test_group_that_is_taken_in_vain_is_not_written(journal: SharedJournal) -> None:
-    """The transaction was not stored, so the turns of its agents were not adopted."""
-    session = session_of(journal.first)
+    """Its turns could not be adopted; what shares its commit is stored."""
+    free = Event()
 
-    def take(db: Database) -> None:
-        session.take_groups(db, [WORK], 1)
-        raise ValueError("no")
+    def break_adoption(db: Database) -> None:
+        free.wait()
+        db.execute("ALTER TABLE turn RENAME TO gone")
 
-    with pytest.raises(ValueError, match="no"):
-        await journal.first.transact(take)
+    def mend_adoption(db: Database) -> None:
+        db.execute("ALTER TABLE gone RENAME TO turn")
+
+    take, session = sharing_state.take_groups, session_of(journal.first)
+    first = asyncio.create_task(journal.first.transact(break_adoption))
+    jobs = [(take, session, [WORK], 1, 1), (put, "a"), (mend_adoption,)]
+    others = [asyncio.create_task(journal.first.transact(*job)) for job in jobs]
+    await asyncio.sleep(0)
+    free.set()
+    await first
+    with pytest.raises(UndefinedTable):
+        await others[0]
+    await asyncio.gather(*others[1:])
     with pytest.raises(FencedError):
         await journal.first.transact(put, "no", owner="work")
     assert await journal.take(journal.first, WORK) == {WORK}
+    assert await journal.first.read(keys) == ["a"]
 
 
 async def test_ended_session_is_made_anew_with_its_groups(journal: SharedJournal) -> None:
@@ -208,6 +245,23 @@ async def test_daemon_without_an_address_waits_for_those_that_share(
         assert waits
         assert set(storage.session.epochs) == {*group_locks.ALL}
         await alone.transact(put, "a", owner="anyone")
+
+
+async def test_daemon_with_the_address_of_another_one_is_refused(
+    journal: SharedJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others could not tell the two apart; an address is free once its daemon has ended."""
+    monkeypatch.setattr(writing_session, "LOST_AFTER", 0)
+    monkeypatch.setattr(writing_session, "LOOK", 0.01)
+    same = replace(journal.server, node="http://one")
+    with pytest.raises(ConfigError, match="has ORCHESTRATOR_NODE_URL=http://one"):
+        PostgresStorage(same)
+    journal.end_session(journal.first)
+    await journal.first.transact(put, "a")  # in a new session, with the same address
+    with pytest.raises(ConfigError):
+        PostgresStorage(same)
+    journal.first.close()
+    Store(PostgresStorage(same)).close()
 
 
 def _count_commits(daemon: str, db: Database) -> int:

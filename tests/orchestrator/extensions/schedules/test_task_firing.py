@@ -293,3 +293,12 @@ def test_task_runs_with_the_memory_of_the_chat_that_scheduled_it(db: Database) -
         assert turn is not None
         scopes[number] = turn.scope
     assert scopes == {1: "", made.id: "telegram:99"}
+
+
+def test_a_task_is_not_fired_once_its_agent_has_left_the_node(db: Database) -> None:
+    """It was due at the look before."""
+    task = daily(db)
+    with job(db):
+        assert not task_firing.fire_task(db, task.id, MORNING, frozenset({"home"}))
+    assert states(db, task) == []
+    assert fire(db, MORNING) == [task.id]
