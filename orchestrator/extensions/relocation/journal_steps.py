@@ -18,7 +18,7 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.relocation import row_file, waiting_messages
 from orchestrator.extensions.relocation.agent_tables import OF_AGENT, AgentRows
-from orchestrator.journal.db import audit, liveness
+from orchestrator.journal.db import audit, liveness, row_times
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import cancellations, inbox, outbox, pauses, turns
 
@@ -162,10 +162,11 @@ def _arrive(db: Database, request: StepRequest, now: int) -> None:
     move = _require_move(db, request)
     if move.phase != "arriving":
         return
-    newest = int(db.execute("SELECT max(id) FROM inbox").get or 0)
+    newest = row_times.find_newest_rows(db)
     row_file.store_rows(db, Path(request.path), request.agent_id)
+    row_times.note_runs(db, newest)
     _adopt_turns(db, request.agent_id, now)
-    waiting = db.execute("SELECT id FROM inbox WHERE state = 'new' AND id > ?", (newest,))
+    waiting = db.execute("SELECT id FROM inbox WHERE state = 'new' AND id > ?", (newest["inbox"],))
     arrived = {"phase": "arrived", "at": now, "waiting": tuple(int(row) for (row,) in waiting)}
     _store_move(db, request.agent_id, move.model_copy(update=arrived))
     audit.record_decision(
@@ -222,7 +223,9 @@ def _activate(db: Database, request: StepRequest, now: int) -> None:
 def _receive(db: Database, request: StepRequest, now: int) -> None:
     """Store messages that came to the old home since, once each."""
     del now
+    newest = row_times.find_newest_rows(db)
     waiting_messages.store_messages(db, Path(request.path))
+    row_times.note_runs(db, newest)
 
 
 def _settle(db: Database, request: StepRequest, now: int) -> None:

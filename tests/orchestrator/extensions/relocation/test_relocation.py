@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 from fakes.journal import receive, update
 from fakes.lived import Life
@@ -17,9 +18,11 @@ from orchestrator.extensions.relocation.agent_tables import AgentRows
 from orchestrator.failpoints import FailpointInjector
 from orchestrator.journal.db.database import Connection
 from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import shown_texts
 from orchestrator.spending.spending_rules import SpendingRules
 
 STEPS = ("left", "expected", "placed", "sent", "departed")
+DAY = 86_400_000
 NEW = "SELECT count(*) FROM inbox WHERE state = 'new' AND text = 'for work'"
 
 
@@ -209,6 +212,25 @@ def test_home_is_made_where_there_is_none(homes: TwoHomes, tmp_path: Path) -> No
     homes.journey().undo()
     assert not homes.there.agents_path.exists()
     assert homes.works(homes.here)
+
+
+def test_fact_is_forgotten_where_another_agent_moved_in(homes: TwoHomes) -> None:
+    """The older messages that came with the newest ids hide none of what the target had."""
+    body = orjson.dumps(
+        {"role": "tool", "call_id": "c", "name": "t", "content": "Likes stew with rice"}
+    )
+    old = "INSERT INTO message(session_id, turn_id, body, at) SELECT id, 't', ?, ? FROM session"
+    homes.change(homes.there, lambda db: db.execute("UPDATE message SET at = ?", (9 * DAY,)))
+    homes.change(homes.there, lambda db: db.execute(old, (body.decode(), 9 * DAY)))
+    homes.change(homes.here, lambda db: db.executemany(old, [("{}", 5)] * 20))
+    homes.journey().move(homes.plan())
+    homes.change(
+        homes.there,
+        lambda db: shown_texts.blank_shown_texts(
+            db, "other", ["Likes stew with rice"], since=8 * DAY
+        ),
+    )
+    assert homes.read(homes.there, "SELECT count(*) FROM message WHERE body LIKE '%stew%'") == 0
 
 
 @needs_server
