@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from orchestrator.errors import ConfigError, JournalError, OrchestratorError
+from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.relocation import (
     agent_files,
     agent_text,
@@ -105,6 +105,7 @@ class Relocation:
         move = self._require_move()
         if move.phase != "moved":
             raise OrchestratorError(UNFINISHED.format(agent=self.agent_id))
+        self.target.require_folder()
         self._run_at_target("activate")
         text = move_plan.read_agents_text(self.source) or ""
         if self.agent_id in agent_text.list_agents(text):
@@ -132,7 +133,7 @@ class Relocation:
         move = self._require_move()
         try:
             self._take_back()
-        except (JournalError, ConfigError) as error:
+        except OrchestratorError as error:
             if move.phase == "moved":
                 raise
             self.say(f"the new home keeps what it has of the agent, paused: {error}")
@@ -140,6 +141,7 @@ class Relocation:
 
     def _take_back(self) -> None:
         """Remove the agent from its new home."""
+        self.target.require_folder()
         self._run_at_target("withdraw")
         failpoint("relocation:withdrawn")
         text = move_plan.read_agents_text(self.target)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fakes.journal import store_in
 from fakes.placed_agents import PlacedAgents
+from pydantic import JsonValue
 
 from orchestrator.extensions.relocation.journal_steps import STEPS, StepReport
 from orchestrator.extensions.relocation.relocation_part import LOOK, STEP, RelocationPart
@@ -32,7 +33,13 @@ async def run_step(folder: Path, placement: Placement, step: str) -> StepReport:
         )
         peer: Any = object()
         handlers = RelocationPart(daemon).list_control_methods(peer)
-        request = {"step": step, "agentId": "work", "id": "m", "here": "/a", "there": "/b"}
+        request: dict[str, JsonValue] = {
+            "step": step,
+            "agentId": "work",
+            "id": "m",
+            "here": "/a",
+            "there": "/b",
+        }
         return StepReport.model_validate(await handlers[STEP](request))
     finally:
         store.close()
