@@ -107,7 +107,7 @@ def end_move(
     option = format_home_option(source.name)
     if undo:
         journey.undo()
-        print_text(f"agent '{agent}' works here again; {known.place} has nothing of it")
+        print_text(f"agent '{agent}' works here again")
         return
     late = journey.confirm()
     print_text(f"agent '{agent}' is out of agents.json here; it works in {known.place}")
