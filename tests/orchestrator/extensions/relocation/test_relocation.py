@@ -12,6 +12,7 @@ from fakes.postgresql import POSTGRESQL, needs_server
 from fakes.two_homes import HERE, THERE, TwoHomes, make_home
 
 from orchestrator import failpoints
+from orchestrator.channel_api import Attachment
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.extensions.relocation import move_plan, row_file
 from orchestrator.extensions.relocation.agent_tables import AgentRows
@@ -169,6 +170,25 @@ def test_late_message_follows_once(homes: TwoHomes, place: str) -> None:
     assert homes.here.load_agents().find_agent("work") is None
     assert [one.place for one in homes.here.load_agents().bindings] == ["console:*"]
     assert homes.journey().find_move() is None
+    _check_invariants(homes)
+
+
+def test_late_message_brings_its_files(homes: TwoHomes) -> None:
+    """One was downloaded here already, so the new home does not try to."""
+    homes.journey().move(homes.plan())
+    picture = Attachment("file-9", "photo")
+
+    def write(db: Connection) -> None:
+        receive(db, replace(update(901, "for work", "42"), attachments=(picture,)))
+        late = int(db.execute("SELECT max(id) FROM inbox").get)
+        db.execute("INSERT INTO media VALUES('d1', 'image/png', ?, 9)", (b"png",))
+        kept = "UPDATE attachment SET state = 'kept', media_id = 'd1' WHERE inbox_id = ?"
+        db.execute(kept, (late,))
+
+    homes.change(homes.here, write)
+    assert homes.journey().confirm() == 1
+    files = "SELECT count(*) FROM attachment JOIN media ON id = media_id WHERE id = 'd1'"
+    assert homes.read(homes.there, files) == 1
     _check_invariants(homes)
 
 
