@@ -31,6 +31,7 @@ from thinker.protocol.prompt_record import PromptRecord
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+MINUTE, HOUR = 60_000, 3_600_000  # milliseconds
 FACT: tuple[str, JsonObject] = ("keep_note", {"note": "Likes tea."})
 
 
@@ -391,6 +392,26 @@ async def test_a_fault_of_ours_is_not_tried_for_ever(
 
 def _apply(db: Database, work: Callable[[Database], None]) -> None:
     work(db)
+
+
+async def test_wait_for_a_worker_takes_none_of_the_turns_time(tmp_path: Path) -> None:
+    """All places were busy for longer than a turn may run. A second attempt has what is left."""
+    async with turn_bench(tmp_path) as bench:
+
+        async def dying(run: TurnRun, host: WorkerHost) -> TurnResult:
+            if len(worker.runs) == 1:
+                raise WorkerLostError("killed")
+            return await echo(run, host)
+
+        def pass_an_hour() -> None:
+            bench.now[0] += HOUR
+
+        worker = bench.scripted(dying)
+        bench.supervisor.wait_for_place = pass_an_hour
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        left = [run.deadline - run.started_at for run in worker.runs]
+        assert left == [(HOUR + 15 * MINUTE) / 1000] * 2
 
 
 async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: Path) -> None:
