@@ -12,12 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from pydantic import Field
-
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.relocation import row_file, waiting_messages
-from orchestrator.extensions.relocation.agent_tables import OF_AGENT, AgentRows
+from orchestrator.extensions.relocation.agent_tables import OF_AGENT, AgentRows, list_busy
 from orchestrator.journal.db import audit, liveness, row_times
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import cancellations, inbox, outbox, pauses, turns
@@ -76,12 +74,10 @@ class StepRequest(CamelModel):
 
 
 class StepReport(CamelModel):
-    """The move after a step; ``busy`` says what has to end first, ``rows`` what the journal has."""
+    """The move after a step; ``busy`` says what has to end first."""
 
     move: Move | None = None
     busy: tuple[str, ...] = ()
-    rows: Mapping[str, int] = Field(default_factory=dict)
-    epoch: int = 0
 
 
 def run_step(db: Database, request: StepRequest, now: int) -> StepReport:
@@ -100,12 +96,9 @@ def find_move(db: Database, agent_id: str) -> Move | None:
 
 
 def _report(db: Database, request: StepRequest) -> StepReport:
-    rows = AgentRows(db, request.agent_id)
     return StepReport(
         move=find_move(db, request.agent_id),
-        busy=tuple(rows.list_busy(live=request.live)),
-        rows=rows.count_rows(),
-        epoch=liveness.count_starts(db),
+        busy=tuple(list_busy(db, request.agent_id, live=request.live)),
     )
 
 
