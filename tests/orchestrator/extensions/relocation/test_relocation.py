@@ -1,5 +1,6 @@
 """An agent on its way between two homes: it works in one of them, whatever is interrupted."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +211,20 @@ def test_agent_that_has_worked_elsewhere_is_not_taken_back(homes: TwoHomes, chan
     with pytest.raises(OrchestratorError, match="keep the move with --confirm"):
         homes.journey().undo()
     assert homes.works(homes.there)
+
+
+def test_pipe_in_a_workspace_stays_and_is_named(homes: TwoHomes) -> None:
+    """All else is copied: a program's pipe or socket has no content to move."""
+    folder = homes.here.settings.home / "workspaces" / "work"
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to("notes.txt")
+    plan = homes.plan()
+    assert plan.file_count == 2
+    assert [one for one in plan.stays if one.startswith("workspaces/work/pipe is neither")]
+    homes.journey().move(plan)
+    there = homes.there.settings.home / "workspaces" / "work"
+    assert sorted(one.name for one in there.iterdir()) == ["link", "notes.txt"]
+    assert (there / "link").readlink() == Path("notes.txt")
 
 
 def test_busy_agent_works_on_and_the_reason_is_told(homes: TwoHomes) -> None:
