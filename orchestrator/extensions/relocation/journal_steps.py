@@ -23,6 +23,7 @@ from orchestrator.journal.turns import cancellations, inbox, outbox, pauses, tur
 # The phases at the source, and then at the target.
 Phase: TypeAlias = Literal["none", "leaving", "moved", "arriving", "arrived", "active"]
 KEY = "relocation {}"  # with the agent's id, in `meta`
+LIFTED_BY_PEOPLE = ("operator", "anomaly")  # pauses that no move ends
 PAUSED = "I am moving to another home"
 HELD = (
     "it moves between {here} and {there}; run 'orchestrator agents move' again at its old home, or"
@@ -43,8 +44,8 @@ GIVEN_UP = (
 class Move(CamelModel):
     """A move as a journal knows it; ``place`` is the other home.
 
-    ``resumes``: the agent worked before. ``waiting`` are the messages that went along before
-    a turn took them, and ``at`` is when the rows arrived, in milliseconds.
+    ``resumes``: no person has to let the agent work. ``waiting`` are the messages that went along
+    before a turn took them, and ``at`` is when the rows arrived, in milliseconds.
     """
 
     id: str
@@ -325,11 +326,11 @@ def _require_move(db: Database, request: StepRequest) -> Move:
 def _hold(db: Database, request: StepRequest, phase: Phase, now: int) -> None:
     """Begin a move: the agent is paused, and only the move can end that."""
     agent_id, before = request.agent_id, pauses.find_pause(db, request.agent_id)
-    by_operator = before is not None and before.kind == "operator"
-    if before is not None and not by_operator:
+    by_person = before is not None and before.kind in LIFTED_BY_PEOPLE
+    if before is not None and not by_person:
         pauses.end_pause(db, agent_id, "operator", now)
     pauses.begin_pause(db, agent_id, "operator", PAUSED, "operator", now)
-    resumes = not by_operator if phase == "leaving" else request.resumes
+    resumes = not by_person if phase == "leaving" else request.resumes
     move = Move(id=request.id, place=request.there, phase=phase, resumes=resumes)
     _store_move(db, agent_id, move)
     held = HELD.format(agent=agent_id, here=request.here, there=request.there)

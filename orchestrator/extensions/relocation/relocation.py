@@ -31,7 +31,7 @@ from orchestrator.files import write_private
 INCOMING = "arrivals"  # the folder of the target with what is on its way
 GLANCE = 0.5  # seconds between two looks at whether the agent is at rest
 STILL = (
-    "agent '{agent}' is not at rest after {seconds:.0f} seconds: {busy}. It works on; wait for its"
+    "agent '{agent}' is not at rest after {seconds:.0f} seconds: {busy}. It {state}; wait for its"
     " answers and run the move again, or give it longer: --wait SECONDS"
 )
 POLLED = (
@@ -185,15 +185,20 @@ class Relocation:
         while report.busy and self.clock() < until:
             self.pause(GLANCE)
             report = self._run_at_source("leave")
+        if report.move is None:
+            raise AssertionError(self.agent_id)
         if report.busy:
             if not resumed:
                 self._run_at_source("return")
-            told = ", ".join(report.busy)
+            works = not resumed and report.move.resumes
             raise OrchestratorError(
-                STILL.format(agent=self.agent_id, seconds=self.patience, busy=told)
+                STILL.format(
+                    agent=self.agent_id,
+                    seconds=self.patience,
+                    busy=", ".join(report.busy),
+                    state="works on" if works else "stays paused",
+                )
             )
-        if report.move is None:
-            raise AssertionError(self.agent_id)
         return report.move
 
     def _place_files(self, plan: MovePlan) -> None:

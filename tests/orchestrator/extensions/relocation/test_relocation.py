@@ -20,7 +20,7 @@ from orchestrator.extensions.relocation.agent_tables import AgentRows
 from orchestrator.failpoints import FailpointInjector
 from orchestrator.journal.db.database import Connection
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.turns import shown_texts
+from orchestrator.journal.turns import pauses, shown_texts
 from orchestrator.spending.spending_rules import SpendingRules
 
 STEPS = ("left", "expected", "placed", "sent", "departed")
@@ -233,9 +233,30 @@ def test_busy_agent_works_on_and_the_reason_is_told(homes: TwoHomes) -> None:
         homes.here,
         lambda db: db.execute("UPDATE outbox SET state = 'queued' WHERE turn_id IS NOT NULL"),
     )
-    with pytest.raises(OrchestratorError, match="messages are not delivered"):
+    with pytest.raises(OrchestratorError, match=r"messages are not delivered\. It works on"):
         homes.journey().move(homes.plan())
     assert homes.works(homes.here)
+
+
+@pytest.mark.parametrize("kind", ["operator", "anomaly"])
+def test_agent_that_a_person_must_resume_is_paused_after_all(homes: TwoHomes, kind: str) -> None:
+    """A move, an undo or one that waits too long lifts no such pause."""
+    homes.change(
+        homes.here, lambda db: pauses.begin_pause(db, "work", kind, "too much", "budgets", 1)
+    )
+    homes.journey().move(homes.plan())
+    assert not homes.works(homes.there)
+    homes.journey().undo()
+    assert not homes.works(homes.here)
+    why = "SELECT reason FROM pause WHERE agent_id = 'work' AND ended_at IS NULL"
+    assert homes.read(homes.here, why) == "too much"
+    homes.change(
+        homes.here,
+        lambda db: db.execute("UPDATE outbox SET state = 'queued' WHERE turn_id IS NOT NULL"),
+    )
+    with pytest.raises(OrchestratorError, match="It stays paused"):
+        homes.journey().move(homes.plan())
+    assert homes.read(homes.here, why) == "too much"
 
 
 def test_home_is_made_where_there_is_none(homes: TwoHomes, tmp_path: Path) -> None:
