@@ -16,6 +16,7 @@ from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.relocation import row_file, waiting_messages
 from orchestrator.extensions.relocation.agent_tables import OF_AGENT, AgentRows, list_busy
+from orchestrator.extensions.relocation.row_file import CheckedFile
 from orchestrator.journal.db import audit, liveness, row_times
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import cancellations, inbox, outbox, pauses, turns
@@ -28,6 +29,10 @@ PAUSED = "I am moving to another home"
 HELD = (
     "it moves between {here} and {there}; run 'orchestrator agents move' again at its old home, or"
     " end the move there: orchestrator agents moved {agent} --confirm, or --undo"
+)
+OTHER_VERSION = (
+    "the daemon of {here} is of another version than this command; restart it, and run the move"
+    " again"
 )
 ENDED = "the agent moved to another home"
 WORKED_ON = """SELECT count(*) FROM turn WHERE agent_id = :agent AND (
@@ -59,8 +64,8 @@ class Move(CamelModel):
 class StepRequest(CamelModel):
     """A step of a move; ``here`` and ``there`` are this home and the other one.
 
-    ``path`` is the file with the rows, ``waiting`` are ids of messages, and ``live`` says that the
-    home's daemon runs.
+    ``rows`` is the file with the agent's rows, ``path`` that with late messages, ``waiting`` are
+    ids of messages, and ``live`` says that the home's daemon runs.
     """
 
     step: str
@@ -69,6 +74,7 @@ class StepRequest(CamelModel):
     here: str = ""
     there: str = ""
     path: str = ""
+    rows: CheckedFile | None = None
     waiting: tuple[int, ...] = ()
     live: bool = False
     resumes: bool = True
@@ -156,8 +162,10 @@ def _arrive(db: Database, request: StepRequest, now: int) -> None:
     move = _require_move(db, request)
     if move.phase != "arriving":
         return
+    if request.rows is None:
+        raise OrchestratorError(OTHER_VERSION.format(here=request.here))
     newest = row_times.find_newest_rows(db)
-    row_file.store_rows(db, Path(request.path), request.agent_id)
+    row_file.store_rows(db, request.rows, request.agent_id)
     row_times.note_runs(db, newest)
     _adopt_turns(db, request.agent_id, now)
     waiting = db.execute("SELECT id FROM inbox WHERE state = 'new' AND id > ?", (newest["inbox"],))

@@ -162,9 +162,9 @@ class Relocation:
     def _run_at_source(self, step: str, waiting: tuple[int, ...] = ()) -> StepReport:
         return self.source.run_step(self._request(step, self.source, self.target, waiting=waiting))
 
-    def _run_at_target(self, step: str, path: str = "", *, resumes: bool = True) -> StepReport:
+    def _run_at_target(self, step: str, **fields: object) -> StepReport:
         request = self._request(step, self.target, self.source)
-        return self.target.run_step(request.model_copy(update={"path": path, "resumes": resumes}))
+        return self.target.run_step(request.model_copy(update=fields))
 
     def _request(
         self, step: str, here: Home, there: Home, waiting: tuple[int, ...] = ()
@@ -246,11 +246,12 @@ class Relocation:
         with self.source.read_journal() as db:
             waiting = waiting_messages.list_waiting(db, agents, self.agent_id)
             ids = tuple(row.id for row in waiting)
-            digests = row_file.write_rows(self._rows_path, AgentRows(db, self.agent_id, ids))
+            row_file.write_rows(self._rows_path, AgentRows(db, self.agent_id, ids))
         self._run_at_source("send", ids)
-        self._run_at_target("arrive", str(self._rows_path))
-        rows = sum(one.rows for one in digests.values())
-        self.say(f"{rows} rows of {len(digests)} tables copied and compared")
+        file = row_file.check_file(self._rows_path)
+        self._run_at_target("arrive", rows=file)
+        rows = sum(one.rows for one in file.digests.values())
+        self.say(f"{rows} rows of {len(file.digests)} tables copied and compared")
 
     def _require_move(self) -> Move:
         move = self.find_move()
@@ -282,7 +283,7 @@ class Relocation:
                 rows = waiting_messages.list_waiting(db, agents, self.agent_id)
                 late = [row for row in rows if row.id not in move.waiting]
                 count += waiting_messages.write_messages(path, db, late, bots)
-            self._run_at_target("receive", str(path))
+            self._run_at_target("receive", path=str(path))
             self._run_at_source("settle", tuple(row.id for row in rows))
             if not rows:
                 return count

@@ -91,7 +91,9 @@ def test_all_rows_arrive_beside_those_of_another_agent(tmp_path: Path) -> None:
         assert set(TABLES) - set(sent) == set()
         with job(there):
             before = AgentRows(there, "home").count_rows()
-            shifts = row_file.store_rows(there, tmp_path / "rows", "work")
+            file = row_file.check_file(tmp_path / "rows")
+            assert file.digests == sent
+            shifts = row_file.store_rows(there, file, "work")
             assert shifts["message"] > 0
             assert AgentRows(there, "home").count_rows() == before
             arrived = AgentRows(there, "work").count_rows()
