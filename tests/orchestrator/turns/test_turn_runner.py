@@ -322,7 +322,7 @@ async def test_a_final_quarantine_ends_the_turn(tmp_path: Path) -> None:
 async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
     tmp_path: Path,
 ) -> None:
-    """The worker is refused, the turn waits without it, and the call runs once."""
+    """The worker is refused, the turn waits without it or its time, and the call runs once."""
     refused: list[int] = []
 
     async def asking(run: TurnRun, host: WorkerHost) -> TurnResult:
@@ -340,16 +340,19 @@ async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
         return await echo(run, host)
 
     async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["keep_note"]}) as bench:
-        bench.scripted(asking)
+        worker = bench.scripted(asking)
         bench.hears("hello")
         await bench.channel.until(1)
         await bench.until_state("waiting")
         assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+        bench.now[0] += HOUR
         code = str(bench.db.execute("SELECT code FROM approval").get)
         await bench.approvals.decide_question(code, "operator", granted=True)
         assert (await bench.channel.until(2))[1] == "echo: hello"
         assert refused == [FENCED]
         assert count_notes(bench.db) == 1
+        left = [run.deadline - run.started_at for run in worker.runs]
+        assert left == [15 * MINUTE / 1000, (HOUR + 15 * MINUTE) / 1000]
 
 
 async def test_a_refused_key_suspends_the_turn_until_the_agent_is_resumed(tmp_path: Path) -> None:
