@@ -167,6 +167,7 @@ class Configuration(LoopBound):
             self._version = version
             self._in_file = self._log_new_problems(edit.loaded.problems, self._in_file)
             self._adopt_loaded(edit.loaded)
+            self._applied_agents.pop(edit.agent_id, None)
             await self._store_last_good(edit.loaded.data)
         return edit
 

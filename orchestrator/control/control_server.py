@@ -214,10 +214,13 @@ class ControlServer:
     async def _decide_approval(self, params: JsonValue) -> protocol.Ack:
         decision = protocol.ApprovalDecision.model_validate(params)
         granted, seen, note = decision.granted, decision.args_hash, decision.note
-        decided = self.approvals.decide_question(
-            decision.code, self.by, granted=granted, seen=seen, note=note
-        )
-        if await decided is None:
+        try:
+            decided = await self.approvals.decide_question(
+                decision.code, self.by, granted=granted, seen=seen, note=note
+            )
+        except OrchestratorError as error:
+            raise RpcError(FAILED, str(error)) from error
+        if decided is None:
             raise _make_unknown_error(
                 f"no call has the code {decision.code!r}; see: orchestrator approvals list"
             )

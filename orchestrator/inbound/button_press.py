@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import approvals, questions
 
@@ -34,8 +35,10 @@ class ButtonPress(NamedTuple):
         if found["digest"] != questions.hash_question(asked, self.chat_key):
             return UNKNOWN
         granted = found["way"] == "y"
-        decided = (
-            questions.decide_question(db, approval.code, self.by, now, granted=granted) or approval
-        )
+        try:
+            made = questions.decide_question(db, approval.code, self.by, now, granted=granted)
+        except OrchestratorError as error:
+            return str(error)
+        decided = made or approval
         questions.show_outcome(db, decided, now, found["message"])
         return questions.describe_outcome(decided, now).replace("`", "")

@@ -253,9 +253,11 @@ def _decide_call(db: Database, command: ChatCommand, *, granted: bool) -> str:
             return f"No call of this chat has the code {asked!r}."
     if shown is not None:
         return format_call_page(db, *shown)
-    found = questions.decide_question(
-        db, code, command.sender, command.rules.clock(), granted=granted
-    )
+    now = command.rules.clock()
+    try:
+        found = questions.decide_question(db, code, command.sender, now, granted=granted)
+    except OrchestratorError as error:
+        return str(error)
     if found is not None:
         named = questions.name_question(db, found)
         return f"{'Granted' if granted else 'Denied'}: {named}."

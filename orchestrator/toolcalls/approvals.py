@@ -79,6 +79,9 @@ class ApprovalQueue(Wakeup):
 
         ``seen`` is the hash of the arguments that the operator saw; None accepts any. ``note`` is
         the reason given.
+
+        Raises:
+            OrchestratorError: its agent is held, see `questions.decide_question`.
         """
         now = self._clock()
 

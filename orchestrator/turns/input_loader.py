@@ -24,6 +24,8 @@ from orchestrator.turns.embedding_index import EmbeddingIndex, EmbedToolsRequest
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import Gathered, TurnInputs
 
+WAITED = 10_000  # milliseconds for a worker, after which a turn's time begins anew
+
 
 @dataclass(frozen=True, kw_only=True)
 class InputLoader:
@@ -59,8 +61,11 @@ class InputLoader:
     ) -> TurnInputs | Pause:
         """Embed the turn's messages, fetch its pictures, and gather its inputs.
 
-        ``gather`` is the turn's `Recipe.gather_inputs`.
+        ``gather`` is the turn's `Recipe.gather_inputs`. A turn that waited for its first worker has
+        all of its time from now on.
         """
+        if turn.ready_at is None and self.clock() - turn.started_at >= WAITED:
+            await self.store.transact(turns.extend_deadline, turn, self.clock())
         embedding = await self._embed_messages(turn, definition, worker)
         while True:
             facts = await self._collect_eager_facts(turn, definition)

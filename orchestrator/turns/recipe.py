@@ -179,7 +179,7 @@ def build_turn_run(
         stream=first.private,
         steer=turn.recipe == "interactive",
         started_at=turn.started_at / 1000,
-        deadline=turn.deadline / 1000,
+        deadline=stored.turn.deadline / 1000,
         **texts,
     )
     return turn_inputs.strip_run_origins(run) if definition.provenance == "off" else run

@@ -179,10 +179,9 @@ class TurnRunner(LoopBound):
         direct = await recipe.run_without_worker(partial(self._build_host, preview=None))
         if direct is not None:
             return direct
-        inputs = self._take_preloaded()
-        definition = recipe.build_definition() if inputs is None else inputs.context.definition
-        recipe.definition = definition
+        definition = recipe.definition = recipe.build_definition()
         async with recipe.use_worker(definition) as worker:
+            inputs = self._take_preloaded()
             if inputs is None:
                 found = await loader.load_inputs(
                     recipe.turn, definition, worker, recipe.gather_inputs

@@ -98,19 +98,24 @@ class ScriptedWorker:
 
 
 class ScriptedSupervisor(Supervisor):
-    """Hands out scripted workers; ``refusals`` are raised first, one per use."""
+    """Hands out scripted workers; ``refusals`` are raised first, one per use.
+
+    ``wait_for_place`` takes the time that a turn waits for its worker.
+    """
 
     def __init__(self, tasks: TaskGroup) -> None:
         super().__init__(tasks)
         self.workers: dict[str, ScriptedWorker] = {}
         self.refusals: list[Exception] = []
         self.back = Wakeup()
+        self.wait_for_place: Callable[[], None] = lambda: None
 
     @asynccontextmanager
     async def use_worker(self, agent_id: str) -> AsyncIterator[Worker]:
         """The agent's worker."""
         if self.refusals:
             raise self.refusals.pop(0)
+        self.wait_for_place()
         yield cast("Worker", self.workers[agent_id])
 
     async def wait_until_available(self, agent_id: str) -> None:

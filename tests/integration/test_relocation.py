@@ -69,6 +69,8 @@ async def test_agent_with_its_bot_moves_while_both_daemons_run(tmp_path: Path) -
             done = await ask(here, "agents", "move", "work", "--to", str(there))
             assert done.exit_code == 0, done.output
             assert KEY in done.output
+            refused = await ask(here, "approvals", "grant", asked.code)
+            assert "nothing was decided" in refused.output
             bot.send_user_message(123, "and milk")
             refused = await ask(here, "agents", "moved", "work", "--confirm")
             assert "still receives the bot" in refused.output

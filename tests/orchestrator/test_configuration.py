@@ -352,6 +352,36 @@ async def test_reload_defines_only_agents_that_changed(tmp_path: Path) -> None:
         assert {grant.secrets for spec in third for grant in spec.grants} == {("two",)}
 
 
+async def test_prompt_is_taken_back_with_another_change(tmp_path: Path) -> None:
+    """The earlier definition is known, but it is not in force any more."""
+    settings = Settings(home=tmp_path)
+    settings.paths.create_directories()
+
+    def write(prompt: str, steps: int = 3) -> None:
+        agents: list[dict[str, object]] = [
+            {"agentId": "a", "llmProvider": "demo", "systemPrompt": prompt},
+            {"agentId": "b", "llmProvider": "demo", "maxSteps": steps},
+        ]
+        rewrite(tmp_path / "agents.json", json.dumps({"agents": agents}, indent=1))
+
+    write("Be kind.")
+    configuration = Configuration(settings, {})
+    await configuration.read_at_start()
+    async with anyio.create_task_group() as tasks:
+        supervisor = Supervisor(tasks)
+        await configuration.apply_to_processes(supervisor, NoRemoteTools())
+        kind = supervisor.slots["a"].spec
+        write("Be brief.")
+        edit = await configuration.read_prompt_edit()
+        assert edit is not None
+        supervisor.replace_prompt(edit.agent_id, edit.prompt)
+        assert supervisor.slots["a"].spec != kind
+        write("Be kind.", steps=4)
+        assert await configuration.reread_files()
+        await configuration.apply_to_processes(supervisor, NoRemoteTools())
+        assert supervisor.slots["a"].spec == kind
+
+
 async def test_agent_of_the_same_text_is_the_same_object(tmp_path: Path) -> None:
     """Also after an edit of its prompt was taken back, which was read without the rest."""
     settings = Settings(home=tmp_path)

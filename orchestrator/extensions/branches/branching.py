@@ -10,7 +10,8 @@ from typing import NamedTuple
 from orchestrator.errors import OrchestratorError, UnknownNameError
 from orchestrator.extensions.branches import line_calls
 from orchestrator.journal.db import audit
-from orchestrator.journal.db.database import Database, find_first_row_since
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.row_times import find_end_of_rows_before, find_first_row_since
 from orchestrator.journal.turns import questions, sessions, subagents, turns
 from orchestrator.journal.turns.outbox import Address
 from thinker.protocol.messages import MESSAGE
@@ -83,8 +84,8 @@ def load_point(db: Database, turn_id: str) -> BranchPoint:
 def _find_messages_of_time(db: Database, turn_id: str) -> tuple[int, int]:
     """Return the first message since a turn began, and the first some time after its end."""
     began, ended = db.execute(TIMES, (turn_id,)).fetchone() or (0, 0)
-    first = find_first_row_since(db, "message", "at", began)
-    return first, find_first_row_since(db, "message", "at", (ended or began) + LATE)
+    first = find_first_row_since(db, "message", began)
+    return first, find_end_of_rows_before(db, "message", (ended or began) + LATE)
 
 
 def fork_conversation(

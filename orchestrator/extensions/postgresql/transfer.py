@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from orchestrator.errors import JournalError
-from orchestrator.journal.db import audit
+from orchestrator.journal.db import audit, row_times
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.dialect import EARLIER
 from orchestrator.journal.inspect import invariants
@@ -102,6 +102,7 @@ def copy_rows(source: Database, target: Database) -> CopyCounts:
     if audit.find_broken_entry(target) != audit.find_broken_entry(source):
         raise JournalError("the chain of the audit log differs in the copy")
     target.execute(UNINDEXED)
+    row_times.note_runs(target, {"turn": 0})  # whose rows have new numbers
     target.execute("DELETE FROM meta WHERE k = ?", (EARLIER,))
     return CopyCounts(sum(copied.values()), sum(bool(count) for count in copied.values()))
 

@@ -73,17 +73,25 @@ def remove_files(files: FileSet, target: Path) -> None:
 
 
 def count_files(files: FileSet, home: Path) -> int:
-    return sum(len(digest_tree(home / name)) for name in (*files.own, *files.shared))
+    return sum(1 for name in (*files.own, *files.shared) for _ in _iter_files(home / name))
+
+
+def list_special_files(files: FileSet, home: Path) -> list[str]:
+    """Return what is neither a file, a folder nor a link, such as a socket: it is not copied."""
+    found = (one for name in (*files.own, *files.shared) for one in (home / name).rglob("*"))
+    return sorted(str(one.relative_to(home)) for one in found if _is_special(one))
 
 
 def digest_tree(path: Path) -> dict[str, str]:
     """Return the SHA-256 digest of each file below a path, and of the target of each link."""
-    return {
-        str(found.relative_to(path)): hashlib.sha256(
-            os.fsencode(found.readlink()) if found.is_symlink() else found.read_bytes()
-        ).hexdigest()
-        for found in _iter_files(path)
-    }
+    return {str(found.relative_to(path)): _digest_file(found) for found in _iter_files(path)}
+
+
+def _digest_file(path: Path) -> str:
+    if path.is_symlink():
+        return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _copy_whole(source: Path, target: Path) -> int:
@@ -95,7 +103,7 @@ def _copy_whole(source: Path, target: Path) -> int:
             shutil.rmtree(draft)
         draft.unlink(missing_ok=True)
         if source.is_dir() and not source.is_symlink():
-            shutil.copytree(source, draft, symlinks=True)
+            shutil.copytree(source, draft, symlinks=True, ignore=_list_special_names)
         else:
             shutil.copy2(source, draft, follow_symlinks=False)
         found = digest_tree(draft)
@@ -103,11 +111,21 @@ def _copy_whole(source: Path, target: Path) -> int:
             raise OrchestratorError(f"{source} changed while it was copied; run the move again")
         draft.rename(target)
     except OSError as error:
+        why = error.strerror or error
         raise OrchestratorError(
-            f"{error.filename or target} cannot be copied ({error.strerror}); correct that, and"
-            " run the move again"
+            f"{error.filename or target} cannot be copied ({why}); correct that, and run the move"
+            " again"
         ) from error
     return len(found)
+
+
+def _list_special_names(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if _is_special(Path(folder, name))]
+
+
+def _is_special(path: Path) -> bool:
+    usual = path.is_symlink() or path.is_file() or path.is_dir()
+    return not usual and os.path.lexists(path)
 
 
 def _iter_files(path: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import orjson
 
 from orchestrator.journal.db.database import Cursor, Database
-from orchestrator.journal.turns import outbox
+from orchestrator.journal.turns import outbox, turns
 
 MEMBERS = re.compile(r"\bIN (of_\w+)")
 REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a message or a result
@@ -62,6 +62,16 @@ GATHERED = (
           UNION SELECT media_id FROM outbox WHERE id IN of_outbox AND media_id IS NOT NULL""",
     ),
 )
+# As above, without the ids of everything that the agent ever did: this is asked again and again.
+OWN_TURN = """EXISTS(SELECT 1 FROM turn AS own JOIN session ON session.id = own.session_id
+  WHERE own.id = {} AND (session.chat_key IN(
+      SELECT 'subagent/' || id FROM subagent WHERE agent_id = :agent)
+    OR session.agent_id = :agent AND session.chat_key NOT LIKE 'subagent/%'))"""
+ASKED = "(SELECT approval.turn_id FROM approval WHERE approval.id = approval_id)"
+RUNNING = f"""SELECT count(*) FROM turn
+  WHERE {turns.OPEN} AND state = 'running' AND {OWN_TURN.format("turn.id")}"""
+UNSENT = f"""SELECT count(*) FROM outbox
+  WHERE {outbox.WAITING} AND {OWN_TURN.format(f"coalesce(turn_id, {ASKED})")}"""
 SHOWN = """SELECT result FROM step WHERE turn_id IN of_turn AND instr(result, '"ref"') > 0
   UNION ALL SELECT body FROM message WHERE session_id IN of_session
     AND instr(body, '"ref"') > 0"""
@@ -180,14 +190,15 @@ class AgentRows:
                 self.execute(f"DELETE FROM {table} WHERE {where}")
         self.execute(f"DELETE FROM transition WHERE {OF_AGENT['transition']}")
 
-    def list_busy(self, *, live: bool) -> list[str]:
-        """Return what has to end before the agent can leave; ``live``: its daemon runs."""
-        running = "('running','replied')" if live else "('replied')"
-        found = []
-        turns = f"SELECT count(*) FROM turn WHERE id IN of_turn AND state IN{running}"
-        if count := int(self.execute(turns).get):
-            found.append(f"{count} turns are not at rest")
-        unsent = f"SELECT count(*) FROM outbox WHERE id IN of_outbox AND {outbox.WAITING}"
-        if count := int(self.execute(unsent).get):
-            found.append(f"{count} messages are not delivered")
-        return found
+
+def list_busy(db: Database, agent_id: str, *, live: bool) -> list[str]:
+    """Return what has to end before an agent can leave; ``live``: its daemon runs.
+
+    A turn that has replied has messages that are not delivered.
+    """
+    found, values = [], {"agent": agent_id}
+    if live and (count := int(db.execute(RUNNING, values).get)):
+        found.append(f"{count} turns are not at rest")
+    if count := int(db.execute(UNSENT, values).get):
+        found.append(f"{count} messages are not delivered")
+    return found

@@ -106,6 +106,11 @@ class Home:
         journal = self.settings.journal
         return not isinstance(journal, Path) or os.path.lexists(journal)
 
+    def require_folder(self) -> None:
+        """Raise `ConfigError` if the home is not there: a step would make a new one."""
+        if not self.settings.home.is_dir():
+            raise ConfigError(f"{self.name} is not there; mount it, or put it back")
+
     def keep_address(self) -> None:
         """Write the address of the journal into the home's keys.env, unless it is there."""
         address, path = self.environ.get(STORE), self.settings.paths.keys

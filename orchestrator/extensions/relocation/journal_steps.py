@@ -12,23 +12,27 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from pydantic import Field
-
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.relocation import row_file, waiting_messages
-from orchestrator.extensions.relocation.agent_tables import OF_AGENT, AgentRows
-from orchestrator.journal.db import audit, liveness
+from orchestrator.extensions.relocation.agent_tables import OF_AGENT, AgentRows, list_busy
+from orchestrator.extensions.relocation.row_file import CheckedFile
+from orchestrator.journal.db import audit, liveness, row_times
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import cancellations, inbox, outbox, pauses, turns
 
 # The phases at the source, and then at the target.
 Phase: TypeAlias = Literal["none", "leaving", "moved", "arriving", "arrived", "active"]
 KEY = "relocation {}"  # with the agent's id, in `meta`
+LIFTED_BY_PEOPLE = ("operator", "anomaly")  # pauses that no move ends
 PAUSED = "I am moving to another home"
 HELD = (
     "it moves between {here} and {there}; run 'orchestrator agents move' again at its old home, or"
     " end the move there: orchestrator agents moved {agent} --confirm, or --undo"
+)
+OTHER_VERSION = (
+    "the daemon of {here} is of another version than this command; restart it, and run the move"
+    " again"
 )
 ENDED = "the agent moved to another home"
 WORKED_ON = """SELECT count(*) FROM turn WHERE agent_id = :agent AND (
@@ -45,8 +49,8 @@ GIVEN_UP = (
 class Move(CamelModel):
     """A move as a journal knows it; ``place`` is the other home.
 
-    ``resumes``: the agent worked before. ``waiting`` are the messages that went along before
-    a turn took them, and ``at`` is when the rows arrived, in milliseconds.
+    ``resumes``: no person has to let the agent work. ``waiting`` are the messages that went along
+    before a turn took them, and ``at`` is when the rows arrived, in milliseconds.
     """
 
     id: str
@@ -60,8 +64,8 @@ class Move(CamelModel):
 class StepRequest(CamelModel):
     """A step of a move; ``here`` and ``there`` are this home and the other one.
 
-    ``path`` is the file with the rows, ``waiting`` are ids of messages, and ``live`` says that the
-    home's daemon runs.
+    ``rows`` is the file with the agent's rows, ``path`` that with late messages, ``waiting`` are
+    ids of messages, and ``live`` says that the home's daemon runs.
     """
 
     step: str
@@ -70,18 +74,17 @@ class StepRequest(CamelModel):
     here: str = ""
     there: str = ""
     path: str = ""
+    rows: CheckedFile | None = None
     waiting: tuple[int, ...] = ()
     live: bool = False
     resumes: bool = True
 
 
 class StepReport(CamelModel):
-    """The move after a step; ``busy`` says what has to end first, ``rows`` what the journal has."""
+    """The move after a step; ``busy`` says what has to end first."""
 
     move: Move | None = None
     busy: tuple[str, ...] = ()
-    rows: Mapping[str, int] = Field(default_factory=dict)
-    epoch: int = 0
 
 
 def run_step(db: Database, request: StepRequest, now: int) -> StepReport:
@@ -100,12 +103,9 @@ def find_move(db: Database, agent_id: str) -> Move | None:
 
 
 def _report(db: Database, request: StepRequest) -> StepReport:
-    rows = AgentRows(db, request.agent_id)
     return StepReport(
         move=find_move(db, request.agent_id),
-        busy=tuple(rows.list_busy(live=request.live)),
-        rows=rows.count_rows(),
-        epoch=liveness.count_starts(db),
+        busy=tuple(list_busy(db, request.agent_id, live=request.live)),
     )
 
 
@@ -162,10 +162,13 @@ def _arrive(db: Database, request: StepRequest, now: int) -> None:
     move = _require_move(db, request)
     if move.phase != "arriving":
         return
-    newest = int(db.execute("SELECT max(id) FROM inbox").get or 0)
-    row_file.store_rows(db, Path(request.path), request.agent_id)
+    if request.rows is None:
+        raise OrchestratorError(OTHER_VERSION.format(here=request.here))
+    newest = row_times.find_newest_rows(db)
+    row_file.store_rows(db, request.rows, request.agent_id)
+    row_times.note_runs(db, newest)
     _adopt_turns(db, request.agent_id, now)
-    waiting = db.execute("SELECT id FROM inbox WHERE state = 'new' AND id > ?", (newest,))
+    waiting = db.execute("SELECT id FROM inbox WHERE state = 'new' AND id > ?", (newest["inbox"],))
     arrived = {"phase": "arrived", "at": now, "waiting": tuple(int(row) for (row,) in waiting)}
     _store_move(db, request.agent_id, move.model_copy(update=arrived))
     audit.record_decision(
@@ -222,7 +225,9 @@ def _activate(db: Database, request: StepRequest, now: int) -> None:
 def _receive(db: Database, request: StepRequest, now: int) -> None:
     """Store messages that came to the old home since, once each."""
     del now
+    newest = row_times.find_newest_rows(db)
     waiting_messages.store_messages(db, Path(request.path))
+    row_times.note_runs(db, newest)
 
 
 def _settle(db: Database, request: StepRequest, now: int) -> None:
@@ -329,11 +334,11 @@ def _require_move(db: Database, request: StepRequest) -> Move:
 def _hold(db: Database, request: StepRequest, phase: Phase, now: int) -> None:
     """Begin a move: the agent is paused, and only the move can end that."""
     agent_id, before = request.agent_id, pauses.find_pause(db, request.agent_id)
-    by_operator = before is not None and before.kind == "operator"
-    if before is not None and not by_operator:
+    by_person = before is not None and before.kind in LIFTED_BY_PEOPLE
+    if before is not None and not by_person:
         pauses.end_pause(db, agent_id, "operator", now)
     pauses.begin_pause(db, agent_id, "operator", PAUSED, "operator", now)
-    resumes = not by_operator if phase == "leaving" else request.resumes
+    resumes = not by_person if phase == "leaving" else request.resumes
     move = Move(id=request.id, place=request.there, phase=phase, resumes=resumes)
     _store_move(db, agent_id, move)
     held = HELD.format(agent=agent_id, here=request.here, there=request.there)

@@ -43,6 +43,7 @@ ALONE = (
     " backup' and 'restore', or its journal by 'orchestrator migrate'"
 )
 KNOWN = "{target} has an agent '{agent}' already; remove or rename it there first"
+SPECIAL = "{} is neither a file nor a folder; its program makes it anew, if it needs it"
 NO_FILE = (
     "{source} has no agents.json of its own, so it runs the bundled agent; make a file first, with:"
     " orchestrator init"
@@ -112,7 +113,10 @@ def make_plan(source: Home, target: Home, agent_id: str, *, arriving: bool = Fal
         target_text=target_text,
         source_text=source_text,
         refused=tuple(refused),
-        stays=tuple(_list_rest(source, target, file, new_problems, channels, handed)),
+        stays=(
+            *_list_rest(source, target, file, new_problems, channels, handed),
+            *map(SPECIAL.format, agent_files.list_special_files(files, source.settings.home)),
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from orchestrator.errors import ConfigError, JournalError, OrchestratorError
+from orchestrator.errors import OrchestratorError
 from orchestrator.extensions.relocation import (
     agent_files,
     agent_text,
@@ -31,7 +31,7 @@ from orchestrator.files import write_private
 INCOMING = "arrivals"  # the folder of the target with what is on its way
 GLANCE = 0.5  # seconds between two looks at whether the agent is at rest
 STILL = (
-    "agent '{agent}' is not at rest after {seconds:.0f} seconds: {busy}. It works on; wait for its"
+    "agent '{agent}' is not at rest after {seconds:.0f} seconds: {busy}. It {state}; wait for its"
     " answers and run the move again, or give it longer: --wait SECONDS"
 )
 POLLED = (
@@ -105,6 +105,7 @@ class Relocation:
         move = self._require_move()
         if move.phase != "moved":
             raise OrchestratorError(UNFINISHED.format(agent=self.agent_id))
+        self.target.require_folder()
         self._run_at_target("activate")
         text = move_plan.read_agents_text(self.source) or ""
         if self.agent_id in agent_text.list_agents(text):
@@ -132,7 +133,7 @@ class Relocation:
         move = self._require_move()
         try:
             self._take_back()
-        except (JournalError, ConfigError) as error:
+        except OrchestratorError as error:
             if move.phase == "moved":
                 raise
             self.say(f"the new home keeps what it has of the agent, paused: {error}")
@@ -140,6 +141,7 @@ class Relocation:
 
     def _take_back(self) -> None:
         """Remove the agent from its new home."""
+        self.target.require_folder()
         self._run_at_target("withdraw")
         failpoint("relocation:withdrawn")
         text = move_plan.read_agents_text(self.target)
@@ -160,9 +162,9 @@ class Relocation:
     def _run_at_source(self, step: str, waiting: tuple[int, ...] = ()) -> StepReport:
         return self.source.run_step(self._request(step, self.source, self.target, waiting=waiting))
 
-    def _run_at_target(self, step: str, path: str = "", *, resumes: bool = True) -> StepReport:
+    def _run_at_target(self, step: str, **fields: object) -> StepReport:
         request = self._request(step, self.target, self.source)
-        return self.target.run_step(request.model_copy(update={"path": path, "resumes": resumes}))
+        return self.target.run_step(request.model_copy(update=fields))
 
     def _request(
         self, step: str, here: Home, there: Home, waiting: tuple[int, ...] = ()
@@ -183,15 +185,20 @@ class Relocation:
         while report.busy and self.clock() < until:
             self.pause(GLANCE)
             report = self._run_at_source("leave")
+        if report.move is None:
+            raise AssertionError(self.agent_id)
         if report.busy:
             if not resumed:
                 self._run_at_source("return")
-            told = ", ".join(report.busy)
+            works = not resumed and report.move.resumes
             raise OrchestratorError(
-                STILL.format(agent=self.agent_id, seconds=self.patience, busy=told)
+                STILL.format(
+                    agent=self.agent_id,
+                    seconds=self.patience,
+                    busy=", ".join(report.busy),
+                    state="works on" if works else "stays paused",
+                )
             )
-        if report.move is None:
-            raise AssertionError(self.agent_id)
         return report.move
 
     def _place_files(self, plan: MovePlan) -> None:
@@ -239,11 +246,12 @@ class Relocation:
         with self.source.read_journal() as db:
             waiting = waiting_messages.list_waiting(db, agents, self.agent_id)
             ids = tuple(row.id for row in waiting)
-            digests = row_file.write_rows(self._rows_path, AgentRows(db, self.agent_id, ids))
+            row_file.write_rows(self._rows_path, AgentRows(db, self.agent_id, ids))
         self._run_at_source("send", ids)
-        self._run_at_target("arrive", str(self._rows_path))
-        rows = sum(one.rows for one in digests.values())
-        self.say(f"{rows} rows of {len(digests)} tables copied and compared")
+        file = row_file.check_file(self._rows_path)
+        self._run_at_target("arrive", rows=file)
+        rows = sum(one.rows for one in file.digests.values())
+        self.say(f"{rows} rows of {len(file.digests)} tables copied and compared")
 
     def _require_move(self) -> Move:
         move = self.find_move()
@@ -275,7 +283,7 @@ class Relocation:
                 rows = waiting_messages.list_waiting(db, agents, self.agent_id)
                 late = [row for row in rows if row.id not in move.waiting]
                 count += waiting_messages.write_messages(path, db, late, bots)
-            self._run_at_target("receive", str(path))
+            self._run_at_target("receive", path=str(path))
             self._run_at_source("settle", tuple(row.id for row in rows))
             if not rows:
                 return count

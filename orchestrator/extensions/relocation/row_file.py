@@ -1,8 +1,8 @@
 """The file with an agent's rows on their way, and how they get into the journal of the target.
 
 A line is a JSON value: first what the file is, then for each table its name and columns with one
-row a line, and at the end the digest of each table. The file is read inside the transaction that
-stores the rows; nothing else changes it.
+row a line, and at the end the digest of each table. Who wrote the file checks it; the transaction
+that stores the rows reads it once. Nothing else changes it.
 """
 
 import base64
@@ -38,6 +38,18 @@ class TableDigest:
 
     rows: int
     digest: str
+
+
+@dataclass(frozen=True)
+class CheckedFile:
+    """A file that is whole, with the digest of each table and the ``least`` id where rows have one.
+
+    Neither is looked for inside a transaction, which would hold up all others.
+    """
+
+    path: Path
+    digests: Mapping[str, TableDigest]
+    least: Mapping[str, int]
 
 
 class _Digest:
@@ -99,25 +111,34 @@ def read_digests(path: Path) -> dict[str, TableDigest]:
     )
 
 
-def store_rows(db: Database, path: Path, agent_id: str) -> Shifts:
+def check_file(path: Path) -> CheckedFile:
+    """Check a file as `read_digests` does, and return what storing its rows needs to know."""
+    digests, least = read_digests(path), {}
+    for table, names, rows in _iter_tables(path):
+        if table in WITH_ID:
+            place = names.index("id")
+            least[table] = min(int(row[place]) for row in rows)
+    return CheckedFile(path, digests, least)
+
+
+def store_rows(db: Database, file: CheckedFile, agent_id: str) -> Shifts:
     """Store the rows of a file inside the caller's transaction; return how far their ids moved.
 
     Rows that others may use are left as the target has them.
 
     Raises:
-        JournalError: the file is damaged, or what is stored differs from it.
+        JournalError: what is stored differs from the file.
     """
-    digests = read_digests(path)
-    shifts = _find_shifts(db, path)
+    shifts = _find_shifts(db, file.least)
     newest = int(db.execute("SELECT max(id) FROM transition").get or 0)
-    for table, names, rows in _iter_tables(path):
+    for table, names, rows in _iter_tables(file.path):
         if table == "transition":  # those that triggers wrote for the rows so far
             db.execute("DELETE FROM transition WHERE id > ?", (newest,))
         _insert_rows(db, table, names, map(build_shift(table, names, shifts), rows))
     dialect = get_dialect(db)
     for table in WITH_ID:
         dialect.skip_used_ids(db, table)
-    _verify_rows(db, agent_id, digests, shifts)
+    _verify_rows(db, agent_id, file.digests, shifts)
     return shifts
 
 
@@ -145,18 +166,14 @@ def _verify_rows(
             )
 
 
-def _find_shifts(db: Database, path: Path) -> dict[str, int]:
+def _find_shifts(db: Database, least: Mapping[str, int]) -> dict[str, int]:
     """Return how far the ids of each table must move to be behind those of the target."""
     shifts: dict[str, int] = {"first inbox": 1 << 62}
-    for table, names, rows in _iter_tables(path):
-        if table not in WITH_ID:
-            continue
-        place = names.index("id")
-        least = min(int(row[place]) for row in rows)
+    for table, first in least.items():
         newest = int(db.execute(f"SELECT max(id) FROM {table}").get or 0)
-        shifts[table] = max(0, newest + 1 - least)
+        shifts[table] = max(0, newest + 1 - first)
         if table == "inbox":
-            shifts["first inbox"] = least + shifts[table]
+            shifts["first inbox"] = first + shifts[table]
     return shifts
 
 

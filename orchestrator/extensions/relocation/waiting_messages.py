@@ -12,13 +12,15 @@ from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import inbox, subagents
 
 FOLLOW = (inbox.TASK, inbox.SUBAGENT, inbox.RESULT)  # what the new home makes by itself
-# Of a message: its own row first. The id of each later row's message is the first number.
-PARTS = (
-    "SELECT * FROM inbox WHERE id = ?",
-    "SELECT * FROM attachment WHERE inbox_id = ?",
-    "SELECT * FROM request WHERE inbox_id = ?",
-)
-TABLES = ("inbox", "attachment", "request")
+# Of a message: its own row comes first.
+PARTS = {
+    "inbox": "SELECT * FROM inbox WHERE id = ?",
+    "media": """SELECT * FROM media WHERE id IN(
+      SELECT media_id FROM attachment WHERE inbox_id = ?)""",
+    "attachment": "SELECT * FROM attachment WHERE inbox_id = ?",
+    "request": "SELECT * FROM request WHERE inbox_id = ?",
+}
+SHARED = ("channel_offset", "media")  # which the new home may have
 OFFSETS = "channel_offset"
 RECEIVED = "SELECT * FROM channel_offset WHERE channel = ?"
 KNOWN = """SELECT 1 FROM inbox WHERE channel = ? AND bot_id = ? AND chat_id = ? AND message_id = ?
@@ -53,7 +55,7 @@ def write_messages(
             if row.kind in FOLLOW:
                 continue
             count += 1
-            for table, query in zip(TABLES, PARTS, strict=True):
+            for table, query in PARTS.items():
                 file.writelines(_format_lines(db, table, query, row.id))
     return count
 
@@ -70,7 +72,7 @@ def store_messages(db: Database, path: Path) -> int:
                 del values["id"]
                 new_id = int(str(_insert(db, table, values, " RETURNING id")))
                 stored += 1
-        elif table == OFFSETS:
+        elif table in SHARED:
             _insert(db, table, values, " ON CONFLICT DO NOTHING")
         elif new_id is not None:
             _insert(db, table, {**values, "inbox_id": new_id})

@@ -11,7 +11,8 @@ Where: are old records deleted?
 import re
 from collections.abc import Callable, Sequence
 
-from orchestrator.journal.db.database import Database, find_first_row_since
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.row_times import find_end_of_rows_before
 from orchestrator.journal.turns import prompt_records
 
 BATCH = 20  # turns or pictures, if nothing else is said
@@ -76,7 +77,7 @@ REF = re.compile(r'"ref":"([0-9a-f]{64})"')  # the reference to a picture in a m
 
 
 def delete_old_turns(db: Database, before: int, limit: int = BATCH) -> int:
-    below = find_first_row_since(db, "turn", "started_at", before)
+    below = find_end_of_rows_before(db, "turn", before)
     bounds = {"before": before, "below": below, "limit": limit}
     found = [str(turn) for (turn,) in db.execute(OLD_TURNS, bounds).fetchall()]
     for turn in found:
@@ -131,7 +132,7 @@ def delete_old_messages(db: Database, before: int, limit: int = ROWS) -> int:
         " WHERE session_id = session.id AND at < ?2"
         " AND message.id < iif(ended_at IS NULL, min(summary_upto + 1, ?1), ?1)"
         f" AND NOT {IN_PINNED_WINDOW} LIMIT ?3",
-        (find_first_row_since(db, "message", "at", before), before, limit),
+        (find_end_of_rows_before(db, "message", before), before, limit),
     ).fetchall()
     db.executemany("DELETE FROM message WHERE id = ?", found)
     db.execute(
@@ -173,7 +174,7 @@ def _list_pinned_pictures(db: Database) -> set[str]:
 
 def delete_old_calls(db: Database, before: int, limit: int = ROWS) -> int:
     old = "SELECT id FROM model_call WHERE id < ? AND at < ? ORDER BY id LIMIT ?"
-    bounds = (find_first_row_since(db, "model_call", "at", before), before, limit)
+    bounds = (find_end_of_rows_before(db, "model_call", before), before, limit)
     found = db.execute(old, bounds).fetchall()
     db.executemany("DELETE FROM model_call WHERE id = ?", found)
     return len(found)

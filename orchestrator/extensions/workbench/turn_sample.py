@@ -10,7 +10,8 @@ from pydantic import Field
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.control.trials import MAX_TURNS
-from orchestrator.journal.db.database import Database, Rows, find_first_row_since
+from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.row_times import find_first_row_since
 
 SWITCH_SAMPLE = "switch/sample"  # SampleRequest → TurnSample
 SWITCH_COMPARE = "switch/compare"  # SwitchQuestion → SwitchReport
@@ -92,7 +93,7 @@ GROUP BY turn.id, started_at, turn.state ORDER BY started_at, turn.id"""
 
 def list_used_turns(db: Database, agent_id: str, since: int, until: int) -> list[UsedTurn]:
     """Return an agent's ended turns of a period in milliseconds that called models, by time."""
-    first = find_first_row_since(db, "turn", "started_at", since)
+    first = find_first_row_since(db, "turn", since)
     return USED.select(db, OF_AN_AGENT, first, agent_id, since, until)
 
 

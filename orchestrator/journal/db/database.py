@@ -161,20 +161,3 @@ def build_distinct_query(table: str, column: str, where: str) -> str:
         f" SELECT ({least} AND {column} > value) FROM found WHERE value IS NOT NULL)"
         " SELECT value FROM found WHERE value IS NOT NULL"
     )
-
-
-def find_first_row_since(db: Database, table: str, column: str, at: int) -> int:
-    """Return the first row id of a table whose time in ``column`` is at least ``at``.
-
-    Row ids follow the time. After the clock was set back, some rows are found later.
-    """
-    row = "rowid" if table in NUMBERED else "id"
-    low, high = 1, int(db.execute(f"SELECT max({row}) FROM {table}").get or 0) + 1
-    sql = f"SELECT {column} FROM {table} WHERE {row} >= ? ORDER BY {row} LIMIT 1"
-    while low < high:
-        middle = (low + high) // 2
-        if int(db.execute(sql, (middle,)).get) < at:
-            low = middle + 1
-        else:
-            high = middle
-    return low

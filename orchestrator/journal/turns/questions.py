@@ -12,13 +12,15 @@ import json
 from collections.abc import Sequence
 
 from orchestrator.channel_api import Choice
+from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db import audit
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import approvals, outbox
+from orchestrator.journal.turns import approvals, outbox, pauses
 from orchestrator.journal.turns.approvals import Approval
 from orchestrator.journal.turns.outbox import Address, OutboxPart, OutboxRow
 
 APPROVE, APPROVE_ALL, DENY = "Approve once", "Approve these {n}", "Deny"
+HELD = "nothing was decided, as agent '{agent}' cannot go on now: {why}"
 DIGEST = 24  # hexadecimal digits; with a code they fit the 64 bytes of a button
 
 
@@ -95,11 +97,17 @@ def decide_question(
 
     Returns None if none has this code, if it expired, or if ``seen``, the hash of the calls that
     were shown (`hash_calls`), differs. ``note`` is the reason given.
+
+    Raises:
+        OrchestratorError: the agent is held (`pauses.find_hold`), and the decision would be lost.
     """
     lead = approvals.find_approval(db, code)
     asked = () if lead is None else approvals.load_question(db, lead)
     if not asked or seen not in (None, hash_calls(asked)):
         return None
+    held = pauses.find_hold(db, asked[0].agent_id)
+    if held is not None:
+        raise OrchestratorError(HELD.format(agent=asked[0].agent_id, why=held))
     state = "granted" if granted else "denied"
     db.execute(
         "UPDATE approval SET state = ?, decided_at = ?, by_user = ?, note = ?"

@@ -12,7 +12,8 @@ from functools import partial
 
 import orjson
 
-from orchestrator.journal.db.database import Database, find_first_row_since
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.row_times import find_first_row_since
 from orchestrator.journal.turns import prompt_records
 from thinker.protocol.visible_text import remove_misleading
 
@@ -70,8 +71,8 @@ def blank_shown_texts(
     blank = partial(_blank_text, written, found)
     since = max(0, since - MARGIN)
     firsts = {
-        table: find_first_row_since(db, table, column, since) if since else 0
-        for table, column in (("message", "at"), ("outbox", "created_at"))
+        table: find_first_row_since(db, table, since) if since else 0
+        for table in ("message", "outbox")
     }
     named = {"agent": agent_id, "tool": tool, "since": since, **firsts}
     for table, column, keys, rows in PLACES if not tool else PLACES[:1]:

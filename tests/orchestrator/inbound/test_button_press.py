@@ -115,6 +115,19 @@ async def desk_in(folder: Path) -> AsyncIterator[Desk]:
         store.close()
 
 
+async def test_press_for_a_held_agent_is_told_why_nothing_is_decided(tmp_path: Path) -> None:
+    """The question keeps its buttons."""
+    async with desk_in(tmp_path) as desk:
+        approve, _ = await desk.ask()
+        held = (pauses.HOLD.format("work"), "it moves")
+        desk.db.execute("INSERT INTO meta VALUES(?,?)", held)
+        (answer,) = await desk.pressed(desk.press(approve))
+        assert answer.startswith("nothing was decided")
+        assert "it moves" in answer
+        assert desk.state() == "pending"
+        assert outbox.find_next_row(desk.db, "telegram/1/7/") is None
+
+
 @pytest.mark.parametrize(("which", "state"), [(0, "granted"), (1, "denied")])
 async def test_an_operator_decides_with_one_press(tmp_path: Path, which: int, state: str) -> None:
     """The person is shown the outcome; the chat sees it in the question, not in a message."""

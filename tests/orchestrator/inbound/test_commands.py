@@ -170,6 +170,18 @@ async def test_call_is_granted_by_its_code_once(tmp_path: Path) -> None:
         assert approvals.use_approval(chat.db, note, NOW)
 
 
+async def test_call_of_a_held_agent_is_not_decided(tmp_path: Path) -> None:
+    """The person hears what to do instead."""
+    async with chat_in(tmp_path) as chat:
+        await chat.begins("write it down")
+        (note,) = planned(chat.db, "t1", "note")
+        approvals.request_approval(chat.db, note, "because", "c0de", NOW)
+        agent_id = str(chat.db.execute("SELECT agent_id FROM turn").get)
+        chat.db.execute("INSERT INTO meta VALUES(?, 'run it again')", (f"pause_held {agent_id}",))
+        assert "run it again" in await chat.says("/approve c0de")
+        assert not approvals.use_approval(chat.db, note, NOW)
+
+
 async def test_command_that_fails_takes_nothing_else_along(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,7 @@ from thinker.protocol.prompt_record import PromptRecord
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+MINUTE, HOUR = 60_000, 3_600_000  # milliseconds
 FACT: tuple[str, JsonObject] = ("keep_note", {"note": "Likes tea."})
 
 
@@ -324,7 +325,7 @@ async def test_a_final_quarantine_ends_the_turn(tmp_path: Path) -> None:
 async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
     tmp_path: Path,
 ) -> None:
-    """The worker is refused, the turn waits without it, and the call runs once."""
+    """The worker is refused, the turn waits without it or its time, and the call runs once."""
     refused: list[int] = []
 
     async def asking(run: TurnRun, host: WorkerHost) -> TurnResult:
@@ -342,16 +343,19 @@ async def test_a_call_that_needs_approval_suspends_the_turn_until_the_answer(
         return await echo(run, host)
 
     async with turn_bench(tmp_path, {"agentId": "work", "approvals": ["keep_note"]}) as bench:
-        bench.scripted(asking)
+        worker = bench.scripted(asking)
         bench.hears("hello")
         await bench.channel.until(1)
         await bench.until_state("waiting")
         assert bench.db.execute("SELECT count(*) FROM fact").get == 0
+        bench.now[0] += HOUR
         code = str(bench.db.execute("SELECT code FROM approval").get)
         await bench.approvals.decide_question(code, "operator", granted=True)
         assert (await bench.channel.until(2))[1] == "echo: hello"
         assert refused == [FENCED]
         assert count_notes(bench.db) == 1
+        left = [run.deadline - run.started_at for run in worker.runs]
+        assert left == [15 * MINUTE / 1000, (HOUR + 15 * MINUTE) / 1000]
 
 
 async def test_a_refused_key_suspends_the_turn_until_the_agent_is_resumed(tmp_path: Path) -> None:
@@ -394,6 +398,26 @@ async def test_a_fault_of_ours_is_not_tried_for_ever(
 
 def _apply(db: Database, work: Callable[[Database], None]) -> None:
     work(db)
+
+
+async def test_wait_for_a_worker_takes_none_of_the_turns_time(tmp_path: Path) -> None:
+    """All places were busy for longer than a turn may run. A second attempt has what is left."""
+    async with turn_bench(tmp_path) as bench:
+
+        async def dying(run: TurnRun, host: WorkerHost) -> TurnResult:
+            if len(worker.runs) == 1:
+                raise WorkerLostError("killed")
+            return await echo(run, host)
+
+        def pass_an_hour() -> None:
+            bench.now[0] += HOUR
+
+        worker = bench.scripted(dying)
+        bench.supervisor.wait_for_place = pass_an_hour
+        bench.hears("hello")
+        assert await bench.channel.until(1) == ["echo: hello"]
+        left = [run.deadline - run.started_at for run in worker.runs]
+        assert left == [(HOUR + 15 * MINUTE) / 1000] * 2
 
 
 async def test_inputs_that_t2_loaded_are_not_used_for_a_changed_agent(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from orchestrator.extensions.page.reads.spending_days import LATE
-from orchestrator.journal.db.database import Database, find_first_row_since
+from orchestrator.journal.db.database import Database
+from orchestrator.journal.db.row_times import find_first_row_since
 from orchestrator.journal.turns import turns
 
 HOUR = 3_600_000  # milliseconds
@@ -22,10 +23,12 @@ def count_arrivals(db: Database, since: int, until: int, parts: int) -> list[int
     """Count the messages that arrived in each of ``parts`` equal spans between two instants."""
     found = [0] * parts
     length = (until - since) / parts
-    # Rows are in the order of their arrival, so the walk back ends at the first that is older.
-    for (at,) in db.execute("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 20000"):
-        if at < since:
-            break
+    rows = db.execute(
+        "SELECT received_at FROM inbox WHERE id >= ? AND received_at >= ?"
+        " ORDER BY id DESC LIMIT 20000",
+        (find_first_row_since(db, "inbox", since), since),
+    )
+    for (at,) in rows:
         found[min(parts - 1, int((at - since) / length))] += 1
     return found
 
@@ -34,7 +37,7 @@ def count_messages_since(db: Database, since: int) -> dict[str, int]:
     """Count the messages that arrived since an instant, by their state."""
     rows = db.execute(
         "SELECT state, count(*) FROM inbox WHERE id >= ? AND received_at >= ? GROUP BY state",
-        (find_first_row_since(db, "inbox", "received_at", since), since),
+        (find_first_row_since(db, "inbox", since), since),
     )
     return {str(state): int(number) for state, number in rows}
 
@@ -45,7 +48,7 @@ def sum_agent_spending(db: Database, since: int, hours: int = 24) -> dict[str, R
         "SELECT agent_id, (at - ?2) / ?3, sum(prompt + completion), ifnull(sum(usd), 0.0),"
         " count(*) FILTER (WHERE usd IS NULL) FROM model_call"
         " WHERE id >= ?1 AND at >= ?2 GROUP BY 1, 2",
-        (find_first_row_since(db, "model_call", "at", since - LATE), since, HOUR),
+        (find_first_row_since(db, "model_call", since - LATE), since, HOUR),
     )
     found: dict[str, RecentSpending] = {}
     for agent, hour, tokens, usd, free in rows:

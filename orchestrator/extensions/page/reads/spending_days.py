@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from orchestrator.journal.db.database import Database, Rows, find_first_row_since
+from orchestrator.journal.db.database import Database, Rows
+from orchestrator.journal.db.row_times import find_end_of_rows_before, find_first_row_since
 
 LATE = 3_600_000  # milliseconds that a call may take: its time is that of its end
 
@@ -38,7 +39,7 @@ SLOTS = Rows(
 
 def list_spending_slots(db: Database, since: int, until: int) -> list[SpendingSlot]:
     """Return the usage between two instants, by agent, model and purpose."""
-    first = find_first_row_since(db, "model_call", "at", since - LATE)
-    after = find_first_row_since(db, "model_call", "at", until + LATE)
+    first = find_first_row_since(db, "model_call", since - LATE)
+    after = find_end_of_rows_before(db, "model_call", until + LATE)
     where = "id >= ? AND id < ? AND at >= ? AND at < ? GROUP BY 2, 3, 4 ORDER BY 1"
     return SLOTS.select(db, where, first, after, since, until)

@@ -1,6 +1,5 @@
 """``orchestrator agents move`` and ``moved``: take an agent to another home, and end that."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -103,11 +102,12 @@ def end_move(
     known = _find_known_move(source, agent)
     if confirm is undo:
         raise ConfigError(f"agent '{agent}': give --confirm, or --undo")
-    journey = Relocation(source, _open_place(source, agent, known), agent, say=_say)
+    target = homes.open_target(source.settings, agent, known.place)
+    journey = Relocation(source, target, agent, say=_say)
     option = format_home_option(source.name)
     if undo:
         journey.undo()
-        print_text(f"agent '{agent}' works here again; {known.place} has nothing of it")
+        print_text(f"agent '{agent}' works here again")
         return
     late = journey.confirm()
     print_text(f"agent '{agent}' is out of agents.json here; it works in {known.place}")
@@ -135,15 +135,6 @@ def _find_known_move(source: homes.Home, agent: str) -> Move:
             f" moved {agent} --confirm --home {known.place}"
         )
     return known
-
-
-def _open_place(source: homes.Home, agent: str, move: Move) -> homes.Home:
-    place = Path(move.place)
-    if not place.is_dir():
-        raise ConfigError(
-            f"{place}, where agent '{agent}' moved to, is not there; mount it, or put it back"
-        )
-    return homes.open_target(source.settings, agent, move.place)
 
 
 def _report_plan(plan: MovePlan, source: homes.Home, target: homes.Home, agent: str) -> PlanReport:

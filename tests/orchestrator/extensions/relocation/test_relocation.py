@@ -1,9 +1,11 @@
 """An agent on its way between two homes: it works in one of them, whatever is interrupted."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 from fakes.journal import receive, update
 from fakes.lived import Life
@@ -11,15 +13,18 @@ from fakes.postgresql import POSTGRESQL, needs_server
 from fakes.two_homes import HERE, THERE, TwoHomes, make_home
 
 from orchestrator import failpoints
+from orchestrator.channel_api import Attachment
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.extensions.relocation import move_plan, row_file
 from orchestrator.extensions.relocation.agent_tables import AgentRows
 from orchestrator.failpoints import FailpointInjector
 from orchestrator.journal.db.database import Connection
 from orchestrator.journal.inspect import invariants
+from orchestrator.journal.turns import pauses, shown_texts
 from orchestrator.spending.spending_rules import SpendingRules
 
 STEPS = ("left", "expected", "placed", "sent", "departed")
+DAY = 86_400_000
 NEW = "SELECT count(*) FROM inbox WHERE state = 'new' AND text = 'for work'"
 
 
@@ -169,6 +174,25 @@ def test_late_message_follows_once(homes: TwoHomes, place: str) -> None:
     _check_invariants(homes)
 
 
+def test_late_message_brings_its_files(homes: TwoHomes) -> None:
+    """One was downloaded here already, so the new home does not try to."""
+    homes.journey().move(homes.plan())
+    picture = Attachment("file-9", "photo")
+
+    def write(db: Connection) -> None:
+        receive(db, replace(update(901, "for work", "42"), attachments=(picture,)))
+        late = int(db.execute("SELECT max(id) FROM inbox").get)
+        db.execute("INSERT INTO media VALUES('d1', 'image/png', ?, 9)", (b"png",))
+        kept = "UPDATE attachment SET state = 'kept', media_id = 'd1' WHERE inbox_id = ?"
+        db.execute(kept, (late,))
+
+    homes.change(homes.here, write)
+    assert homes.journey().confirm() == 1
+    files = "SELECT count(*) FROM attachment JOIN media ON id = media_id WHERE id = 'd1'"
+    assert homes.read(homes.there, files) == 1
+    _check_invariants(homes)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -189,15 +213,50 @@ def test_agent_that_has_worked_elsewhere_is_not_taken_back(homes: TwoHomes, chan
     assert homes.works(homes.there)
 
 
+def test_pipe_in_a_workspace_stays_and_is_named(homes: TwoHomes) -> None:
+    """All else is copied: a program's pipe or socket has no content to move."""
+    folder = homes.here.settings.home / "workspaces" / "work"
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to("notes.txt")
+    plan = homes.plan()
+    assert plan.file_count == 2
+    assert [one for one in plan.stays if one.startswith("workspaces/work/pipe is neither")]
+    homes.journey().move(plan)
+    there = homes.there.settings.home / "workspaces" / "work"
+    assert sorted(one.name for one in there.iterdir()) == ["link", "notes.txt"]
+    assert (there / "link").readlink() == Path("notes.txt")
+
+
 def test_busy_agent_works_on_and_the_reason_is_told(homes: TwoHomes) -> None:
     """A reply that is not delivered yet would be sent by both homes, or by none."""
     homes.change(
         homes.here,
         lambda db: db.execute("UPDATE outbox SET state = 'queued' WHERE turn_id IS NOT NULL"),
     )
-    with pytest.raises(OrchestratorError, match="messages are not delivered"):
+    with pytest.raises(OrchestratorError, match=r"messages are not delivered\. It works on"):
         homes.journey().move(homes.plan())
     assert homes.works(homes.here)
+
+
+@pytest.mark.parametrize("kind", ["operator", "anomaly"])
+def test_agent_that_a_person_must_resume_is_paused_after_all(homes: TwoHomes, kind: str) -> None:
+    """A move, an undo or one that waits too long lifts no such pause."""
+    homes.change(
+        homes.here, lambda db: pauses.begin_pause(db, "work", kind, "too much", "budgets", 1)
+    )
+    homes.journey().move(homes.plan())
+    assert not homes.works(homes.there)
+    homes.journey().undo()
+    assert not homes.works(homes.here)
+    why = "SELECT reason FROM pause WHERE agent_id = 'work' AND ended_at IS NULL"
+    assert homes.read(homes.here, why) == "too much"
+    homes.change(
+        homes.here,
+        lambda db: db.execute("UPDATE outbox SET state = 'queued' WHERE turn_id IS NOT NULL"),
+    )
+    with pytest.raises(OrchestratorError, match="It stays paused"):
+        homes.journey().move(homes.plan())
+    assert homes.read(homes.here, why) == "too much"
 
 
 def test_home_is_made_where_there_is_none(homes: TwoHomes, tmp_path: Path) -> None:
@@ -209,6 +268,25 @@ def test_home_is_made_where_there_is_none(homes: TwoHomes, tmp_path: Path) -> No
     homes.journey().undo()
     assert not homes.there.agents_path.exists()
     assert homes.works(homes.here)
+
+
+def test_fact_is_forgotten_where_another_agent_moved_in(homes: TwoHomes) -> None:
+    """The older messages that came with the newest ids hide none of what the target had."""
+    body = orjson.dumps(
+        {"role": "tool", "call_id": "c", "name": "t", "content": "Likes stew with rice"}
+    )
+    old = "INSERT INTO message(session_id, turn_id, body, at) SELECT id, 't', ?, ? FROM session"
+    homes.change(homes.there, lambda db: db.execute("UPDATE message SET at = ?", (9 * DAY,)))
+    homes.change(homes.there, lambda db: db.execute(old, (body.decode(), 9 * DAY)))
+    homes.change(homes.here, lambda db: db.executemany(old, [("{}", 5)] * 20))
+    homes.journey().move(homes.plan())
+    homes.change(
+        homes.there,
+        lambda db: shown_texts.blank_shown_texts(
+            db, "other", ["Likes stew with rice"], since=8 * DAY
+        ),
+    )
+    assert homes.read(homes.there, "SELECT count(*) FROM message WHERE body LIKE '%stew%'") == 0
 
 
 @needs_server

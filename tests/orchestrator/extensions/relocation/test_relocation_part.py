@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fakes.journal import store_in
 from fakes.placed_agents import PlacedAgents
+from pydantic import JsonValue
 
 from orchestrator.extensions.relocation.journal_steps import STEPS, StepReport
 from orchestrator.extensions.relocation.relocation_part import LOOK, STEP, RelocationPart
@@ -32,7 +33,13 @@ async def run_step(folder: Path, placement: Placement, step: str) -> StepReport:
         )
         peer: Any = object()
         handlers = RelocationPart(daemon).list_control_methods(peer)
-        request = {"step": step, "agentId": "work", "id": "m", "here": "/a", "there": "/b"}
+        request: dict[str, JsonValue] = {
+            "step": step,
+            "agentId": "work",
+            "id": "m",
+            "here": "/a",
+            "there": "/b",
+        }
         return StepReport.model_validate(await handlers[STEP](request))
     finally:
         store.close()
@@ -55,3 +62,12 @@ async def test_daemon_alone_on_its_journal_takes_the_steps(tmp_path: Path) -> No
     report = await run_step(tmp_path, SingleNode(), "leave")
     assert report.move is not None
     assert report.move.phase == "leaving"
+
+
+async def test_rows_that_nobody_checked_do_not_arrive(tmp_path: Path) -> None:
+    """Else the command would go on, and mark the agent as gone from its old home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    assert (await run_step(home, SingleNode(), "expect")).move is not None
+    with pytest.raises(RpcError, match="of another version than this command; restart it"):
+        await run_step(home, SingleNode(), "arrive")

@@ -16,6 +16,7 @@ from orchestrator.extensions.relocation.agent_tables import (
     SHARED,
     TABLES,
     AgentRows,
+    list_busy,
 )
 from orchestrator.journal.db.database import Connection, Database
 from orchestrator.journal.inspect import invariants
@@ -63,6 +64,22 @@ def test_every_table_is_the_agents_or_shared_or_the_homes(tmp_path: Path) -> Non
     assert TABLES.keys() == OF_AGENT.keys() | SHARED.keys()
 
 
+def test_agent_is_busy_with_its_own_turns_and_messages_only(tmp_path: Path) -> None:
+    """A turn that waits may leave; what another agent has under way holds nobody."""
+    with two_journals(tmp_path) as (here, _), job(here):
+        assert list_busy(here, "work", live=True) == []
+        here.execute("UPDATE outbox SET state = 'queued'")
+        unsent = here.execute("SELECT count(*) FROM outbox WHERE turn_id IS NOT NULL").get
+        (told,) = list_busy(here, "work", live=False)
+        assert told == f"{unsent} messages are not delivered"
+        here.execute("UPDATE turn SET state = 'waiting' WHERE recipe = 'subagent'")
+        assert list_busy(here, "work", live=True) == [told]
+        here.execute("UPDATE turn SET state = 'running' WHERE recipe = 'subagent'")
+        assert list_busy(here, "work", live=True) == ["1 turns are not at rest", told]
+        assert list_busy(here, "work", live=False) == [told]
+        assert list_busy(here, "home", live=True) == []
+
+
 def test_all_rows_arrive_beside_those_of_another_agent(tmp_path: Path) -> None:
     """Every table has rows, each arrives once, and the target's own stay as they were."""
     with two_journals(tmp_path) as (here, there):
@@ -74,7 +91,9 @@ def test_all_rows_arrive_beside_those_of_another_agent(tmp_path: Path) -> None:
         assert set(TABLES) - set(sent) == set()
         with job(there):
             before = AgentRows(there, "home").count_rows()
-            shifts = row_file.store_rows(there, tmp_path / "rows", "work")
+            file = row_file.check_file(tmp_path / "rows")
+            assert file.digests == sent
+            shifts = row_file.store_rows(there, file, "work")
             assert shifts["message"] > 0
             assert AgentRows(there, "home").count_rows() == before
             arrived = AgentRows(there, "work").count_rows()

@@ -8,8 +8,9 @@ import pytest
 from fakes.journal import job, open_turn, opened, planned
 
 from orchestrator.channel_api import Choice
+from orchestrator.errors import OrchestratorError
 from orchestrator.journal.db.database import Database
-from orchestrator.journal.turns import approvals, cancellations, outbox, questions
+from orchestrator.journal.turns import approvals, cancellations, outbox, pauses, questions
 from orchestrator.journal.turns.approvals import LIFETIME, Approval, QuestionDetails
 from orchestrator.journal.turns.outbox import Address, OutboxRow
 
@@ -63,6 +64,15 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
             approval, _ = approvals.request_approval(db, call, "policy", "c0de", NOW)
             questions.ask_question(db, approval, CHAT, "May I?", 1, NOW)
         yield Asked(db, approval)
+
+
+def test_question_of_a_held_agent_stays_open(asked: Asked) -> None:
+    """Its call runs elsewhere, where the decision would not be known."""
+    held = (pauses.HOLD.format(asked.approval.agent_id), "it moves")
+    asked.db.execute("INSERT INTO meta VALUES(?,?)", held)
+    with pytest.raises(OrchestratorError, match="cannot go on now: it moves"):
+        asked.decides(granted=False)
+    assert asked.choices()
 
 
 def test_an_open_question_has_two_buttons_that_telegram_takes(asked: Asked) -> None:

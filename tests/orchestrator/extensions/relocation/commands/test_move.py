@@ -1,6 +1,7 @@
 """What the commands print, and which wrong inputs they explain before anything is done."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from fakes.postgresql import sqlite_only
 from fakes.two_homes import HERE, THERE, TwoHomes, make_home
 
 from orchestrator.errors import ExitCode
+from orchestrator.extensions.relocation.journal_steps import StepRequest
 
 pytestmark = sqlite_only  # the variable with a server's address is the source's alone
 
@@ -149,3 +151,23 @@ def test_move_to_a_second_place_waits_for_the_end_of_the_first(
     back = command(homes.here.settings.home, "agents", "moved", "work", "--undo")
     assert "works here again" in back.output
     assert homes.works(homes.here)
+
+
+def test_agent_on_its_way_comes_back_from_a_folder_that_is_gone(homes: TwoHomes) -> None:
+    """Nothing is made in its place; an agent that has arrived waits for its new home."""
+    here, there = homes.here.settings.home, homes.there.settings.home
+    leave = StepRequest(step="leave", agent_id="work", id="m", here=str(here), there=str(there))
+    homes.here.run_step(leave)
+    shutil.rmtree(there)
+    back = command(here, "agents", "moved", "work", "--undo")
+    assert back.exit_code == 0, back.output
+    assert f"{there} is not there" in back.output
+    assert "works here again" in back.output
+    assert not there.exists()
+    assert homes.works(homes.here)
+    homes.here.run_step(leave)
+    homes.here.run_step(leave.model_copy(update={"step": "depart"}))
+    for end in ("--undo", "--confirm"):
+        refused = command(here, "agents", "moved", "work", end)
+        assert refused.exit_code == ExitCode.CONFIG
+        assert "mount it, or put it back" in refused.output
