@@ -51,7 +51,6 @@ with block_imports("rich", "click"):  # optional extras of structlog and others
 
 EXIT_OSERR = 71  # sysexits.h
 PR_SET_NAME = 15  # linux/prctl.h
-GAPS = 300  # filled for each size; more did not reduce a worker's memory
 DESCRIPTORS = 3  # of a new worker: wire, start and, for a model, its channel to the broker
 WORKER = b"."  # the message that comes with them; of another program, the name of its module
 MODULE_SIZE = 256  # bytes of such a name at most
@@ -59,7 +58,6 @@ STANDARD = 3  # descriptors: stdin, stdout, stderr
 CONFIRMATION_SECONDS = 0.5  # for a preforked worker to confirm that it runs
 REQUESTS = 65536  # bytes read at a time
 ARG_START, ARG_END = 45, 46  # index after the name in proc_pid_stat(5), fields 48 and 49
-_gap_fillers: list[bytes] = []
 
 
 @dataclass(frozen=True)
@@ -271,36 +269,6 @@ def _poll_readable(milliseconds: int | None, *sockets: socket.socket) -> set[int
     return {descriptor for descriptor, _ in poll.poll(milliseconds)}
 
 
-def _fill_gaps() -> None:
-    """Fill free gaps in the heap, whose pages are shared until written.
-
-    New objects of a worker then lie together, on few pages of the worker's own. CPython has one
-    kind of page for every 16 bytes of object size up to 512 (Objects/obmalloc.c); a bytes object
-    has 33 bytes of header.
-    """
-    _gap_fillers.extend(bytes(size - 33) for size in range(48, 513, 16) for _ in range(GAPS))
-
-
-def _stop_counting_references() -> None:
-    """Let all objects that exist live forever, as None does since Python 3.12 (PEP 683).
-
-    Otherwise each use of an object changes its count of references, and the page that this is on is
-    no longer shared: half of a worker's memory after a turn.
-    """
-    endless = ctypes.c_int32.from_address(id(None)).value
-    if endless >= 0:  # an older Python, or one that counts in another place
-        return
-    found = [sys.modules, *gc.get_objects()]  # what was frozen before is found by the modules
-    while found:
-        counted = []
-        for one in found:
-            count = ctypes.c_int32.from_address(id(one))
-            if count.value >= 0:
-                count.value = endless
-                counted.append(one)
-        found = gc.get_referents(*counted)
-
-
 def _close_other_descriptors(fd: int) -> None:
     """Close all descriptors except this one, stdout and stderr; stdin is empty."""
     os.closerange(STANDARD, fd)
@@ -333,9 +301,7 @@ def main() -> None:
     zygote = Zygote(descriptors)
     gc.disable()
     gc.collect()
-    _stop_counting_references()
-    _fill_gaps()
-    share_objects()
+    share_objects(with_values=True)
     ready = Ready(
         pid=os.getpid(), provider="", model="", sandbox=build_hardened_report("it forks workers")
     ).model_dump()

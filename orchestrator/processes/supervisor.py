@@ -61,7 +61,7 @@ class Slot(Wakeup):
 class Supervisor(LoopBound):
     """Runs one worker process per agent. ``tasks`` must outlive it.
 
-    ``slots`` has every agent's slot by agent id.
+    ``slots`` has every agent's slot by agent id. ``used`` is set with the first use of a worker.
     """
 
     tasks: TaskGroup
@@ -73,6 +73,7 @@ class Supervisor(LoopBound):
     places: WorkerPlaces[Slot] = field(default_factory=WorkerPlaces)
     slots: dict[str, Slot] = field(default_factory=dict, init=False)
     stopping: bool = field(default=False, init=False)
+    used: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     def __post_init__(self) -> None:
         self.places.end = self._end_idle_worker
@@ -144,6 +145,7 @@ class Supervisor(LoopBound):
         slot = self._require_slot(agent_id)
         slot.callers += 1
         self.places.note_used(slot)
+        self.used.set()
         if self.broker is not None:
             self.broker.warm_connection(agent_id)
         try:

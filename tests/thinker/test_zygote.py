@@ -3,8 +3,6 @@
 import os
 import resource
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -21,25 +19,6 @@ from orchestrator.processes.zygotes import ZygoteClient, Zygotes
 from thinker.protocol import methods
 
 pytestmark = pytest.mark.process
-# A process that only uses the objects of its parent prints how much memory that takes, in kB.
-USE = """
-import gc, os, re
-from pathlib import Path
-from thinker import zygote
-objects = [(number, [number]) for number in range(200_000)]
-zygote._stop_counting_references()
-gc.freeze()
-def count_own():
-    text = Path("/proc/self/smaps_rollup").read_text()
-    return int(re.search("Private_Dirty: +([0-9]+)", text)[1])
-if os.fork() == 0:
-    before = count_own()
-    for first, second in objects:
-        pass
-    print(count_own() - before)
-else:
-    os.wait()
-"""
 SECRET = "sk-not-for-the-next-one-4712"
 
 
@@ -178,12 +157,3 @@ async def test_kept_process_ends_with_its_zygote(capfd: pytest.CaptureFixture[st
     with time_limit():
         await wait_for_process_end(spare)
     assert "Traceback" not in capfd.readouterr().err
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="no object lives forever before (PEP 683)")
-def test_objects_that_a_worker_only_uses_stay_shared() -> None:
-    """If their references were counted, each of their pages would be copied: 30 MB of these."""
-    done = subprocess.run(
-        (sys.executable, "-c", USE), capture_output=True, text=True, check=True, timeout=60
-    )
-    assert int(done.stdout) < 10_000

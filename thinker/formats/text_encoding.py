@@ -4,8 +4,6 @@ import codecs
 import re
 from contextlib import suppress
 
-from chardetng_py import EncodingDetector
-
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its beginning
@@ -57,6 +55,8 @@ def find_encoding(name: str) -> str:
 
 
 def _guess_encoding(data: bytes) -> str:
+    from chardetng_py import EncodingDetector  # noqa: PLC0415 - most text is UTF-8
+
     starts = (at for at in range(0, len(data), SAMPLE) if not data[at : at + SAMPLE].isascii())
     first = next(starts, max(0, data.find(b"\x1b$")))
     detector = EncodingDetector()

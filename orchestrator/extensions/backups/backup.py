@@ -20,13 +20,12 @@ from orchestrator.extensions.backups.archive import ArchiveWriter, Manifest, req
 from orchestrator.extensions.backups.home_contents import (
     BACKUPS,
     JOURNAL,
+    SCRATCH,
     HomeEntry,
     list_home_entries,
 )
 from orchestrator.extensions.backups.online_copy import copy_journal
 from orchestrator.settings import Settings
-
-SCRATCH = ".orchestrator-backup-"  # prefix of the folder that is written first
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from pydantic import JsonValue
 
 from orchestrator.control.camel_model import CamelModel
 from orchestrator.extension import DaemonView, Part
-from orchestrator.extensions.backups.backup import SCRATCH
-from orchestrator.extensions.backups.home_contents import BACKUPS
+from orchestrator.extensions.backups.home_contents import BACKUPS, SCRATCH
 from orchestrator.journal_address import DatabaseServer
 from orchestrator.processes.own_programs import run_program
 from thinker.protocol.peer import FAILED, Peer, RequestHandler, RpcError

@@ -19,6 +19,7 @@ JOURNAL = "journal.db"
 JAILED = ("workspaces", "servers")  # what is in them was written behind walls
 SKILL_LINKS = (".claude", "skills")  # a folder in a workspace, with a link to each skill
 BACKUPS = "backups"  # the folder of those that the daemon writes
+SCRATCH = ".orchestrator-backup-"  # prefix of the folder that one is written in first
 LEFT_OUT = (
     BACKUPS,
     JOURNAL,

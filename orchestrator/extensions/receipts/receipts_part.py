@@ -13,14 +13,18 @@ from orchestrator.journal.inspect.trace import list_turns_named
 from orchestrator.journal.turns.receipts import confirm_claim
 from thinker.protocol.peer import RequestHandler
 
-LATER = 1.0  # seconds, so that the start of the daemon need not wait for it
+LATER = 0.2  # seconds, so that the model is asked before
 
 
 class ReceiptsPart(Part):
     """Stores what people say of claims, for operators and decision makers."""
 
     async def run(self) -> None:
-        """Load the words of all languages before an answer needs them in its transaction."""
+        """Load the words of all languages before an answer needs them in its transaction.
+
+        They take 4 MB, so a daemon without a turn has none.
+        """
+        await self.daemon.turns.supervisor.used.wait()
         await anyio.sleep(LATER)
         await self.daemon.machine.in_thread(_load_tables)
 

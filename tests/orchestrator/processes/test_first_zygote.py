@@ -14,6 +14,7 @@ from fakes.inspection import holds, looks_inside
 
 from orchestrator.extensions.selftest.crash.process_tree import list_descendants
 from orchestrator.processes.first_zygote import COMMON
+from thinker.protocol.messages import JsonObject
 
 pytestmark = pytest.mark.process
 SECRETS = {"OPENAI_API_KEY": "sk-the-openai-key", "ORDINARY": "what only the daemon may know"}
@@ -84,7 +85,7 @@ async def find_other(daemon: RunningDaemon, pid: int) -> int:
 
 async def test_daemon_without_a_zygote_forks_none(tmp_path: Path) -> None:
     """Every child of its own is a program that was executed."""
-    config = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}
+    config: JsonObject = {"agents": [{"agentId": "work", "llmProvider": "demo"}]}
     spawn = {"ORCHESTRATOR_SPAWN": "exec"}
     async with running_daemon(tmp_path, config, env=spawn, executed=True) as daemon:
         supervisor = await find_process(daemon, "supervisor")

@@ -17,8 +17,9 @@ from orchestrator.control import protocol
 from orchestrator.control.connection import open_control_connection
 from orchestrator.control.protocol import StatusReport
 from orchestrator.errors import OrchestratorError
-from orchestrator.extensions.selftest.crash.fork_server import MESSAGE, Life
+from orchestrator.extensions.selftest.crash.fork_server import Life
 from orchestrator.extensions.selftest.crash.home_mark import mark_process
+from orchestrator.processes.forked_spare import MESSAGE
 from orchestrator.settings import Settings
 
 SPAWN = "ORCHESTRATOR_SPAWN"

@@ -30,6 +30,7 @@ from orchestrator import failpoints, loop_bound
 from orchestrator.extensions.selftest.crash.home_mark import mark_process
 from orchestrator.processes import child_process
 from orchestrator.processes.forked_spare import MESSAGE, ForkedSpare, exit_process, run_module
+from thinker.jail.shared_objects import share_objects
 from thinker.protocol import logs
 
 MODULES = (  # imports of a daemon, its zygote and its tool host, including those on first use
@@ -165,7 +166,7 @@ def main() -> None:
     import_module("thinker.warmup").warm_up()  # the workers' own code
     _rebuild_models(BaseModel)
     gc.collect()
-    gc.freeze()
+    share_objects()
     _serve_forks(socket.socket(fileno=0))
 
 

@@ -10,7 +10,6 @@ from anyio import to_thread
 from fakes.golden import restore as golden_journal
 
 from orchestrator.extensions.backups.archive import unpack_backup
-from orchestrator.extensions.backups.backup import SCRATCH
 from orchestrator.extensions.backups.backups_part import (
     BACKUP_MAKE,
     KEPT,
@@ -19,6 +18,7 @@ from orchestrator.extensions.backups.backups_part import (
     name_backup,
     remove_old,
 )
+from orchestrator.extensions.backups.home_contents import SCRATCH
 from orchestrator.settings import Settings
 from thinker.protocol.peer import RpcError
 
