@@ -10,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import EnvSettingsSource
 
 from orchestrator.errors import ConfigError
 from orchestrator.home_paths import Paths, find_bundled_path
@@ -45,11 +47,11 @@ def _require_postgresql(value: SecretStr) -> SecretStr:
 WholePath = Annotated[Path, AfterValidator(_require_absolute)]
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """Settings from the environment; all others are in agents.json."""
 
-    model_config = ConfigDict(
-        extra="ignore", frozen=True, populate_by_name=True, validate_default=True
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True, validate_default=True
     )
 
     home: WholePath = Path("~/.orchestrator")
@@ -90,14 +92,28 @@ class Settings(BaseModel):
     """Directory with `<agentId>/instructions.md`; by default `agents` in the home."""
 
     @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Use only the arguments; `read_environ` takes them from the given environment."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @classmethod
     def read_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the settings from ``environ``, in upper or lower case; an empty one counts as unset.
+        """Read the settings from ``environ``; an empty variable counts as unset.
 
         Raises:
             ConfigError: a variable has an invalid value.
         """
-        given = {name.upper(): value for name, value in environ.items() if value}
-        values = {name: given[key] for key, name in VARIABLES.items() if key in given}
+        source = EnvSettingsSource(cls, env_prefix=PREFIX)
+        source.env_vars = {key.lower(): value for key, value in environ.items() if value}
+        values = source()
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -145,13 +161,11 @@ class Settings(BaseModel):
         return self.config or (in_home if used else find_bundled_path("config") / "agents.json")
 
 
-VARIABLES = {
-    field.validation_alias
-    if isinstance(field.validation_alias, str)
-    else PREFIX + name.upper(): str(field.validation_alias or name)
+VARIABLES = frozenset(
+    field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
     for name, field in Settings.model_fields.items()
-}
-"""The name that `Settings` knows for each variable of the environment that is a setting."""
+)
+"""Each variable of the environment that is a setting."""
 
 
 class DefaultPrompt(NamedTuple):
