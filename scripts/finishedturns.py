@@ -28,9 +28,8 @@ def finish_turn(db: apsw.Connection, number: int, place: tuple[str, str], now: i
     )
     inbox.ingest(db, [Arrival(message)], None, now)
     row = inbox.find_oldest_new(db, where.chat_key)
-    turn = row and turns.admit_message(
-        db, row, TurnAdmission(f"t{number:09}", agent, 1, 15, "1"), now
-    )
+    admission = TurnAdmission(f"t{number:09}", agent, 1, 15, "1")
+    turn = None if row is None else turns.admit_message(db, row, admission, now)
     if turn is None:
         raise SystemExit("a message was not admitted")
     answer = AssistantMessage(content=SENTENCE.format(number))

@@ -107,8 +107,9 @@ async def test_group_that_is_taken_in_vain_is_not_written(journal: SharedJournal
 
     take, session = sharing_state.take_groups, session_of(journal.first)
     first = asyncio.create_task(journal.first.transact(break_adoption))
-    jobs = [(take, session, [WORK], 1, 1), (put, "a"), (mend_adoption,)]
-    others = [asyncio.create_task(journal.first.transact(*job)) for job in jobs]
+    transact = journal.first.transact
+    jobs = (transact(take, session, [WORK], 1, 1), transact(put, "a"), transact(mend_adoption))
+    others = [*map(asyncio.create_task, jobs)]
     await asyncio.sleep(0)
     free.set()
     await first
@@ -266,4 +267,4 @@ async def test_daemon_with_the_address_of_another_one_is_refused(
 
 def _count_commits(daemon: str, db: Database) -> int:
     """Those of the other daemons, as one of them sees it."""
-    return sharing_state.load_state(db, 0, daemon, "").commits
+    return sharing_state.load_state(db, 0, daemon).commits
