@@ -32,6 +32,7 @@ from orchestrator.journal.turns import (
 from orchestrator.journal.turns.pauses import Pause
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.placement import Share, name_turn_owner
+from orchestrator.turns.guilty_message import GuiltyMessage
 from orchestrator.turns.opener import (
     CommandsFirst,
     IncompleteAlbum,
@@ -81,6 +82,8 @@ class Dispatcher(Wakeup):
         # After a death in a job of no chat, such as T1, messages are stored before they are read.
         crashes = services.store.crashes
         self._joins = not crashes.deaths or bool(crashes.chat)  # whether T2 may share T1
+        chat = crashes.guilty_chat
+        self._guilty = None if chat is None else GuiltyMessage(services, chat)
 
     def stop_turns(self, turn_ids: Sequence[str]) -> None:
         """Abandon turns that were cancelled in the journal."""
@@ -108,21 +111,16 @@ class Dispatcher(Wakeup):
     async def run(self) -> None:
         """Work through the queue of every chat that has work, until cancelled."""
         self._tasks.start_soon(self._release_paused_chats)
-        guilty = self._store.crashes.guilty_chat
         while True:
-            changed = self.changed
+            changed, opening = self.changed, self.opener.build_opening()
             try:
-                if guilty is not None:
-                    await self._give_up_message(guilty)
-                    guilty = None
-                found = self._store.read(
-                    _scan_chats, {*self._busy}, [*self._scopes], self.opener.build_opening()
+                if self._guilty is not None and await self._guilty.give_up(opening):
+                    self._guilty = None
+                chats, interrupted, cancelled = await self._store.read(
+                    _scan_chats, {*self._busy}, [*self._scopes], opening
                 )
-                chats, interrupted, cancelled = await found
                 for chat in interrupted:
-                    ended = await self._store.transact(
-                        self.opener.build_opening().interrupt_turn, chat
-                    )
+                    ended = await self._store.transact(opening.interrupt_turn, chat)
                     cancelled += [] if ended is None else [ended]
             except JournalError as error:
                 await retry_later(error)
@@ -138,7 +136,7 @@ class Dispatcher(Wakeup):
 
         Yields what to call at the end of T1. A failure in it never rolls back T1.
         """
-        idle = [*filter(self._take_chat, chats if self._joins else ())]
+        idle = [*filter(self._take_chat, chats if self._joins and self._guilty is None else ())]
         opened: dict[str, OpenTurn | None] = {}
         try:
             yield partial(self.opener.build_opening().open_all, idle, opened)
@@ -209,24 +207,6 @@ class Dispatcher(Wakeup):
                 self._delivery.wake()
         except JournalError as error:
             report_failure(error)
-
-    async def _give_up_message(self, chat: str) -> None:
-        """Give up on a message that has ended the daemon again and again."""
-        died_in, deaths = self._store.crashes.died_in, self._store.crashes.deaths
-        problem = f"the daemon died {deaths} times in a row in its {died_in.lstrip('_')}"
-        log.error("message_given_up", chat=chat, problem=problem)
-        self._busy.add(chat)
-        try:
-            turn = await self._store.read(turns.find_open_turn, chat)
-            if turn is not None:
-                runner = await OpenTurn(turn).make_runner(self._services)
-                await runner.give_up_message(deaths, problem)
-            else:
-                give_up = deadletters.give_up_next
-                await self._store.transact(give_up, chat, problem, self._inputs.clock())
-            self._delivery.wake()
-        finally:
-            self._release_chat(chat)
 
     def _has_room_for_task(self, chat: str) -> bool:
         """Return whether a task's queue may begin: only a few at a time, unlike people's."""
