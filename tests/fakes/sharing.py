@@ -29,7 +29,7 @@ class SharedJournal:
         session = session_of(store)
 
         def take(db: Database) -> None:
-            session.take_groups(db, groups, 1)
+            session.take_groups(session.lock_groups(db, groups, 1))
 
         await store.transact(take)
         return frozenset(session.epochs)

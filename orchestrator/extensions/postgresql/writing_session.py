@@ -108,7 +108,7 @@ class WritingSession:
             self.send_heartbeat()
             if not self.shares:
                 now = time.time_ns() // 1_000_000 + self.clock_offset
-                self.take_groups(db, group_locks.ALL, now)
+                self.take_groups(self.lock_groups(db, group_locks.ALL, now))
                 self.settle_groups(db)
         except FAILED as error:
             raise JournalError(
@@ -249,15 +249,20 @@ class WritingSession:
         """Forget what an earlier transaction took that was not stored."""
         self._taken = {}
 
-    def take_groups(self, db: Database, groups: Iterable[int], now: int) -> frozenset[int]:
-        """Take groups in a transaction; return those that no other daemon has.
+    def lock_groups(self, db: Database, groups: Iterable[int], now: int) -> dict[int, int]:
+        """Lock the groups that no other daemon has, and return their new epochs.
 
-        `settle_groups` must follow once it is stored. ``now`` in milliseconds.
+        ``now`` in milliseconds.
         """
         locked = group_locks.lock_groups(db, frozenset(groups) - self.lost)
-        taken = group_locks.count_takeover(db, locked, gethostname(), self._server.node, now)
-        self._taken |= taken
-        return locked
+        return group_locks.count_takeover(db, locked, gethostname(), self._server.node, now)
+
+    def take_groups(self, locked: Mapping[int, int]) -> None:
+        """Take locked groups, whose turns are adopted; the rest of the transaction may write them.
+
+        `settle_groups` must follow once it is stored.
+        """
+        self._taken |= locked
 
     def give_group(self, group: int) -> None:
         """Give a group away with the transaction that runs; later jobs may not write its rows."""

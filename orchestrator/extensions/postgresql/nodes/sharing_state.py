@@ -72,12 +72,11 @@ def number_name(name: str) -> int:
 def take_groups(
     db: Database, session: WritingSession, groups: Iterable[int], epoch: int, now: int
 ) -> None:
-    """Take groups, with their open turns, for the epoch of this daemon.
-
-    The session undoes what it notes for a transaction that is not stored.
-    """
+    """Take groups, with their open turns, for the epoch of this daemon."""
     db.execute(SHARED)
-    turns.take_over(db, epoch, now, GroupShare(session.take_groups(db, groups, now)))
+    locked = session.lock_groups(db, groups, now)
+    turns.take_over(db, epoch, now, GroupShare(frozenset(locked)))
+    session.take_groups(locked)  # last: other jobs of the commit may be stored without this one
 
 
 def forget_lost(db: Database, session: WritingSession, groups: frozenset[int]) -> None:

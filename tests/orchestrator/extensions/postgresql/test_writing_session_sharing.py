@@ -1,10 +1,12 @@
 """Two daemons that write to one journal, each the rows of its own groups of agents."""
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from threading import Semaphore
+from threading import Event, Semaphore
+from typing import Any
 
 import pytest
 from fakes.agents_file import validate_file
@@ -13,6 +15,7 @@ from fakes.journal import update
 from fakes.postgresql import needs_server
 from fakes.sharing import SharedJournal, session_of
 from fakes.stored_keys import keys, put
+from psycopg.errors import UndefinedTable
 
 from orchestrator.errors import AlreadyRunningError
 from orchestrator.extensions.postgresql import group_locks
@@ -92,18 +95,30 @@ async def test_group_that_was_given_away_can_be_taken(journal: SharedJournal) ->
 
 
 async def test_group_that_is_taken_in_vain_is_not_written(journal: SharedJournal) -> None:
-    """The transaction was not stored, so the turns of its agents were not adopted."""
-    session = session_of(journal.first)
+    """Its turns could not be adopted; what shares its commit is stored."""
+    free = Event()
 
-    def take(db: Database) -> None:
-        session.take_groups(db, [WORK], 1)
-        raise ValueError("no")
+    def break_adoption(db: Database) -> None:
+        free.wait()
+        db.execute("ALTER TABLE turn RENAME TO gone")
 
-    with pytest.raises(ValueError, match="no"):
-        await journal.first.transact(take)
+    def mend_adoption(db: Database) -> None:
+        db.execute("ALTER TABLE gone RENAME TO turn")
+
+    take, session = sharing_state.take_groups, session_of(journal.first)
+    first = asyncio.create_task(journal.first.transact(break_adoption))
+    jobs: list[tuple[Any, ...]] = [(take, session, [WORK], 1, 1), (put, "a"), (mend_adoption,)]
+    others = [asyncio.create_task(journal.first.transact(*job)) for job in jobs]
+    await asyncio.sleep(0)
+    free.set()
+    await first
+    with pytest.raises(UndefinedTable):
+        await others[0]
+    await asyncio.gather(*others[1:])
     with pytest.raises(FencedError):
         await journal.first.transact(put, "no", owner="work")
     assert await journal.take(journal.first, WORK) == {WORK}
+    assert await journal.first.read(keys) == ["a"]
 
 
 async def test_ended_session_is_made_anew_with_its_groups(journal: SharedJournal) -> None:
