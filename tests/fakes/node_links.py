@@ -9,11 +9,16 @@ from orchestrator.journal.db.store import Store
 from orchestrator.placement import Placement, SingleNode
 
 
-def link_node(store: Store, placement: Placement, *, shared: bool = True) -> NodeLink:
-    """Return the link of a node with this placement."""
+def link_node(
+    store: Store, placement: Placement, *, shared: bool = True, url: str = "http://one"
+) -> NodeLink:
+    """Return the link of a node with this placement, to be opened; others reach it at ``url``."""
     store.is_shared = shared
     machine = SimpleNamespace(random_bytes=lambda count: b"k" * count)
-    view: Any = SimpleNamespace(store=store, placement=placement, machine=machine)
+    settings = SimpleNamespace(node_url=url)
+    view: Any = SimpleNamespace(
+        store=store, placement=placement, machine=machine, settings=settings
+    )
     return NodeLink(cast("DaemonView", view))
 
 

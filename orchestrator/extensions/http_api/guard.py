@@ -8,7 +8,7 @@ Where: is the token of the HTTP API checked?
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -57,7 +57,7 @@ class Guard:
     clock: Callable[[], float] = time.monotonic
     doors: AllowedOrigins = CLOSED
     routes: Sequence[Route] = ()
-    is_node: Callable[[str], Awaitable[bool]] | None = None
+    is_node: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:
         self._wrong = WrongTokens(self.clock)
@@ -85,7 +85,7 @@ class Guard:
 
     async def _check_request(self, scope: Scope) -> ApiProblem | None:
         headers, path = Headers(scope=scope), scope["path"]
-        if self.is_node is not None and await self.is_node(headers.get("authorization", "")):
+        if self.is_node is not None and self.is_node(headers.get("authorization", "")):
             scope[FROM_NODE] = True
             return None
         problem = _check_head(headers, self.doors)

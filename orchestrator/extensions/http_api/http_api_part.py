@@ -44,6 +44,7 @@ class HttpApiPart(Part):
         return self._channel, ports
 
     async def open(self) -> None:
+        await self._nodes.open()
         await self._service.open()
 
     async def run(self) -> None:

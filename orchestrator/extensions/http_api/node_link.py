@@ -78,19 +78,29 @@ class NodeLink:
     def __init__(self, daemon: DaemonView, network: Network | None = None) -> None:
         self._daemon = daemon
         self._network = network
-        self._key: str | None = None
+        self._key = ""  # of the journal; none if no other node can reach this one
+
+    async def open(self) -> None:
+        """Load the key, before a request comes: strangers must not make the journal work.
+
+        Raises:
+            JournalError: the journal cannot be used.
+        """
+        if self._daemon.store.is_shared and self._daemon.settings.node_url:
+            fresh = self._daemon.machine.random_bytes(32).hex()
+            self._key = await self._daemon.store.transact(load_node_key, fresh)
 
     def close(self) -> None:
         """Close the connections."""
         if self._network is not None:
             self._network.close()
 
-    async def accepts_key(self, authorization: str) -> bool:
+    def accepts_key(self, authorization: str) -> bool:
         """Return whether another node of this journal sent the header of a request."""
         scheme, _, key = authorization.partition(" ")
-        if not self._daemon.store.is_shared or scheme.lower() != "bearer":
+        if not self._key or scheme.lower() != "bearer":
             return False
-        return secrets.compare_digest(key.encode(), (await self._load_key()).encode())
+        return secrets.compare_digest(key.encode(), self._key.encode())
 
     # --- requests of programs --------------------------------------------------------------------
 
@@ -178,14 +188,8 @@ class NodeLink:
             from thinker.http.web_client import WebClient  # noqa: PLC0415 - most daemons need none
 
             self._network = WebClient(connect=CONNECT_SECONDS, read=ANSWER_SECONDS)
-        sent = {**headers, "authorization": f"Bearer {await self._load_key()}"}
+        sent = {**headers, "authorization": f"Bearer {self._key}"}
         return await self._network.send(method, f"{node.url.rstrip('/')}{path}", sent, body)
-
-    async def _load_key(self) -> str:
-        if self._key is None:
-            fresh = self._daemon.machine.random_bytes(32).hex()
-            self._key = await self._daemon.store.transact(load_node_key, fresh)
-        return self._key
 
     async def _wait_until_moved(self, agent_id: str, node: Node) -> None:
         while self._find_node(agent_id) == node:

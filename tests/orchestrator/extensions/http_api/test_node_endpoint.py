@@ -81,6 +81,8 @@ async def two_nodes(folder: Path) -> AsyncIterator[Entry]:
         entry = Entry(store, operators, url)
         entry.placement.others = {"work": Node("two", url)}
         there, here = link_node(store, entry.there), link_node(store, entry.placement)
+        for link in (there, here):
+            await link.open()
 
         def build_methods_for(by: str) -> dict[str, RequestHandler]:
             return dict(there.place_methods(operators.build_methods("two", by), by))

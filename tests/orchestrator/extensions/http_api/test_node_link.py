@@ -25,7 +25,6 @@ from orchestrator.extensions.http_api.guard import Guard
 from orchestrator.extensions.http_api.local_port import bind_port
 from orchestrator.extensions.http_api.node_link import FROM_NODE, SENT_HEADERS, NodeLink
 from orchestrator.extensions.http_api.token import TokenFile
-from orchestrator.journal.db.store import Store
 from orchestrator.placement import Node
 from orchestrator.web.app import build_app
 from orchestrator.web.http_server import serve_app
@@ -101,6 +100,7 @@ async def two_nodes(folder: Path) -> AsyncIterator[Entry]:
     with closing(store_in(folder)) as store, time_limit():
         placement = PlacedAgents("work")
         owner = Owner(link_node(store, placement), placement)
+        await owner.link.open()
         routes = [
             Route("/stream", owner.answer, methods=["POST"]),
             Route("/silent", owner.answer_silently, methods=["POST"]),
@@ -110,6 +110,7 @@ async def two_nodes(folder: Path) -> AsyncIterator[Entry]:
         async with serve_app(listener, build_node(owner.link, token, *routes)):
             here = PlacedAgents(others={"work": Node("two", url)})
             link = link_node(store, here)
+            await link.open()
 
             async def pass_on(request: Request) -> ASGIApp:
                 passed = await link.pass_on("work", request, await request.body())
@@ -196,23 +197,39 @@ async def test_a_node_answers_itself_where_the_other_one_cannot_be_reached(
 
 
 async def test_only_the_key_of_the_journal_is_that_of_a_node(tmp_path: Path) -> None:
-    """A daemon that has its journal for itself knows no other node."""
+    """A daemon that has its journal for itself, or names no address, knows no other node."""
     async with two_nodes(tmp_path) as entry:
         key = "6b" * 32
-        assert await entry.link.accepts_key(f"Bearer {key}")
-        assert not await entry.link.accepts_key(f"Bearer {key[:-1]}0")
-        assert not await entry.link.accepts_key(key)
+        assert entry.link.accepts_key(f"Bearer {key}")
+        assert not entry.link.accepts_key(f"Bearer {key[:-1]}0")
+        assert not entry.link.accepts_key(key)
         wrong = {"authorization": "Bearer no"}
         refused = await entry.client.post("/stream", headers=wrong)
         assert refused.status_code == HTTPStatus.UNAUTHORIZED
-        await _require_no_nodes(entry.owner.link._daemon.store)
+        for shared, url in ((False, "http://one"), (True, "")):
+            alone = link_node(
+                entry.owner.link._daemon.store, PlacedAgents(), shared=shared, url=url
+            )
+            await alone.open()
+            assert not alone.accepts_key(f"Bearer {key}")
+            assert not alone.accepts_key("Bearer ")
 
 
-async def _require_no_nodes(store: Store) -> None:
-    alone = link_node(store, PlacedAgents(), shared=False)
-    assert not await alone.accepts_key(f"Bearer {'6b' * 32}")
-    methods = {protocol.AGENT_PAUSE: _acknowledge}
-    assert alone.place_methods(methods, "operator") is methods
+async def test_a_stranger_makes_the_journal_store_nothing(tmp_path: Path) -> None:
+    """Its token is compared with a key that the node has read at its start."""
+    with closing(store_in(tmp_path)) as store:
+        link = link_node(store, PlacedAgents())
+        await link.open()
+        store.close()
+        assert not link.accepts_key("Bearer no")
+
+
+async def test_a_daemon_without_other_nodes_answers_operators_by_itself(tmp_path: Path) -> None:
+    """It passes nothing on."""
+    with closing(store_in(tmp_path)) as store:
+        alone = link_node(store, PlacedAgents(), shared=False)
+        methods = {protocol.AGENT_PAUSE: _acknowledge}
+        assert alone.place_methods(methods, "operator") is methods
 
 
 async def _acknowledge(_: JsonValue) -> Ack:
