@@ -18,6 +18,7 @@ from orchestrator.journal.turns import deferred_commands, outbox
 from orchestrator.journal.turns.deferred_commands import DeferredCommand
 from orchestrator.loop_bound import LoopBound
 
+UNKNOWN = "I don't know this command. /help lists what I understand."
 log = structlog.get_logger()
 
 
@@ -37,10 +38,11 @@ class CommandQueue(LoopBound):
         """
         for waiting in await self.store.read(deferred_commands.list_waiting, queue):
             command = self.commands.parse_command(waiting.message)
-            if command is None:
-                raise AssertionError(waiting.message)
+            if command is None:  # the node that received it has another version
+                log.warning("command_unknown", inbox=waiting.row.id)
+            now, owner = self.commands.gate.clock(), deferred_commands.find_agent(queue)
             stopped, failed = await self.store.transact(
-                _answer_command, waiting, command, owner=deferred_commands.find_agent(queue)
+                _answer_command, waiting, command, now, owner=owner
             )
             self.commands.on_commit(stopped)
             for name, error in failed:
@@ -49,12 +51,13 @@ class CommandQueue(LoopBound):
 
 
 def _answer_command(
-    db: Database, waiting: DeferredCommand, command: ChatCommand
+    db: Database, waiting: DeferredCommand, command: ChatCommand | None, now: int
 ) -> tuple[list[str], list[tuple[str, Exception]]]:
     """Answer a command unless that was done; return the turns that it stopped, and its faults."""
-    now, row = command.rules.clock(), waiting.row
-    own = replace(command, role=waiting.role, stopped=[], failed=[])
+    row, own = waiting.row, None
+    if command is not None:
+        own = replace(command, role=waiting.role, stopped=[], failed=[])
     if deferred_commands.end_command(db, waiting, now):
-        answer = own.answer_command(db)
+        answer = UNKNOWN if own is None else own.answer_command(db)
         outbox.add_notice(db, row.build_address(), answer, now, reply_to=row.message_id)
-    return own.stopped, own.failed
+    return ([], []) if own is None else (own.stopped, own.failed)

@@ -12,12 +12,22 @@ from fakes.commands import NoQueues, command_desk, no_notice
 from fakes.journal import job, planned, update
 from fakes.placed_agents import PlacedAgents
 from fakes.turn_bench import START, TurnBench, echo, turn_bench
+from structlog.testing import capture_logs
 
 from orchestrator.inbound.arrivals import PASSED_ON
-from orchestrator.inbound.command_queue import CommandQueue
+from orchestrator.inbound.command_queue import UNKNOWN, CommandQueue
 from orchestrator.inbound.intake import JournalIntake
 from orchestrator.journal.inspect import invariants
-from orchestrator.journal.turns import approvals, inbox, outbox, pauses, questions, turns
+from orchestrator.journal.turns import (
+    approvals,
+    deferred_commands,
+    inbox,
+    outbox,
+    pauses,
+    questions,
+    turns,
+)
+from orchestrator.journal.turns.inbox import Arrival
 from orchestrator.processes.worker import WorkerHost
 from thinker.protocol.methods import TurnResult, TurnRun
 
@@ -162,6 +172,20 @@ async def test_a_repeated_update_is_answered_once(tmp_path: Path) -> None:
         await nodes.intake.accept([message])
         assert nodes.bench.inbox() == ["done"]
         assert len(await nodes.read_answers(1)) == 1
+
+
+async def test_a_command_of_another_version_is_answered_and_not_logged(tmp_path: Path) -> None:
+    """It counts as no fault of the chat's next message, and the log has no words of people."""
+    async with two_nodes(tmp_path) as nodes:
+        queue = deferred_commands.build_queue("work", "telegram/1/7/")
+        message = update(1, "secret words")
+        facts = deferred_commands.format_facts(message, "operate")
+        with job(nodes.bench.db):
+            inbox.ingest(nodes.bench.db, [Arrival(message, deferred=(queue, facts))], None, START)
+        with capture_logs() as logs:
+            nodes.bench.dispatcher.wake()
+            assert await nodes.read_answers(1) == [UNKNOWN]
+        assert [entry["event"] for entry in logs if "secret" in str(entry)] == []
 
 
 async def test_a_command_runs_with_the_role_that_its_sender_had(tmp_path: Path) -> None:
