@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import apsw
 import structlog
 from anyio import to_thread
 
@@ -60,7 +61,12 @@ class JournalCheck:
         self.store.record_failure(JournalDamagedError(problem))
 
     async def _find_damage(self, path: Path) -> str | None:
-        """Return the first damage, or None."""
+        """Return the first damage, or None.
+
+        Raises:
+            OrchestratorError: a table could not be checked.
+        """
+        failure: apsw.Error | None = None
         with closing(DamageReader(path)) as reader:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call_when_cancelled, reader.interrupt)  # a large table takes long
@@ -70,8 +76,12 @@ class JournalCheck:
                         if found is not None:
                             return found
                         await anyio.sleep(BREATH)
+                except apsw.Error as error:
+                    failure = error
                 finally:
                     tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise OrchestratorError(str(failure)) from failure
         return None
 
 

@@ -12,6 +12,7 @@ import apsw
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 STORED = f"{TABLES} AND rootpage > 0"  # a virtual table is stored in other tables
 TABLE_SECONDS = 0.02  # for each table before anything is answered: some thousand pages
+DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)  # errors that say so
 STEPS = 1000  # pages or instructions between two looks at the clock
 
 
@@ -24,12 +25,11 @@ def find_damage(db: apsw.Connection, table: str) -> str | None:
 
     Raises:
         apsw.InterruptError: the check was interrupted.
+        apsw.Error: it could not be made, such as for want of memory.
     """
     try:
         found = str(db.execute(f"PRAGMA quick_check('{table}')").get)
-    except apsw.InterruptError:
-        raise
-    except apsw.Error as error:  # it cannot even be read
+    except DAMAGED as error:  # it cannot even be read
         return str(error)
     return None if found == "ok" else found
 
@@ -47,7 +47,7 @@ def find_damage_quickly(
     try:
         for table in tables:
             until = clock() + TABLE_SECONDS
-            with suppress(apsw.InterruptError):
+            with suppress(apsw.Error):  # the daemon checks what is left off while it works
                 found = find_damage(db, table)
                 if found is not None:
                     return found

@@ -4,8 +4,10 @@ import os
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
+import apsw
 import pytest
 from fakes.time_limit import time_limit
 from structlog.testing import capture_logs
@@ -72,6 +74,19 @@ async def test_damage_ends_all_writing_and_the_next_start_refuses_the_file(path:
     store.close()
     with pytest.raises(JournalError, match="restore a backup"):
         Store(SqliteStorage(path))
+
+
+async def test_journal_that_cannot_be_checked_goes_on(path: Path) -> None:
+    """As when another process locks it; the log says so."""
+
+    async def fail(*_: Any) -> Any:
+        raise apsw.BusyError("database is locked")
+
+    with closing(Store(SqliteStorage(path))) as store:
+        with capture_logs() as logs, time_limit():
+            await JournalCheck(store, first=0, in_thread=fail).run()  # type: ignore[arg-type]  # the fault
+        assert [entry["event"] for entry in logs] == ["journal_not_checked"]
+        assert store.failure is None
 
 
 async def test_sound_journal_goes_on(path: Path) -> None:

@@ -117,3 +117,15 @@ def test_start_leaves_off_a_table_that_takes_long(
     with closing(apsw.Connection(str(damaged))) as db:
         assert damage.find_damage_quickly(db, clock=lambda: 0.0) is not None
         assert damage.find_damage_quickly(db, clock=count().__next__) is None
+
+
+def test_a_check_that_cannot_be_made_has_found_no_damage(tmp_path: Path) -> None:
+    """As when another process locks the file, or memory is short; a start goes on."""
+    with closing(open_database(tmp_path / "journal.db")) as db:
+        tables = damage.list_tables(db)
+        db.authorizer = lambda action, *_: (
+            apsw.SQLITE_DENY if action == apsw.SQLITE_PRAGMA else apsw.SQLITE_OK
+        )
+        with pytest.raises(apsw.AuthError):
+            damage.find_damage(db, tables[0])
+        assert damage.find_damage_quickly(db) is None
