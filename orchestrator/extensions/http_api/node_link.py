@@ -56,6 +56,10 @@ UNREACHABLE = (
     "agent {agent!r} is at the node {node}, which cannot be reached ({why}); run the command there,"
     " or set ORCHESTRATOR_NODE_URL there to its address"
 )
+UNANSWERED = (
+    "the node {node}, where agent {agent!r} is, gave no answer ({why}); it may have done this all"
+    " the same: look before you repeat it"
+)
 MOVED = (
     "agent {agent!r} is moving to another node; repeat the request, with its Idempotency-Key for"
     " the same answer"
@@ -157,9 +161,10 @@ class NodeLink:
             with anyio.fail_after(CALL_SECONDS):
                 return await self._call(node, NodeCall(method=method, params=params, by=by))
         except (HttpError, TimeoutError, ValueError) as error:
-            why = str(error) or "no answer"
-            problem = UNREACHABLE.format(agent=agent_id, node=node.name, why=why)
-            raise RpcError(FAILED, problem) from error
+            problem = UNREACHABLE if isinstance(error, ConnectError) else UNANSWERED
+            why = str(error) or "too late"
+            text = problem.format(agent=agent_id, node=node.name, why=why)
+            raise RpcError(FAILED, text) from error
 
     async def _call(self, node: Node, call: NodeCall) -> JsonValue:
         if not node.url:

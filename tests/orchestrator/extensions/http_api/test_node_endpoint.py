@@ -1,5 +1,6 @@
 """Requests of operators that the node of their agent answers, over loopback."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from functools import partial
@@ -172,6 +173,21 @@ async def test_an_agent_without_a_node_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(RpcError, match="no node works for agent"):
             await entry.ask(protocol.AGENT_PAUSE)
         assert entry.operators.done == []
+
+
+async def test_what_a_node_may_have_done_is_not_called_undone(tmp_path: Path) -> None:
+    """It got the request, and the connection broke before its answer."""
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with two_nodes(tmp_path) as entry:
+            entry.placement.others = {"work": Node("two", f"http://127.0.0.1:{port}")}
+            with pytest.raises(RpcError, match="may have done this all the same: look before"):
+                await entry.ask(protocol.AGENT_PAUSE)
 
 
 async def test_programs_with_the_token_are_no_nodes(tmp_path: Path) -> None:
