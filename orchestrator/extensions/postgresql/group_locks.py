@@ -20,6 +20,7 @@ from orchestrator.placement import SUBAGENTS
 
 GROUPS = 128  # of any number of agents; a server has room for far more locks of a session
 LOCKS = 0x6F726367  # the first of the two numbers of each lock: "orcg"
+ADDRESSES = LOCKS + 3  # the first number of the locks of nodes' addresses
 ALL = range(GROUPS)
 TRY_LOCKS = f"""SELECT value::bigint FROM json_each(?)
   WHERE pg_try_advisory_lock({LOCKS}, value::integer)"""
@@ -58,6 +59,12 @@ def lock_groups(db: Database, groups: Iterable[int]) -> frozenset[int]:
     """Lock groups for the session; return those that no other session has."""
     found = db.execute(TRY_LOCKS, (orjson.dumps([*groups]).decode(),)).fetchall()
     return frozenset(int(group) for (group,) in found)
+
+
+def lock_address(db: Database, url: str) -> bool:
+    """Lock the address of a node for the session; return False if another session has it."""
+    number = crc32(url.encode()) >> 1  # the server's are signed
+    return bool(db.execute(f"SELECT pg_try_advisory_lock({ADDRESSES}, {number})").get)
 
 
 def unlock_group(db: Database, group: int) -> None:

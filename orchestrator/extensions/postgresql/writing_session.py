@@ -15,7 +15,7 @@ from socket import gethostname
 import structlog
 from psycopg.errors import LockNotAvailable
 
-from orchestrator.errors import JournalError
+from orchestrator.errors import ConfigError, JournalError
 from orchestrator.extensions.postgresql import group_locks, pg_schema
 from orchestrator.extensions.postgresql.clean_end import consume_clean_end, record_clean_end
 from orchestrator.extensions.postgresql.pg_connection import (
@@ -101,6 +101,7 @@ class WritingSession:
                 db, alone = self._stand_by(db, standing_by)
             log.info("journal_taken", journal=str(self._server))
             self._keep_alive(db)
+            self._lock_address(db, standing_by)
             self.daemon = str(self.holder)
             clean = alone and self._begin_alone(db)
             if not alone:
@@ -144,6 +145,22 @@ class WritingSession:
         found = pg_schema.verify_schema(db, str(self._server))
         current = found == pg_schema.load_schema().number
         return self.shares and current and bool(db.execute(pg_schema.TRY_SHARED_LOCK).get)
+
+    def _lock_address(self, db: PostgresConnection, waits: Callable[[], None]) -> None:
+        """Lock the address of this node: others tell nodes apart by it.
+
+        Raises:
+            ConfigError: another node has the address, and not only since this one ended.
+        """
+        ends = time.monotonic() + 2 * LOST_AFTER / 1000
+        while self.shares and not group_locks.lock_address(db, self._server.node):
+            if time.monotonic() >= ends:
+                raise ConfigError(
+                    f"another daemon on this journal has ORCHESTRATOR_NODE_URL={self._server.node};"
+                    " give each one its own"
+                )
+            waits()
+            time.sleep(LOOK)
 
     def _connect_with_retries(self, waits: Callable[[], None], away: float) -> PostgresConnection:
         """Connect, with retries: the server may be starting or failing over."""
@@ -333,6 +350,8 @@ class WritingSession:
             ended = db.execute(END, (*self.holder, WITHIN)).get is not False
             locked = db.execute(lock).get
         lost = group_locks.find_lost_groups(db, self.epochs)
+        if self.shares and not group_locks.lock_address(db, self._server.node):
+            locked = False
         if not locked or not ended or (lost and not self.shares):
             raise JournalTakenError(f"{self._server}: another daemon has taken the journal")
         if lost:

@@ -17,8 +17,8 @@ from fakes.sharing import SharedJournal, session_of
 from fakes.stored_keys import keys, put
 from psycopg.errors import UndefinedTable
 
-from orchestrator.errors import AlreadyRunningError
-from orchestrator.extensions.postgresql import group_locks
+from orchestrator.errors import AlreadyRunningError, ConfigError
+from orchestrator.extensions.postgresql import group_locks, writing_session
 from orchestrator.extensions.postgresql.group_locks import find_group
 from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
@@ -226,3 +226,20 @@ async def test_daemon_without_an_address_waits_for_those_that_share(
         assert waits
         assert set(storage.session.epochs) == {*group_locks.ALL}
         await alone.transact(put, "a", owner="anyone")
+
+
+async def test_daemon_with_the_address_of_another_one_is_refused(
+    journal: SharedJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others could not tell the two apart; an address is free once its daemon has ended."""
+    monkeypatch.setattr(writing_session, "LOST_AFTER", 0)
+    monkeypatch.setattr(writing_session, "LOOK", 0.01)
+    same = replace(journal.server, node="http://one")
+    with pytest.raises(ConfigError, match="has ORCHESTRATOR_NODE_URL=http://one"):
+        PostgresStorage(same)
+    journal.end_session(journal.first)
+    await journal.first.transact(put, "a")  # in a new session, with the same address
+    with pytest.raises(ConfigError):
+        PostgresStorage(same)
+    journal.first.close()
+    Store(PostgresStorage(same)).close()
