@@ -40,7 +40,6 @@ from orchestrator.turns.opener import (
     TurnOpener,
     TurnOpening,
 )
-from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn, TurnRunner, TurnSlot, find_recipe
 from orchestrator.turns.turn_services import TurnServices
 from orchestrator.wakeup import Wakeup
@@ -310,12 +309,8 @@ def _scan_chats(
     Chats are those that this node works for. Of the turns, those that are ``running`` count;
     ``busy`` are the chats of such turns.
     """
-    chats = inbox.list_chats_with_work(db)
-    if (share := opening.share) is not None:
-        own = partial(
-            has_own_work, db, agents=opening.rules.agents, epoch=opening.epoch, share=share
-        )
-        chats = {chat: new for chat, new in chats.items() if own(chat)}
+    found = inbox.list_chats_with_work(db).items()
+    chats = {chat: new for chat, new in found if opening.has_own_work(db, chat)}
     waiting = (chat for chat, waits in chats.items() if waits and chat in busy)
     interrupted = [chat for chat in waiting if opening.is_interrupt_wanted(db, chat)]
     return [*chats], interrupted, cancellations.list_cancelled_turns(db, running)

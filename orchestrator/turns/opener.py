@@ -20,8 +20,8 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.prompts.prompt_set import PromptSet
 from orchestrator.spending.spending_rules import SpendingRules
+from orchestrator.turns import own_chats
 from orchestrator.turns.input_loader import InputLoader
-from orchestrator.turns.own_chats import find_earlier_commands, find_own_turn, is_own_message
 from orchestrator.turns.turn_context import LoopFacts
 from orchestrator.turns.turn_inputs import TurnInputs
 from orchestrator.turns.turn_runner import OpenTurn, find_recipe
@@ -87,7 +87,7 @@ class TurnOpening:
         """Return the chat's turn, opening one if needed, or the reason, or the refused message."""
         row = inbox.find_next_message(db, chat) if self.admitting else None
         if row is None:
-            found = find_own_turn(db, chat, self.epoch, self.share, self.rules.clock())
+            found = own_chats.find_own_turn(db, chat, self.epoch, self.share, self.rules.clock())
             return None if found is None else OpenTurn(found)
         now = self.rules.clock()
         if row.album is not None:
@@ -96,11 +96,11 @@ class TurnOpening:
                 return IncompleteAlbum(wait / 1000)
         handed, paused = turns.find_hindrances(db, chat)
         definition = self._route_message(db, row, now, handed=handed)
-        own = is_own_message(row, definition, self.share)
+        own = own_chats.is_own_message(row, definition, self.share)
         if definition is None or not own:
             return self._refuse_message(db, row, now) if own else None
         agent_id = definition.agent_id
-        earlier = find_earlier_commands(db, agent_id, chat, self.share)
+        earlier = own_chats.find_earlier_commands(db, agent_id, chat, self.share)
         if earlier is not None:
             return CommandsFirst(earlier)
         if paused or not self.rules.is_unlimited(definition):
@@ -162,6 +162,10 @@ class TurnOpening:
         with roll_back_on_failure(db):
             found = recipe.gather_inputs(db, turn, definition, facts, None)
         return OpenTurn(turn, found if isinstance(found, TurnInputs) else None)
+
+    def has_own_work(self, db: Database, chat: str) -> bool:
+        """Return whether this node works for the next message of a chat, or for its turn."""
+        return own_chats.has_own_work(db, chat, self.rules.agents, self.epoch, self.share)
 
     def is_interrupt_wanted(self, db: Database, chat: str) -> bool:
         """Return whether the chat's next message should end the open turn."""

@@ -51,11 +51,15 @@ def find_earlier_commands(
     return deferred_commands.build_queue(agent_id, chat)
 
 
-def has_own_work(db: Database, chat: str, agents: AgentsFile, epoch: int, share: Share) -> bool:
+def has_own_work(
+    db: Database, chat: str, agents: AgentsFile, epoch: int, share: Share | None
+) -> bool:
     """Return whether this node works for the next message of a chat, or for its turn.
 
     ``epoch`` is this node's.
     """
+    if share is None:
+        return True
     if chat.startswith(deferred_commands.QUEUE):
         return deferred_commands.find_agent(chat) in share
     row = inbox.find_next_message(db, chat)
