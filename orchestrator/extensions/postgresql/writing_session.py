@@ -219,7 +219,7 @@ class WritingSession:
     def _try_to_take(self, db: PostgresConnection) -> bool | None:
         """Return whether the journal is this daemon's alone; None if it has to wait on.
 
-        The server lets nobody share a lock for which somebody waits alone. Where daemons share the
+        No daemon can share a lock for which another one waits alone. Where daemons share the
         journal, or want to, one looks again and again, so as not to shut the others out.
         """
         if not self.shares and not db.execute(pg_schema.IS_SHARED).get:
