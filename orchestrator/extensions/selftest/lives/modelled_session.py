@@ -34,7 +34,7 @@ class FoundRows:
 
 
 class ModelledSession(PostgresConnection):
-    """A session; ``fault`` is told of each statement first, and may end the session."""
+    """A session; ``fault`` gets each statement first, and may end the session."""
 
     dialect: Any = SQLITE  # as that is where the rows are
 
