@@ -29,7 +29,7 @@ def _make_empty_journal() -> bytes:
 
 
 class LockServer:
-    """One database; ``clock`` returns seconds. ``problems`` are commits that nobody may make."""
+    """One database; ``clock`` returns seconds. ``problems`` are what no session may do."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.db = apsw.Connection(":memory:")

@@ -34,7 +34,7 @@ class FoundRows:
 
 
 class ModelledSession(PostgresConnection):
-    """A session; ``fault`` is told of each statement first, and may end the session."""
+    """A session; ``fault`` gets each statement first, and may end the session."""
 
     dialect: Any = SQLITE  # as that is where the rows are
 
@@ -65,7 +65,7 @@ class ModelledSession(PostgresConnection):
         if statement in ("BEGIN", "COMMIT", "ROLLBACK"):
             self._bound_transaction(statement)
             return PostgresCursor(FoundRows(()))
-        return PostgresCursor(FoundRows(self._answer(statement, values)))
+        return PostgresCursor(FoundRows(self._run_statement(statement, values)))
 
     def executemany(self, statement: str, rows: Iterable[Values], /) -> PostgresCursor:
         for values in rows:
@@ -102,7 +102,7 @@ class ModelledSession(PostgresConnection):
         self._open = statement == "BEGIN"
         self._server.db.execute(statement)
 
-    def _answer(self, statement: str, values: Values) -> Sequence[Value]:
+    def _run_statement(self, statement: str, values: Values) -> Sequence[Value]:
         if statement == "SHOW server_encoding":
             return [("UTF8",)]
         if statement == writing_session.NOW:

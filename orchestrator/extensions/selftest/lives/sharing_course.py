@@ -22,6 +22,7 @@ FAULTS_UNTIL = 45.0  # seconds
 SETTLED_AFTER, MOVED_WITHIN = 12.0, 10.0  # seconds of the end without faults
 KINDS = ("kill", "kill", "stop", "away", "away", "session", "drain")
 LONGEST_ABSENCE = 8.0  # seconds; the server waits for three
+COMMITS = 10  # times as much happens at a commit as at another statement
 DENIED = "the server has undone the transaction"
 PROGRESS = "SELECT agent, steps FROM progress"
 
@@ -127,7 +128,8 @@ class SharingCourse:
         """End a session at a statement, or undo its transaction, by chance."""
         node = next((one for one in self._nodes.values() if one.pid == session.pid), None)
         late = self._loop.time() > FAULTS_UNTIL
-        if node is None or late or self._chance.random() >= self._rate:
+        rate = self._rate * (COMMITS if statement == "COMMIT" else 1)
+        if node is None or late or self._chance.random() >= rate:
             return
         if session.in_transaction and self._chance.random() < 1 / 3:
             self.trace.append(f"{self._loop.time():.2f} denied {statement[:30]}")
@@ -157,6 +159,6 @@ class SharingCourse:
         for agent, steps in before.items():
             owners = [node.url for node in self._nodes.values() if node.storage.owns(agent)]
             if now[agent] == steps:
-                self.problems.append(f"settled: nobody works for {agent} (it is of {owners})")
+                self.problems.append(f"settled: no node works for {agent} (it is of {owners})")
             if len(owners) > 1:  # none has it for a moment when one has given it away
                 self.problems.append(f"one at a time: {owners} work for {agent}")

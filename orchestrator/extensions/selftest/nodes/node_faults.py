@@ -20,7 +20,7 @@ from thinker.protocol.messages import JsonObject
 APPLIED = "config_applied"
 REVISION = 0.01  # added to the temperature of agents with each pushed version
 ROOM = 180  # tokens that are left of a budget as it comes: ten calls
-MET_WITHIN = 20.0  # seconds; later than that nobody writes any more
+MET_WITHIN = 20.0  # seconds; later than that no one writes any more
 SPENT = """SELECT coalesce(sum(prompt + completion), 0) FROM model_call
   WHERE at > extract(epoch FROM clock_timestamp()) * 1000 - 3600000"""
 PAUSED = "SELECT count(*) FROM pause WHERE kind = 'budget' AND ended_at IS NULL"
