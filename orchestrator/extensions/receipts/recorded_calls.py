@@ -28,8 +28,8 @@ WITH_HISTORY = frozenset({"interactive", "subagent"})  # kinds of turns that rea
 MAX_TURNS = 50  # newest turns of a conversation
 MAX_INHERITED = 200  # messages of the conversations that it goes on from
 # The turn ?1 alone, or those of the session ?2 too.
-OWN = "WITH RECURSIVE known(id) AS (SELECT CAST(?1 AS TEXT)"
-LINKED = f"""{LINE.replace("?1", "?2")}, known(id) AS (SELECT CAST(?1 AS TEXT)
+OWN = "WITH RECURSIVE known(id) AS (SELECT id FROM turn WHERE id = ?1"
+LINKED = f"""{LINE.replace("?1", "?2")}, known(id) AS (SELECT id FROM turn WHERE id = ?1
   UNION SELECT id FROM (SELECT id FROM turn WHERE session_id = ?2
     ORDER BY started_at DESC LIMIT {MAX_TURNS}) AS newest
   UNION SELECT turn_id FROM (SELECT turn_id FROM line CROSS JOIN message
