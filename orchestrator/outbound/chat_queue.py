@@ -191,12 +191,10 @@ class ChatQueue(Wakeup):
         """Commit T7 if the platform may be called; return False otherwise."""
         platform, now = self.platform, self.platform.clock
         again = int(platform.adapter.deduplicates)  # what is sent again with its key arrives once
-        if not (
-            await self.wait_for_rate()
-            and await platform.store.transact(
-                outbox.mark_sending, row.id, state, now(), again, owner=row.owner
-            )
-        ):
+        if not await self.wait_for_rate():
+            return False
+        facts = row.id, state, now(), again, row.owner
+        if not await platform.store.transact(outbox.mark_sending, *facts, owner=row.owner):
             return False
         if platform.store.is_shared:
             await platform.store.ensure_held(row.owner)
