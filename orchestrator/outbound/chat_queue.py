@@ -232,7 +232,7 @@ class ChatQueue(Wakeup):
         """Return whether a row is sent in one call, and can be looked for if that is lost."""
         if row.mode == "direct":
             return True
-        return row.is_whole and not self.platform.is_doubtful(row.chat_id)
+        return row.is_whole and not self.platform.is_doubtful(row)
 
     async def _send_row(self, row: OutboxRow) -> None:
         platform, part = self.platform, build_part(row)
@@ -255,7 +255,7 @@ class ChatQueue(Wakeup):
         delivered = outbox.mark_delivered if row.approval_id is None else questions.mark_delivered
         following = await self.record_until_stored(delivered, row, message_id, platform.clock())
         self.following, self.is_empty = following, following is None
-        platform.set_doubtful(row.chat_id, doubtful=False)
+        platform.trust_chat(row)
 
     async def _send_by_edit(self, row: OutboxRow) -> None:
         platform = self.platform
@@ -264,7 +264,7 @@ class ChatQueue(Wakeup):
                 with limit_call("placeholder" if row.final else "preview"):
                     message_id = await platform.adapter.send(build_part(row, PLACEHOLDER))
                 await self.record_until_stored(outbox.mark_placeholder_sent, row.id, message_id)
-                platform.set_doubtful(row.chat_id, doubtful=False)
+                platform.trust_chat(row)
         elif await self._begin_sending(row, "sending"):
             with limit_call("edit"):
                 await platform.adapter.edit(build_part(row), row.ph_id)

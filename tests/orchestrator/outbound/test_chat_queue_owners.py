@@ -138,3 +138,24 @@ async def test_preview_of_a_turn_that_was_handed_over_meanwhile_is_not_sent(
         running.delivery.wake()
         assert await running.states() == ["ph_sent"]
         assert running.channel.calls == ["send"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "calls"), [({"home"}, ["send"]), ({"home", "work"}, ["send", "edit"])]
+)
+async def test_reply_of_an_agent_that_comes_is_sent_by_two_calls(
+    tmp_path: Path, taken: set[str], calls: list[str]
+) -> None:
+    """Once: another node may have sent what the journal does not know. Those of others need one."""
+    async with delivering(tmp_path, placement=PlacedAgents("work")) as running:
+        running.delivery.doubt_chats({"work"})
+        for number in range(2):
+            turn = await running.store.transact(open_turn, f"t{number}")
+            await running.reply(turn, "done")
+            await running.queued(number + 1)
+        assert running.channel.calls == ["send", "edit", "send"]
+        running.delivery.doubt_chats(taken)
+        await running.reply(await running.store.transact(open_turn, "t2"), "done")
+        await running.queued(3)
+        assert running.channel.calls[3:] == calls
+        assert running.shown == ["done"] * 3
