@@ -58,7 +58,7 @@ class ChannelSet:
             if placement.holds(adapter.name):
                 await self._receive_until_lost(adapter)
             else:
-                if adapter.status.state != "off":
+                if adapter.status.state not in ("off", "degraded"):
                     adapter.status.state, adapter.status.detail = "ok", ELSEWHERE
                 await changed.wait()
 

@@ -191,12 +191,10 @@ class ChatQueue(Wakeup):
         """Commit T7 if the platform may be called; return False otherwise."""
         platform, now = self.platform, self.platform.clock
         again = int(platform.adapter.deduplicates)  # what is sent again with its key arrives once
-        if not (
-            await self.wait_for_rate()
-            and await platform.store.transact(
-                outbox.mark_sending, row.id, state, now(), again, owner=row.owner
-            )
-        ):
+        if not await self.wait_for_rate():
+            return False
+        facts = row.id, state, now(), again, row.owner
+        if not await platform.store.transact(outbox.mark_sending, *facts, owner=row.owner):
             return False
         if platform.store.is_shared:
             await platform.store.ensure_held(row.owner)
@@ -234,7 +232,7 @@ class ChatQueue(Wakeup):
         """Return whether a row is sent in one call, and can be looked for if that is lost."""
         if row.mode == "direct":
             return True
-        return row.is_whole and not self.platform.is_doubtful(row.chat_id)
+        return row.is_whole and not self.platform.is_doubtful(row)
 
     async def _send_row(self, row: OutboxRow) -> None:
         platform, part = self.platform, build_part(row)
@@ -257,7 +255,7 @@ class ChatQueue(Wakeup):
         delivered = outbox.mark_delivered if row.approval_id is None else questions.mark_delivered
         following = await self.record_until_stored(delivered, row, message_id, platform.clock())
         self.following, self.is_empty = following, following is None
-        platform.set_doubtful(row.chat_id, doubtful=False)
+        platform.trust_chat(row)
 
     async def _send_by_edit(self, row: OutboxRow) -> None:
         platform = self.platform
@@ -266,7 +264,7 @@ class ChatQueue(Wakeup):
                 with limit_call("placeholder" if row.final else "preview"):
                     message_id = await platform.adapter.send(build_part(row, PLACEHOLDER))
                 await self.record_until_stored(outbox.mark_placeholder_sent, row.id, message_id)
-                platform.set_doubtful(row.chat_id, doubtful=False)
+                platform.trust_chat(row)
         elif await self._begin_sending(row, "sending"):
             with limit_call("edit"):
                 await platform.adapter.edit(build_part(row), row.ph_id)

@@ -28,7 +28,7 @@ from orchestrator.loop_bound import LoopBound
 from orchestrator.outbound.chat_queue import ChatQueue, Preview
 from orchestrator.outbound.flood_control import FloodControl
 from orchestrator.outbound.platform import Platform, Speak
-from orchestrator.placement import Placement, SingleNode
+from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.wakeup import Wakeup
 
 PREVIEW_START = 24  # characters that are worth a notification; a preview begins with them
@@ -120,10 +120,10 @@ class Delivery(LoopBound):
         """Serve one more channel, which is in ``adapters`` by now; `run` must follow."""
         self._platforms[adapter.name] = self._make_platform(adapter=adapter)
 
-    def doubt_chats(self) -> None:
-        """Doubt every chat: another node may have sent what the journal does not know."""
+    def doubt_chats(self, share: Share) -> None:
+        """Doubt the chats of a share: another node may have sent what the journal does not know."""
         for platform in self._platforms.values():
-            platform.doubt_chats()
+            platform.doubt_chats(share)
 
     def wake(self) -> None:
         """Look for new rows."""

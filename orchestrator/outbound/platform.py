@@ -14,7 +14,7 @@ from orchestrator.journal.db.store import Store
 from orchestrator.journal.turns.outbox import OutboxRow
 from orchestrator.journal.turns.owners import is_owned
 from orchestrator.outbound.flood_control import FloodControl
-from orchestrator.placement import Placement, SingleNode
+from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.wakeup import Wakeup
 
 PLACEHOLDER = "…"  # what a chat sees for a moment before a reply whose first sending failed
@@ -43,21 +43,33 @@ class Platform:
     placement: Placement = field(default_factory=SingleNode)
     handed_over: anyio.Event = field(default_factory=anyio.Event)
     _doubts: dict[str, bool] = field(default_factory=dict)
+    _owners: dict[str, set[str]] = field(default_factory=dict)  # whose messages went to a chat
 
     def sends_row(self, row: OutboxRow | None) -> bool:
         """Return whether this node sends a row; its chat's later ones wait for it all the same."""
         return row is not None and is_owned(row.owner, self.placement.share)
 
-    def is_doubtful(self, chat_id: str) -> bool:
+    def is_doubtful(self, row: OutboxRow) -> bool:
         """Return whether a chat may hold messages of this bot that the journal does not know.
 
-        That is so after an unclean end, until the journal has the number of a new message.
+        That is so after an unclean end, until the journal has the number of a new message; where
+        other nodes send, of a new message of the row's owner.
         """
-        return self._doubts.get(chat_id, self.store.unclean)
+        if self._doubts.get(row.chat_id, self.store.unclean):
+            return True
+        shared = self.placement.share is not None
+        return shared and row.owner not in self._owners.get(row.chat_id, ())
 
-    def doubt_chats(self) -> None:
-        """Doubt every chat: another node may have sent to it."""
-        self._doubts.clear()
+    def doubt_chats(self, share: Share) -> None:
+        """Doubt the chats of a share: another node may have sent to them."""
+        for owners in self._owners.values():
+            owners.difference_update([owner for owner in owners if owner in share])
+
+    def trust_chat(self, row: OutboxRow) -> None:
+        """Doubt a chat no longer: the journal has the number of a new message, a row's."""
+        self.set_doubtful(row.chat_id, doubtful=False)
+        if self.placement.share is not None:
+            self._owners.setdefault(row.chat_id, set()).add(row.owner)
 
     def set_doubtful(self, chat_id: str, *, doubtful: bool = True) -> None:
         """Set whether the chat may hold messages that the journal does not know."""

@@ -266,7 +266,7 @@ class HostedChannel:
             await anyio.sleep_forever()
         finally:
             self._intake, self._taken = None, anyio.Event()
-            if self.status.state != "off":
+            if self.is_needed:  # otherwise its status says why not
                 self.status.state = "stopped"
             if self.child is not None and not self._resources.is_stopping():
                 self.child.stop()  # another node receives: a new process only sends

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from orchestrator.journal.db.database import Database, Rows
 from orchestrator.journal.turns import usage
 
+SENDING = 50_000  # milliseconds that a message may take, which the other agent's node waits for
+SENT_LATER = (
+    "UPDATE outbox SET not_before = ? WHERE turn_id = ? AND state IN('ph_sending','sending')"
+)
+
 
 @dataclass(frozen=True)
 class Handoff:
@@ -42,6 +47,8 @@ def hand_over_turn(db: Database, turn_id: str, agent_id: str, now: int) -> None:
     _give_session(db, session_id, agent_id, now)
     db.execute("UPDATE turn SET agent_id = ? WHERE id = ?", (agent_id, turn_id))
     db.execute("UPDATE inbox SET agent_id = ? WHERE turn_id = ?", (agent_id, turn_id))
+    # The other agent's node sends it again only if nothing is heard of it.
+    db.execute(SENT_LATER, (now + SENDING, turn_id))
     usage.release_reservation(db, turn_id)  # reserved for a model call of the previous agent
 
 

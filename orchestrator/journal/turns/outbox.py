@@ -245,11 +245,9 @@ def add_edit(db: Database, shown: OutboxRow, message_id: str, text: str, now: in
 
 
 def list_notices_to(db: Database, chat_key: str, message_id: str) -> tuple[str, ...]:
-    sql = (
-        "SELECT body FROM outbox WHERE chat_key = ? AND reply_to = ? AND turn_id IS NULL"
-        " ORDER BY id"
-    )
-    return tuple(str(body) for (body,) in db.execute(sql, (chat_key, message_id)))
+    where = "chat_key = ? AND reply_to = ? AND turn_id IS NULL ORDER BY id"
+    found = db.execute(f"SELECT body FROM outbox WHERE {where}", (chat_key, message_id))
+    return tuple(str(body) for (body,) in found)
 
 
 def start_preview(db: Database, turn_id: str, address: Address, part: OutboxPart, now: int) -> None:
@@ -307,23 +305,25 @@ def list_texts_of_turn(db: Database, turn_id: str) -> tuple[str, ...]:
     return tuple(str(body) for (body,) in db.execute(sql, (turn_id,)))
 
 
-def mark_sending(db: Database, row_id: int, state: str, now: int, again: int = 0) -> bool:
+def mark_sending(
+    db: Database, row_id: int, state: str, now: int, again: int = 0, owner: str = ""
+) -> bool:
     """Mark a row before the platform is called (T7), as ``ph_sending`` or ``sending``.
 
     ``again`` is how often it may at least be repeated if its delivery is unknown. Returns False if
-    the row has ended meanwhile and must not be sent.
+    the row must not be sent: it has ended meanwhile, or is no longer that of ``owner``.
     """
     db.execute(
         "UPDATE outbox SET state = ?, attempt = attempt + 1, t_sending = ?, again = max(again, ?)"
-        f" WHERE id = ? AND {OPEN}",
-        (state, now, again, row_id),
+        f" WHERE id = ? AND {OPEN} AND ? IN('', {owners.OF_OUTBOX})",
+        (state, now, again, row_id, owner),
     )
     return db.changes() == 1
 
 
 def mark_placeholder_sent(db: Database, row_id: int, message_id: str) -> None:
     """Store the platform's id of a placeholder or preview (T8)."""
-    sql = f"UPDATE outbox SET state = 'ph_sent', ph_id = ? WHERE id = ? AND {OPEN}"
+    sql = f"UPDATE outbox SET state = 'ph_sent', ph_id = ?, not_before = 0 WHERE id = ? AND {OPEN}"
     db.execute(sql, (message_id, row_id))
 
 

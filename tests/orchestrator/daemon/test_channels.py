@@ -80,3 +80,18 @@ async def test_a_daemon_alone_on_its_journal_receives_by_every_channel() -> None
     async with receiving(PlacedAgents(), shared=False) as (bot, api):
         assert bot.receives
         assert api.receives
+
+
+async def test_a_bot_that_cannot_send_says_so_where_another_node_receives() -> None:
+    """An operator sees there which token is missing."""
+    placement = PlacedAgents()
+    async with receiving(placement) as (bot, _):
+        bot.status.state, bot.status.detail = "degraded", "SLACK_BOT_TOKEN is not set"
+        placement.change(own={"work"})
+        await anyio.wait_all_tasks_blocked()
+        assert bot.status.detail == "SLACK_BOT_TOKEN is not set"
+        placement.change(accounts={"telegram"})
+        await anyio.wait_all_tasks_blocked()
+        placement.change(accounts=set())
+        await anyio.wait_all_tasks_blocked()
+        assert (bot.status.state, bot.status.detail) == ("ok", ELSEWHERE)

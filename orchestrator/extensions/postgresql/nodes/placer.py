@@ -133,7 +133,7 @@ class Placer:
             epoch, clock = self._daemon.epoch, self._daemon.machine.clock()
             take = sharing_state.take_groups
             await self._daemon.store.transact(take, self._session, wanted, epoch, clock)
-            self._daemon.delivery.doubt_chats()
+            self._daemon.delivery.doubt_chats(GroupShare(frozenset(wanted)))
             self._adopt_share()
 
     async def _give_surplus(self, state: SharingState, now: float, *, takes: bool) -> None:

@@ -309,6 +309,23 @@ async def test_an_edit_of_the_configuration_replaces_the_process() -> None:
     assert made[-1]["PIGEON_TOKEN"] == "new"
 
 
+async def test_missing_key_is_said_also_where_no_messages_are_received_any_more() -> None:
+    """Nothing can be sent either."""
+    agents, secrets = build_agents("pigeon", OPTIONS), dict(SECRETS)
+    async with hosted_channel(
+        PIGEON, "pigeon", lambda: agents, secrets, lambda *_: ScriptedChannel()
+    ) as (channel, edit):
+        secrets["PIGEON_TOKEN"] = ""
+        edit()
+        await _gone(channel)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(channel.run, MemoryIntake())
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        assert channel.status.state == "degraded"
+        assert channel.status.detail == "PIGEON_TOKEN is not set; put it in keys.env"
+
+
 async def test_process_that_cannot_start_is_shown_with_its_own_reason() -> None:
     """That of its end would only name an exit code."""
     async with running(ScriptedChannel()) as channel:

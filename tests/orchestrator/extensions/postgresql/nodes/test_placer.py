@@ -44,7 +44,7 @@ class PlacedNode:
             stopping=anyio.Event(),
             get_agents_file=lambda: AGENTS,
             operations=SimpleNamespace(dispatcher=self, guard=self.guard),
-            delivery=SimpleNamespace(doubt_chats=lambda: None),
+            delivery=SimpleNamespace(doubt_chats=lambda _: None),
             control=SimpleNamespace(wake=self.count_wake),
             approvals=SimpleNamespace(wake=lambda: None),
             epoch=1,
