@@ -11,7 +11,6 @@ from orchestrator.journal.turns.inbox import InboxRow
 from orchestrator.journal.turns.turns import Turn
 from orchestrator.loop_bound import LoopBound
 from orchestrator.turns.opener import TurnOpening
-from orchestrator.turns.own_chats import has_own_work
 from orchestrator.turns.turn_runner import OpenTurn
 from orchestrator.turns.turn_services import TurnServices
 from thinker.protocol.logs import bound
@@ -59,9 +58,8 @@ def _find_suspect(
     db: Database, chat: str, opening: TurnOpening
 ) -> tuple[Turn | InboxRow | None, bool]:
     """Return what a chat goes on with, and whether this node works for it."""
-    agents, epoch, share = opening.rules.agents, opening.epoch, opening.share
-    own = share is None or has_own_work(db, chat, agents, epoch, share)
-    return turns.find_open_turn(db, chat) or inbox.find_oldest_new(db, chat), own
+    found = turns.find_open_turn(db, chat) or inbox.find_oldest_new(db, chat)
+    return found, opening.has_own_work(db, chat)
 
 
 def _give_up_row(db: Database, row: InboxRow, opening: TurnOpening, problem: str, now: int) -> bool:
