@@ -71,16 +71,26 @@ NODE_MUTANTS = (
 
 
 @pytest.mark.thorough(part="nodes")
+@pytest.mark.parametrize("fault", ["kill", "freeze", "session", "failover"])
+async def test_nodes_that_stand_by_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
+    """Each message is answered once and in order, and no effect happens twice unmarked."""
+    await _try_fault(fault, tmp_path)
+
+
+@pytest.mark.thorough(part="sharing")
 @pytest.mark.parametrize(
     "fault",
     [
-        *("kill", "freeze", "session", "failover"),
         *("all-kill", "all-freeze", "all-upgrade", "all-failover", "all-drain", "all-retake"),
         *("all-lack", "all-budget"),
     ],
 )
-async def test_nodes_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
-    """Each message is answered once and in order, and no effect happens twice unmarked."""
+async def test_nodes_that_all_work_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
+    """As those that stand by."""
+    await _try_fault(fault, tmp_path)
+
+
+async def _try_fault(fault: str, tmp_path: Path) -> None:
     trial = NodeTrial(tmp_path / "nodes", 3, MESSAGES, SLEEP)
     result = await trial.run(fault, lambda _: None)
     assert result.violations == []
@@ -95,7 +105,7 @@ def test_what_keeps_daemons_apart_is_where_it_is_left_out() -> None:
         assert source.count(mutant.before) == 1, mutant.name
 
 
-@pytest.mark.thorough(part="nodes")
+@pytest.mark.thorough(part="fences")
 @pytest.mark.parametrize("mutant", NODE_MUTANTS, ids=lambda mutant: mutant.name)
 async def test_nodes_that_are_not_kept_apart_are_found(mutant: Mutant, tmp_path: Path) -> None:
     """The self-test sees lock, lease and fence."""

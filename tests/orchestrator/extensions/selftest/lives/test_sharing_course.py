@@ -108,7 +108,7 @@ def test_seeded_bugs_fit_the_source() -> None:
         assert source.count(mutant.before) == 1, mutant.name
 
 
-@pytest.mark.thorough(part="nodes")
+@pytest.mark.thorough(part="fences")
 @pytest.mark.parametrize("mutant", LIVES_MUTANTS, ids=lambda mutant: mutant.name)
 def test_seeded_bug_is_found_by_a_course(mutant: Mutant, tmp_path: Path) -> None:
     """By the check that is there for it."""
