@@ -6,7 +6,7 @@ import pytest
 from crash.mutants import ROOT, Mutant, planted
 from fakes.postgresql import needs_programs
 
-from orchestrator.extensions.selftest.nodes.node_trial import NodeTrial
+from orchestrator.extensions.selftest.nodes.node_trial import NodeTrial, TrialResult
 
 pytestmark = [pytest.mark.process, pytest.mark.long, needs_programs]
 MESSAGES, SLEEP = 16, 6.0
@@ -74,7 +74,8 @@ NODE_MUTANTS = (
 @pytest.mark.parametrize("fault", ["kill", "freeze", "session", "failover"])
 async def test_nodes_that_stand_by_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """Each message is answered once and in order, and no effect happens twice unmarked."""
-    await _try_fault(fault, tmp_path)
+    trial = NodeTrial(tmp_path / "nodes", 3, MESSAGES, SLEEP)
+    _require_all_done(await trial.run(fault, lambda _: None))
 
 
 @pytest.mark.thorough(part="sharing")
@@ -87,12 +88,11 @@ async def test_nodes_that_stand_by_lose_and_repeat_nothing(fault: str, tmp_path:
 )
 async def test_nodes_that_all_work_lose_and_repeat_nothing(fault: str, tmp_path: Path) -> None:
     """As those that stand by."""
-    await _try_fault(fault, tmp_path)
-
-
-async def _try_fault(fault: str, tmp_path: Path) -> None:
     trial = NodeTrial(tmp_path / "nodes", 3, MESSAGES, SLEEP)
-    result = await trial.run(fault, lambda _: None)
+    _require_all_done(await trial.run(fault, lambda _: None))
+
+
+def _require_all_done(result: TrialResult) -> None:
     assert result.violations == []
     assert result.messages >= MESSAGES
     assert len(result.takeovers) >= 1
