@@ -19,7 +19,7 @@ STARTING = {  # what starts a daemon
     ("orchestrator.extensions.selftest.nodes.node_trial", "NodeTrial"),
 }
 THROUGH_COMMANDS = {"packages/test_installed.py", "test_without_extensions.py"}  # as people do
-MOST_WITH_DAEMONS = 20
+MOST_WITH_DAEMONS = 21
 
 
 def cells() -> list[list[str]]:
