@@ -41,8 +41,7 @@ from orchestrator.wakeup import Wakeup
 class Preview(Wakeup):
     """The answer so far, until closed; it wakes its waiters when the answer grows.
 
-    ``view`` is called with each new text. ``owner`` is whose the turn is, see the module `owners`.
-    ``offered`` tells the chat's queue to show it.
+    ``view`` is called with each new text. ``offered`` tells the chat's queue to show it.
     """
 
     turn_id: str
@@ -126,8 +125,7 @@ class ChatQueue(Wakeup):
         try:
             if row is None and not is_empty:
                 row = await self._find_next_row()
-            row = row if self.platform.sends_row(row) else None
-            self._row = row
+            self._row = row = row if self.platform.sends_row(row) else None
             if row is None and self.preview is None:
                 return changed.is_set()
             wait = self._find_wait_seconds(row)
@@ -183,8 +181,7 @@ class ChatQueue(Wakeup):
         if platform.handed_over.is_set():
             await anyio.sleep_forever()
         self.paced = False
-        if platform.store.is_shared:
-            await platform.store.ensure_held(self._owner)
+        await platform.store.ensure_held(self._owner)
         return not platform.find_hold_seconds(self.address.chat_id)
 
     async def _begin_sending(self, row: OutboxRow, state: str) -> bool:
@@ -196,8 +193,7 @@ class ChatQueue(Wakeup):
         facts = row.id, state, now(), again, row.owner
         if not await platform.store.transact(outbox.mark_sending, *facts, owner=row.owner):
             return False
-        if platform.store.is_shared:
-            await platform.store.ensure_held(row.owner)
+        await platform.store.ensure_held(row.owner)
         held = platform.find_hold_seconds(row.chat_id) > 0  # since the commit began
         if held:
             await self.record_until_stored(outbox.requeue, row.id, HELD, now())
@@ -230,9 +226,7 @@ class ChatQueue(Wakeup):
 
     def _is_sent_whole(self, row: OutboxRow) -> bool:
         """Return whether a row is sent in one call, and can be looked for if that is lost."""
-        if row.mode == "direct":
-            return True
-        return row.is_whole and not self.platform.is_doubtful(row)
+        return row.mode == "direct" or (row.is_whole and not self.platform.is_doubtful(row))
 
     async def _send_row(self, row: OutboxRow) -> None:
         platform, part = self.platform, build_part(row)
@@ -241,9 +235,10 @@ class ChatQueue(Wakeup):
             buttons = await store.read(questions.build_choices, row, platform.clock())
             part = replace(part, choices=buttons)
         if row.media_id is not None and not adapter.is_read_from_journal:
-            name = row.file_name or "file"
             find = stored_files.find_outbound_file
-            file = await store.transact(find, row.media_id, name, owner=row.owner)
+            file = await store.transact(
+                find, row.media_id, row.file_name or "file", owner=row.owner
+            )
             if file is None:
                 raise SendError(REMOVED, SendOutcome.PERMANENT)
             part = replace(part, file=file._replace(voice=row.voice))
@@ -339,10 +334,9 @@ class ChatQueue(Wakeup):
 
     async def record_until_stored(self, work: Callable[..., T], *args: object) -> T:
         """Repeat T8 until it succeeds: only this process knows what the platform did."""
-        owner = self._owner
         while True:
             try:
-                return await self.platform.store.transact(work, *args, owner=owner)
+                return await self.platform.store.transact(work, *args, owner=self._owner)
             except FencedError:
                 raise  # it had been given to another node, which finds out by itself
             except JournalError as error:

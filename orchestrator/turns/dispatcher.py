@@ -288,9 +288,7 @@ class Dispatcher(Wakeup):
             if not changed.is_set():
                 self._held.add(chat)
             return None
-        if found is None or done is None:
-            return found
-        if (found.turn.id, found.turn.agent_id) == (done.id, done.agent_id):
+        if found and done and (found.turn.id, found.turn.agent_id) == (done.id, done.agent_id):
             return None  # the daemon stops: the next process resumes the turn
         return found
 

@@ -147,7 +147,6 @@ class TurnRunner(LoopBound):
                 async with nullcontext() if brief else self._aside():
                     with nullcontext() if host is None else self._open_preview(host.inputs):
                         await services.suspension.wait_for_reason(recipe.turn, reason)
-                # The agent that has it by now runs it as its own.
                 return isinstance(reason, HandoffDone) or services.suspension.is_stopping
             case WorkerLost(problem):
                 return await services.completion.count_worker_death(recipe, problem)
