@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from fakes.grown_server import ExplainedConnection, fill_journal
 from fakes.journal import job
 from fakes.lived import Life
-from fakes.postgresql import needs_server
+from fakes.postgresql import database_of, needs_server
 
 from orchestrator.extensions.upkeep import retention
 from orchestrator.journal.inspect import recent_turns
 from orchestrator.journal.turns import turns
-from orchestrator.journal_address import DatabaseServer
 
 pytestmark = [needs_server, pytest.mark.thorough(part="postgresql")]
 MESSAGES = 100_000
@@ -24,10 +24,11 @@ REMOVALS = (  # the server finds messages of ended conversations by reading all,
 
 
 @pytest.fixture
-def grown(server: DatabaseServer) -> Iterator[ExplainedConnection]:
+def grown(tmp_path: Path) -> Iterator[ExplainedConnection]:
     """A session of a journal with many messages."""
-    fill_journal(server.url, MESSAGES)
-    with closing(ExplainedConnection(server.url)) as db:
+    url = database_of(tmp_path)
+    fill_journal(url, MESSAGES)
+    with closing(ExplainedConnection(url)) as db:
         yield db
 
 
