@@ -94,7 +94,7 @@ async def test_status_shows_who_shares_the_journal(tmp_path: Path) -> None:
         shown = await ask(tmp_path, "status")
     rows = [line.split()[:5] for line in shown.stdout.splitlines()]
     assert ["one", "10.0.0.1", "works", "128", format_moment(1_800_000_000_000).split()[0]] in rows
-    assert ["two", "10.0.0.2", "stands", "by"] in rows
+    assert ["two", "10.0.0.2", "stands", "by"] in [row[:4] for row in rows]
     assert "7 starts" in shown.stdout
 
 

@@ -7,7 +7,6 @@ from typing import TypeVar, TypeVarTuple
 import anyio
 import pytest
 from fakes.agents_file import validate_file
-from fakes.journal import job
 from fakes.note_tools import count_notes
 from fakes.turn_bench import done, echo, response, turn_bench
 from structlog.testing import capture_logs
@@ -103,29 +102,6 @@ async def test_a_lost_worker_is_followed_by_another_that_gets_the_recorded_steps
         assert await bench.channel.until(1) == ["echo: hello"]
         assert [len(run.steps) for run in worker.runs] == [0, 1]
         assert count_notes(bench.db) == 1
-
-
-@pytest.mark.parametrize(("given", "level"), [(True, "debug"), (False, "warning")])
-async def test_only_a_turn_that_is_lost_here_is_warned_of(
-    tmp_path: Path, *, given: bool, level: str
-) -> None:
-    """Not one whose agent was given to another node, which goes on with it."""
-
-    async def late(_run: TurnRun, _host: WorkerHost) -> TurnResult:
-        with job(bench.db):
-            bench.db.execute("UPDATE turn SET epoch = epoch + 1")
-        if given:
-            bench.placement.own.discard("work")
-        return done("late")
-
-    async with turn_bench(tmp_path) as bench:
-        worker = bench.scripted(late)
-        with capture_logs() as logs:
-            bench.hears("hello")
-            while not worker.runs:
-                await anyio.lowlevel.checkpoint()
-            await bench.dispatcher.wait_idle()
-        assert [one["log_level"] for one in logs if one["event"] == "turn_fenced"] == [level]
 
 
 async def test_workers_get_long_results_as_the_model_will_see_them(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fakes.journal import job
 from fakes.turn_bench import done, echo, turn_bench
 from structlog.contextvars import get_contextvars
+from structlog.testing import capture_logs
 
 from orchestrator.errors import WorkerLostError
 from orchestrator.processes.worker import WorkerHost
@@ -63,3 +64,26 @@ async def test_turn_that_is_handed_over_goes_on_as_the_other_agents(
         bench.hears("hello")
         assert await bench.channel.until(1) == ["echo: hello"]
         assert facts == ["home"]
+
+
+@pytest.mark.parametrize(("given", "level"), [(True, "debug"), (False, "warning")])
+async def test_only_a_turn_that_is_lost_here_is_warned_of(
+    tmp_path: Path, *, given: bool, level: str
+) -> None:
+    """Not one whose agent was given to another node, which goes on with it."""
+
+    async def late(_run: TurnRun, _host: WorkerHost) -> TurnResult:
+        with job(bench.db):
+            bench.db.execute("UPDATE turn SET epoch = epoch + 1")
+        if given:
+            bench.placement.own.discard("work")
+        return done("late")
+
+    async with turn_bench(tmp_path) as bench:
+        worker = bench.scripted(late)
+        with capture_logs() as logs:
+            bench.hears("hello")
+            while not worker.runs:
+                await anyio.lowlevel.checkpoint()
+            await bench.dispatcher.wait_idle()
+        assert [one["log_level"] for one in logs if one["event"] == "turn_fenced"] == [level]

@@ -15,9 +15,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="Run a sample that takes on
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the homes of failures.")]
 History = Annotated[
     str | None,
-    typer.Option(
-        help="Only this, such as supervisor@plan:before#2;worker@300ms; with --nodes, a fault."
-    ),
+    typer.Option(help="Only this history; with --nodes, this fault."),
 ]
 _nodes = make_command_group()
 

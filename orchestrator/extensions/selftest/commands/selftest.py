@@ -108,7 +108,7 @@ def crash(
     keep: Keep = False,
     as_json: AsJson = False,
 ) -> None:
-    """Kill the real daemon and its workers, among fakes on loopback, and check the effects.
+    """Kill the real daemon and its workers, among fakes, and check the effects.
 
     Kills happen at every boundary of the journal and of the outside world, at pairs of them and at
     random; with --nodes, machines, network and server fail. Ctrl-C prints the results so far.

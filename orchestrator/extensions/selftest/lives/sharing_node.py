@@ -146,14 +146,14 @@ class SharingNode:
             read=lambda server_address: ModelledReader(server_address, server, self.absence),
         )
         self.store = Store(self.storage)
-        nothing = SimpleNamespace(wake=lambda: None, doubt_chats=lambda: None)
+        nothing = SimpleNamespace(wake=lambda: None, doubt_chats=lambda _: None)
         view: Any = SimpleNamespace(
             store=self.store,
             settings=Settings.model_validate({"home": "/nonexistent", "node_url": url}),
             machine=SimpleNamespace(monotonic=self._loop.time, clock=self._read_clock),
             stopping=self.stopping,
             get_agents_file=lambda: AGENTS,
-            operations=SimpleNamespace(dispatcher=self),
+            operations=SimpleNamespace(dispatcher=self, guard=nothing),
             delivery=nothing,
             control=nothing,
             approvals=nothing,

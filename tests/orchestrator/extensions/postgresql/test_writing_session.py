@@ -130,7 +130,7 @@ async def test_row_that_is_held_up_lets_no_session_wait_for_ever(
     store: Store, server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By an administrator, who knows nothing of daemons; the job is done when he has ended."""
-    monkeypatch.setattr(writing_session, "WITHIN", 50)
+    monkeypatch.setattr(writing_session, "WITHIN", 500)
     end_sessions(server)  # the next one has this limit
     await store.transact(put, "first")
     with psycopg.connect(server.url) as session, time_limit():

@@ -36,7 +36,7 @@ LIVES_MUTANTS = (
         "a given group keeps its lock",
         "settled",
         SESSION,
-        "        self._given.add(group)\n",
+        "        self._given |= groups\n",
         "",
         (),
     ),
