@@ -221,7 +221,7 @@ class ChatExchange(CamelModel):
 class ChatScene(CamelModel):
     """A chat when a client begins to watch it.
 
-    ``agent_id`` is the agent that answers, None if there is none; ``agents`` are the first ones
+    ``agent_id`` is the agent that answers, None without one; ``agents`` are the first ones
     that can, and ``agents_left_out`` is how many more there are. ``commands`` are the chat commands
     with their descriptions.
     """

@@ -96,6 +96,6 @@ def _copy_rows(
             copy.write_row(row)
     if "id" in columns and isinstance(rows[0][columns.index("id")], int):
         session.execute(
-            f"SELECT setval(pg_get_serial_sequence('{table}', 'id'),"  # noqa: S608 - names of ours
+            f"SELECT setval(pg_get_serial_sequence('{table}', 'id'),"  # noqa: S608 - the names are fixed
             f" (SELECT max(id) FROM {table}))".encode()
         )

@@ -32,7 +32,7 @@ signal.signal(signal.SIGUSR1, tell)
 sys.exit(run_quickly(["run"]))
 """
 USED_LATER = ("orchestrator.extensions.receipts.judging", "thinker.models", "thinker.loop")
-MOST_MODULES = 670  # of ours; each takes some 50 kB
+MOST_MODULES = 670  # of the program; each takes some 50 kB
 MOST_MODELS = 65  # whose validators are built; each takes some 40 kB
 
 

@@ -79,9 +79,9 @@ async def test_of_many_agents_one_is_found_and_asked(tmp_path: Path) -> None:
             assert said(every).endswith("and 31 more; search for a longer text")
             first = await one.call_tool("ask", {"agent": "work", "message": "hi"})
             assert said(first) == "work-model: hi"
-            lost = await one.call_tool("ask", {"agent": "nobody", "message": "hi"})
+            lost = await one.call_tool("ask", {"agent": "ghost", "message": "hi"})
             assert lost.is_error
-            assert said(lost) == "unknown agent 'nobody'; call find_agents"
+            assert said(lost) == "unknown agent 'ghost'; call find_agents"
 
 
 async def test_command_outlives_the_daemon(tmp_path: Path) -> None:

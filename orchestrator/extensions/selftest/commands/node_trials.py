@@ -52,7 +52,7 @@ def choose_faults(history: str | None, *, all_work: bool, quick: bool) -> Sequen
     Raises:
         ConfigError: there is no such fault, or what it needs is missing.
     """
-    find_engine(DatabaseServer(SCHEMES[0], Path()))  # raises if there is none
+    find_engine(DatabaseServer(SCHEMES[0], Path()))  # raises without one
     known = [name for name in FAULTS if name.startswith(ALL_WORK if all_work else "")]
     if history is None:
         chosen = [name for name in known if name in QUICK or not quick]

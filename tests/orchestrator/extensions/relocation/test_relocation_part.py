@@ -64,7 +64,7 @@ async def test_daemon_alone_on_its_journal_takes_the_steps(tmp_path: Path) -> No
     assert report.move.phase == "leaving"
 
 
-async def test_rows_that_nobody_checked_do_not_arrive(tmp_path: Path) -> None:
+async def test_unchecked_rows_do_not_arrive(tmp_path: Path) -> None:
     """Else the command would go on, and mark the agent as gone from its old home."""
     home = tmp_path / "home"
     home.mkdir()

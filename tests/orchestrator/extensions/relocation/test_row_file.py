@@ -65,7 +65,7 @@ def test_every_table_is_the_agents_or_shared_or_the_homes(tmp_path: Path) -> Non
 
 
 def test_agent_is_busy_with_its_own_turns_and_messages_only(tmp_path: Path) -> None:
-    """A turn that waits may leave; what another agent has under way holds nobody."""
+    """A turn that waits may leave; what another agent has under way does not hold it."""
     with two_journals(tmp_path) as (here, _), job(here):
         assert list_busy(here, "work", live=True) == []
         here.execute("UPDATE outbox SET state = 'queued'")

@@ -79,8 +79,8 @@ async def test_call_that_waits_for_approval_is_told_on_stderr(tmp_path: Path) ->
 
 async def test_unknown_agent_is_exit_64_with_the_names_of_the_agents(tmp_path: Path) -> None:
     """Before anything is typed."""
-    nobody = SCENE.model_copy(update={"agent_id": None, "agents_left_out": 9_998})
-    async with serving(tmp_path, talking(ANSWERED) | {protocol.CHAT_WATCH: nobody}) as server:
+    unbound = SCENE.model_copy(update={"agent_id": None, "agents_left_out": 9_998})
+    async with serving(tmp_path, talking(ANSWERED) | {protocol.CHAT_WATCH: unbound}) as server:
         done = await ask(tmp_path, "chat", "wrok", said="")
     assert done.exit_code == ExitCode.USAGE
     named = "home, work and 9,998 more"

@@ -178,7 +178,7 @@ async def test_group_with_a_running_turn_is_given_later(
 async def test_drained_node_opens_no_turns_for_what_it_still_has(
     nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
 ) -> None:
-    """A busy agent would never leave it; once nobody else is there, it works on."""
+    """A busy agent would never leave it; once it is the only node, it works on."""
     first, second = nodes
     await first.looks()
     await first.store.transact(open_turn_of_work)
@@ -218,7 +218,7 @@ async def test_node_gives_everything_away(nodes: tuple[PlacedNode, PlacedNode], 
 async def test_turns_that_wait_are_left_to_the_node_that_gets_their_group(
     nodes: tuple[PlacedNode, PlacedNode],
 ) -> None:
-    """Or their chats would be busy here when the group comes back, and nobody answer."""
+    """Or their chats would be busy here when the group comes back, without an answer."""
     first, second = nodes
     await first.looks()
     await first.store.transact(sharing_state.drain_node, Node("one", "http://one"))
