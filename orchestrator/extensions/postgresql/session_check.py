@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from contextlib import closing
 
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+
 from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql.pg_connection import PostgresConnection
 
@@ -11,6 +13,7 @@ PROCESS = "SELECT pg_backend_pid()"
 TRY = f"SELECT pg_try_advisory_lock({KIND}, CAST(? AS INTEGER))"
 RELEASE = f"SELECT pg_advisory_unlock({KIND}, CAST(? AS INTEGER))"
 LOOKS = 2  # in turn, a pooler gives a statement to each of its sessions
+MIXED_UP = (DuplicatePreparedStatement, InvalidSqlStatementName)  # of another connection's plans
 POOLED = (
     "the statements of one connection reach several sessions of the server, as behind PgBouncer"
     " with pool_mode = transaction, so two daemons could write at once; connect directly, or with"
@@ -34,15 +37,26 @@ def require_session_lock(
         psycopg.Error: the server refuses a statement.
         AbortedError: a session has ended.
     """
+    try:
+        held = _is_lock_held(db, connect)
+    except MIXED_UP as error:
+        raise JournalError(f"{shown}: {POOLED}") from error
+    if held is None:
+        raise JournalError(f"{shown}: {POOLED}")
+    if not held:
+        raise JournalError(f"{shown}: {NOT_LOCKED}")
+
+
+def _is_lock_held(db: PostgresConnection, connect: Callable[[], PostgresConnection]) -> bool | None:
+    """Return whether only one session gets a lock; None if a connection reaches several."""
     process = db.execute(PROCESS).get
     with closing(connect()) as other:
         held = db.execute(TRY, (process,)).get
         other.execute("BEGIN")  # keeps a pooler from giving its session to others
         if other.execute(PROCESS).get == process or db.execute(PROCESS).get != process:
-            raise JournalError(f"{shown}: {POOLED}")
+            return None
         refused = not other.execute(TRY, (process,)).get
         other.execute("COMMIT")
         if any(db.execute(PROCESS).get != process for _ in range(LOOKS)):
-            raise JournalError(f"{shown}: {POOLED}")
-    if not (held and refused and db.execute(RELEASE, (process,)).get):
-        raise JournalError(f"{shown}: {NOT_LOCKED}")
+            return None
+    return bool(held and refused and db.execute(RELEASE, (process,)).get)
