@@ -13,9 +13,10 @@ import anyio
 from orchestrator.agentsfile import AgentsFile
 from orchestrator.broker.broker_wire import CallEnded
 from orchestrator.errors import JournalError
+from orchestrator.journal.db.database import Database
 from orchestrator.journal.db.store import Store, report_failure
-from orchestrator.journal.turns import pauses
-from orchestrator.placement import Placement, SingleNode
+from orchestrator.journal.turns import owners, pauses
+from orchestrator.placement import Placement, Share, SingleNode
 from orchestrator.spending.spending_rules import RECHECK, SpendingRules, UnnamedCall
 from orchestrator.wakeup import Wakeup
 
@@ -87,7 +88,9 @@ class SpendingGuard(Wakeup):
         calls, self._unnamed = self._unnamed, []
         try:
             if calls:
-                await self.store.transact(self.build_rules().book_calls, calls)
+                await self.store.transact(
+                    _book_own_calls, self.build_rules(), calls, self.placement.share
+                )
         except JournalError as error:  # with the next look
             report_failure(error)
             self._unnamed = calls + self._unnamed
@@ -104,3 +107,15 @@ class SpendingGuard(Wakeup):
         if lifted:
             self.wake()
         return delay
+
+
+def _book_own_calls(
+    db: Database, rules: SpendingRules, calls: list[UnnamedCall], share: Share | None
+) -> None:
+    """Count calls; those of a turn that another node has since count as they were reserved."""
+    own = [
+        unnamed
+        for unnamed in calls
+        if owners.is_owned(owners.find_owner(db, unnamed.work) or unnamed.agent_id, share)
+    ]
+    rules.book_calls(db, own)

@@ -13,10 +13,15 @@ OF_OUTBOX = (
 )
 
 
+def find_owner(db: Database, turn_id: str) -> str | None:
+    """Return the owner of a turn, which may have ended; None if there is no such turn."""
+    found = db.execute(f"SELECT {OF_TURN} FROM turn WHERE id = ?", (turn_id,)).get
+    return None if found is None else str(found)
+
+
 def is_turn_owned(db: Database, turn_id: str, share: Share | None) -> bool:
     """Return whether a share has a turn, which may have ended."""
-    owner = f"SELECT {OF_TURN} FROM turn WHERE id = ?"
-    return share is None or str(db.execute(owner, (turn_id,)).get) in share
+    return share is None or str(find_owner(db, turn_id)) in share
 
 
 def is_owned(owner: str, share: Share | None) -> bool:

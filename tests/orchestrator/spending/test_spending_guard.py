@@ -8,6 +8,7 @@ import anyio
 import pytest
 from fakes.agents_file import parsed
 from fakes.journal import CLASSES, job, open_turn, opened, receive, step, store_in, update
+from fakes.placed_agents import PlacedAgents
 from fakes.time_limit import time_limit
 from structlog.testing import capture_logs
 
@@ -292,6 +293,18 @@ async def test_call_of_a_dead_process_counts_as_the_broker_saw_it(bench: Bench, 
     states = dict(bench.db.execute("SELECT state, sum(prompt) FROM model_call GROUP BY state"))
     assert states["settled"] == 1_300
     assert set(states) == {"settled", "reserved"}
+
+
+async def test_call_of_a_turn_that_another_node_works_for_counts_as_reserved(bench: Bench) -> None:
+    """That node may have reserved the next call already."""
+    turn = open_turn(bench.db)
+    bench.answers(turn, 1_000, "read")
+    call = CallEnded(channel=1, call_id="1", model="groq/m", usage=Usage(prompt=300))
+    bench.gate.placement = PlacedAgents("home")
+    for died in (True, False):
+        bench.gate.queue_unnamed_call("work", turn.id, call, died=died)
+    await bench.gate.book_unnamed()
+    assert usage.sum_spending(bench.db, "work", 0).tokens == 2_000
 
 
 async def test_call_of_no_known_turn_is_charged_to_its_agent(bench: Bench) -> None:
