@@ -315,7 +315,7 @@ def _insert(db: Database, scope: MemoryScope, statement: Statement, now: int) ->
 
 def _take_number(db: Database) -> int:
     """Return a number that no fact has had, so that an old notice never names another fact."""
-    last = int(db.execute("SELECT v FROM meta WHERE k = ?", (LAST,)).get or 0)
+    last = int(liveness.lock_meta(db, LAST, 0))
     number = max(last, int(db.execute("SELECT max(id) FROM fact").get or 0)) + 1
     liveness.set_meta(db, LAST, number)
     return number

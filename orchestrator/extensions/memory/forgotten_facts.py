@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from orchestrator.extensions.memory import fact_keywords
+from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.memory import fulltext
 from orchestrator.journal.memory.facts import Fact
@@ -97,8 +98,7 @@ def _compute_digests(db: Database, stated: list[Worded]) -> list[str]:
     """Return keyed hashes of words, without case, signs and articles, and of values."""
     key = db.execute("SELECT v FROM meta WHERE k = ?", (KEY,)).get
     if key is None:
-        key = secrets.token_hex(32)
-        db.execute("INSERT INTO meta VALUES(?,?)", (KEY, key))
+        key = liveness.lock_meta(db, KEY, secrets.token_hex(32))
     spoken = {
         " ".join(word for word in fulltext.split_words(one.fact) if word not in UNHEARD)
         for one in stated

@@ -27,8 +27,18 @@ def begin_epoch(db: Database) -> int:
     return int(db.execute(sql).get)
 
 
-def set_meta(db: Database, key: str, value: int) -> None:
+def set_meta(db: Database, key: str, value: int | str) -> None:
     db.execute(
         "INSERT INTO meta VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v = excluded.v",
         (key, str(value)),
+    )
+
+
+def lock_meta(db: Database, key: str, first: int | str) -> str:
+    """Return a value, ``first`` if there is none; others that want it wait for the transaction."""
+    return str(
+        db.execute(
+            "INSERT INTO meta VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v = meta.v RETURNING v",
+            (key, str(first)),
+        ).get
     )

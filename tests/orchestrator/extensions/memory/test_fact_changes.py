@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from fakes.journal import job, opened
-from fakes.memory import WORK, own_of
-from fakes.postgresql import sqlite_only
+from fakes.memory import HOME, WORK, own_of
+from fakes.postgresql import needs_server, sqlite_only
 from fakes.statements import store_fact
+from fakes.two_writers import two_writers
 
 from orchestrator.channel_api import InboundMessage
 from orchestrator.errors import UnknownNameError
@@ -403,3 +404,17 @@ def test_changes_of_a_moved_chat_can_be_listed_and_undone(db: Database) -> None:
     assert history == [new.id, old.id]
     undone = fact_changes.undo_change(db, first, golf, 5)
     assert (undone.fact, db.execute("SELECT count(*) FROM fact_gone").get) == ("We play golf", 1)
+
+
+@needs_server
+def test_facts_that_two_nodes_store_at_once_have_numbers_of_their_own(tmp_path: Path) -> None:
+    """The second one waits for the first, whose agent is another one."""
+    with two_writers(tmp_path / "shared") as writers:
+        found = writers.overlap(
+            lambda db: fact_changes.store_statement(db, WORK, PARIS, 1),
+            lambda db: fact_changes.store_statement(db, HOME, PARIS, 1),
+        )
+        numbers = [int(number) for (number,) in writers.db.execute("SELECT id FROM fact")]
+    assert found is not None
+    assert found.new
+    assert sorted(numbers) == [1, 2]
