@@ -157,7 +157,8 @@ class Dispatcher(Wakeup):
         if chat in self._busy:
             self._late.add(chat)
             return False
-        if chat in self._held or not self.opener.admitting:
+        orders = chat.startswith(deferred_commands.QUEUE)  # /stop ends what has not ended yet
+        if chat in self._held or not (self.opener.admitting or orders):
             return False
         if chat.startswith(task_runs.QUEUE) and not self._has_room_for_task(chat):
             return False

@@ -138,6 +138,19 @@ async def test_stop_ends_the_turn_that_runs_at_the_other_node(tmp_path: Path) ->
         await nodes.bench.until_state("cancelled")
 
 
+async def test_a_turn_is_stopped_while_its_node_waits_for_its_end(tmp_path: Path) -> None:
+    """Before it stops itself: nothing new begins there, but what runs can take long."""
+    async with two_nodes(tmp_path) as nodes:
+        nodes.bench.scripted(nodes.wait_for_gate)
+        await nodes.hears("hello")
+        await nodes.bench.until_state("running")
+        nodes.bench.opener.admitting = False
+        await nodes.hears("/stop", "again")
+        assert (await nodes.read_answers(1))[0].startswith("Stopped.")
+        await nodes.bench.until_state("cancelled")
+        assert nodes.bench.inbox()[-1] == "new"
+
+
 async def test_a_command_counts_before_the_messages_that_follow_it(tmp_path: Path) -> None:
     """Even if the turn before it ends at the moment at which both arrive."""
     async with two_nodes(tmp_path) as nodes:
