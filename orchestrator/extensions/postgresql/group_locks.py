@@ -39,8 +39,14 @@ SUBAGENT = re.compile(r"(-sub-[0-9a-f]{12}-\d+)+$")
 
 def find_group(owner: str) -> int:
     """Return the group of an agent, or of what has none: see the module `owners`."""
-    begun = SUBAGENT.sub("", owner.removeprefix(SUBAGENTS))
-    return crc32((begun if owner.startswith(SUBAGENTS) else owner).encode()) % GROUPS
+    if owner.startswith(SUBAGENTS):
+        owner = SUBAGENT.sub("", owner.removeprefix(SUBAGENTS))
+    return crc32(owner.encode()) % GROUPS
+
+
+def number_name(name: str) -> int:
+    """Return the number of the lock of a name."""
+    return crc32(name.encode()) >> 1  # the server's are signed
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,7 @@ def lock_groups(db: Database, groups: Iterable[int]) -> frozenset[int]:
 
 def lock_address(db: Database, url: str) -> bool:
     """Lock the address of a node for the session; return False if another session has it."""
-    number = crc32(url.encode()) >> 1  # the server's are signed
-    return bool(db.execute(f"SELECT pg_try_advisory_lock({ADDRESSES}, {number})").get)
+    return bool(db.execute(f"SELECT pg_try_advisory_lock({ADDRESSES}, {number_name(url)})").get)
 
 
 def unlock_groups(db: Database, groups: Iterable[int]) -> None:

@@ -325,6 +325,8 @@ class WritingSession:
         self._unlock_given_groups(db)
 
     def _unlock_given_groups(self, db: PostgresConnection) -> None:
+        if not self._given:
+            return
         with suppress(*FAILED):  # an ended session has no locks, and a heartbeat tries again
             group_locks.unlock_groups(db, self._given)
             self._given.clear()
@@ -344,6 +346,8 @@ class WritingSession:
                     # The server notices the end of a session only later.
                     self._db.execute(pg_schema.RELEASE_LOCKS)
             self._db.close()
+        self._given.clear()
+        self.names.clear()
 
     def end_all_sessions(self) -> list[int]:
         """End all sessions of this journal, for a self-test; return their processes."""
@@ -382,8 +386,6 @@ class WritingSession:
     def _open_session(self) -> PostgresConnection:
         self.close()
         self._db = self._connect(self._server.url)
-        self._given.clear()
-        self.names.clear()
         self._db.execute("SELECT set_config('application_name', ?, false)", (gethostname(),))
         return self._db
 

@@ -17,9 +17,15 @@ import anyio
 import orjson
 import structlog
 
+from orchestrator.agentsfile import AgentsFile
 from orchestrator.errors import JournalError
 from orchestrator.extension import DaemonView
-from orchestrator.extensions.postgresql.group_locks import ALL, GroupShare, find_group
+from orchestrator.extensions.postgresql.group_locks import (
+    ALL,
+    GroupShare,
+    find_group,
+    number_name,
+)
 from orchestrator.extensions.postgresql.nodes import sharing_state
 from orchestrator.extensions.postgresql.nodes.sharing_state import SharingState
 from orchestrator.extensions.postgresql.pg_storage import PostgresStorage
@@ -44,6 +50,7 @@ class Placer:
         self._session = storage.session
         self.share = GroupShare()
         self.closing: GroupShare | None = None
+        self._used: tuple[AgentsFile | None, frozenset[int]] = None, frozenset()
         self._daemon = daemon
         self._usable = usable
         self._monotonic = daemon.machine.monotonic
@@ -86,6 +93,8 @@ class Placer:
             JournalError: the journal cannot be used.
         """
         session, store = self._session, self._daemon.store
+        # A session that ended has no locks: what ran by them ends now, also if the server is away.
+        self._adopt_names(self._held & frozenset(session.names))
         pid = 0 if session.holder is None else session.holder[0]
         url = self._daemon.settings.node_url
         before = self._state
@@ -171,7 +180,7 @@ class Placer:
     async def _lock_names(self, state: SharingState) -> None:
         """Lock the names that this node wants; none once it stops, whose turns may take long."""
         wanted = frozenset[str]() if self._daemon.stopping.is_set() else self._wanted
-        numbers = {sharing_state.number_name(name): name for name in wanted}
+        numbers = {number_name(name): name for name in wanted}
         free = [name for number, name in numbers.items() if number not in state.names]
         if free:
             lock = sharing_state.lock_names
@@ -179,16 +188,24 @@ class Placer:
         held = frozenset(
             name for number, name in numbers.items() if state.names.get(number) == state.pid
         )
-        if held != self._held:
-            self._held = held
-            self._announce()
-        elif self._session.names and not wanted:  # what ran by them has been told before
+        if not self._adopt_names(held) and self._session.names and not wanted:
+            # What ran by them has been told before.
             await self._daemon.store.transact(sharing_state.unlock_names, self._session)
+
+    def _adopt_names(self, held: frozenset[str]) -> bool:
+        """Note which names this node has, and tell what runs by them; return whether it changed."""
+        changed = held != self._held
+        self._held = held
+        if changed:
+            self._announce()
+        return changed
 
     def _split_groups(self) -> tuple[frozenset[int], frozenset[int]]:
         """Return the groups that have agents, and the others, which have chats without one."""
-        agents = self._daemon.get_agents_file().agents
-        used = frozenset(find_group(agent.agent_id) for agent in agents)
+        file = self._daemon.get_agents_file()
+        if self._used[0] is not file:
+            self._used = file, frozenset(find_group(agent.agent_id) for agent in file.agents)
+        used = self._used[1]
         return used, frozenset(ALL) - used
 
     def _is_home(self, state: SharingState, group: int) -> bool:

@@ -3,12 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from zlib import crc32
 
 import orjson
 
-from orchestrator.extensions.postgresql.group_locks import LOCKS, GroupShare, find_group
+from orchestrator.extensions.postgresql.group_locks import (
+    LOCKS,
+    GroupShare,
+    find_group,
+    number_name,
+)
 from orchestrator.extensions.postgresql.writing_session import WritingSession
+from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import Database
 from orchestrator.journal.turns import owners, turns
 from orchestrator.placement import Node
@@ -22,7 +27,6 @@ COMMITS = "SELECT coalesce(sum(commits), 0) FROM last_commit WHERE daemon <> ?"
 DRAINED = "drained "  # begins the key in `meta` of a node that is to take nothing, before its URL
 SEEN = "node "  # the same, of a node with its machine and the session in which it writes
 MARKS = f"SELECT k, v FROM meta WHERE k LIKE '{DRAINED}%' OR k LIKE '{SEEN}%'"
-MARK = "INSERT INTO meta VALUES(?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v"
 SESSIONS = """SELECT pid, backend_start::text FROM pg_stat_activity
   WHERE datname = current_database()"""
 SHARED = "INSERT INTO meta VALUES('shared', '1') ON CONFLICT DO NOTHING"  # with several epochs
@@ -76,11 +80,6 @@ def load_state(db: Database, pid: int, daemon: str) -> SharingState:
     )
 
 
-def number_name(name: str) -> int:
-    """Return the number of the lock of a name."""
-    return crc32(name.encode()) >> 1  # the server's are signed
-
-
 def take_groups(
     db: Database, session: WritingSession, groups: Iterable[int], epoch: int, now: int
 ) -> None:
@@ -124,7 +123,7 @@ def lock_names(db: Database, session: WritingSession, names: Iterable[str]) -> N
 
 def mark_node(db: Database, url: str, session: str) -> None:
     """Note the session of a node, by which others see that it lives."""
-    db.execute(MARK, (SEEN + url, session))
+    liveness.set_meta(db, SEEN + url, session)
 
 
 def unlock_names(db: Database, session: WritingSession) -> None:
@@ -135,7 +134,7 @@ def unlock_names(db: Database, session: WritingSession) -> None:
 
 def drain_node(db: Database, node: Node) -> None:
     """Let a node give its groups away and take no others, until `resume_node`."""
-    db.execute(MARK, (DRAINED + node.url, node.name))
+    liveness.set_meta(db, DRAINED + node.url, node.name)
 
 
 def resume_node(db: Database, node: Node) -> None:

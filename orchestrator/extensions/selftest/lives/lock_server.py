@@ -4,11 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
-from zlib import crc32
 
 import apsw
 
-from orchestrator.extensions.postgresql.group_locks import ALL, LOCKS, find_group
+from orchestrator.extensions.postgresql.group_locks import ALL, LOCKS, find_group, number_name
 from orchestrator.extensions.postgresql.nodes.sharing_state import NAMES
 from orchestrator.extensions.postgresql.pg_schema import load_schema
 from orchestrator.extensions.postgresql.writing_session import LOST_AFTER
@@ -147,7 +146,7 @@ class LockServer:
     def find_holder(self, owner: str) -> int | None:
         """Return the session that may write the rows of an owner."""
         name = owner.removeprefix(ACCOUNT)
-        key = (LOCKS, find_group(owner)) if name == owner else (NAMES, crc32(name.encode()) >> 1)
+        key = (LOCKS, find_group(owner)) if name == owner else (NAMES, number_name(name))
         return next(iter(self._locks.get(key, ())), None)
 
     def check_commit(self, pid: int) -> None:

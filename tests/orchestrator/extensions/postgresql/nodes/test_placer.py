@@ -12,6 +12,7 @@ from fakes.postgresql import needs_server
 from fakes.sharing import SharedJournal, session_of
 
 from orchestrator.agentsfile import AgentsFile
+from orchestrator.errors import JournalError
 from orchestrator.extensions.postgresql.group_locks import GROUPS, find_group
 from orchestrator.extensions.postgresql.nodes import placer, sharing_state
 from orchestrator.extensions.postgresql.nodes.placer import Placer
@@ -296,6 +297,19 @@ async def test_account_is_held_by_one_node(
     while not second.placer.holds("telegram"):
         await second.looks()
     assert changed.is_set()
+
+
+async def test_node_whose_session_has_ended_holds_no_account(
+    nodes: tuple[PlacedNode, PlacedNode], journal: SharedJournal
+) -> None:
+    """Even while the server cannot be asked: another node may receive by it then."""
+    first, _ = nodes
+    first.placer.holds("telegram")
+    await first.looks(times=2)
+    journal.first.close()
+    with pytest.raises(JournalError):
+        await first.placer.place_groups()
+    assert not first.placer.holds("telegram")
 
 
 async def test_node_that_stops_lets_another_one_receive(
