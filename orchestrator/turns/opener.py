@@ -160,7 +160,7 @@ class TurnOpening:
         eager = definition.prompt and self.prompts.list_immediate_subagents(definition)
         if eager or definition.embeddings or not recipe.as_configured:
             return OpenTurn(turn)
-        said = inbox.load_message(db, row.id)  # another node may have changed its words
+        said = own_chats.load_claimed_message(db, row, turn, self.share)
         facts = LoopFacts(self.rules, fresh=self.fresh, first=said)
         found = None
         with roll_back_on_failure(db):

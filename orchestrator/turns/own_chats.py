@@ -1,5 +1,7 @@
 """Whether this node works for a message, where several nodes share a journal."""
 
+from dataclasses import replace
+
 from orchestrator import routing
 from orchestrator.agentsfile import AgentDefinition, AgentsFile
 from orchestrator.journal.db.database import Database
@@ -68,3 +70,10 @@ def has_own_work(
         return turn is not None and is_own_turn(turn, epoch, share)
     agent_id = routing.find_answering_agent(db, agents, row, chat)
     return is_own_message(row, None if agent_id is None else agents.find_agent(agent_id), share)
+
+
+def load_claimed_message(db: Database, row: InboxRow, turn: Turn, share: Share | None) -> InboxRow:
+    """Return a message as its turn has claimed it: another node may have changed its words."""
+    if share is not None:
+        return inbox.load_message(db, row.id)
+    return replace(row, state="claimed", agent_id=turn.agent_id, turn_id=turn.id)

@@ -38,7 +38,8 @@ def find_concerned_agent(db: Database, method: str, params: JsonValue) -> str | 
         return questions.find_asking_agent(db, code)
     turn = _read_name(params, "turn")
     if found := trace.list_turns_named(db, turn):
-        return _load_agent(db, OF_TURN, found[0]) if turn in found or len(found) == 1 else None
+        exact = turn if turn in found else found[0] if len(found) == 1 else ""
+        return _load_agent(db, OF_TURN, exact) if exact else None
     row = params.get("id")
     if method in BY_ROW and isinstance(row, int) and 0 < row < 2**63:
         return _load_agent(db, BY_ROW[method], row)

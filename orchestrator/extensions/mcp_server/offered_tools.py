@@ -117,8 +117,7 @@ class OfferedTools:
     def _list_agent_tools(self, caller: McpCaller) -> Iterator[OfferedTool]:
         if not caller.has_right(Right.CHAT):
             return
-        agents = self._list_agents()
-        if len(agents) > MOST_TOOLS:
+        if len(self.talk.daemon.configuration.file.list_enabled_ids()) > MOST_TOOLS:
             yield OfferedTool(
                 "find_agents",
                 "Find agents",
@@ -137,7 +136,7 @@ class OfferedTools:
                 open_world=True,
             )
             return
-        for agent in agents:
+        for agent in self._list_agents():
             about = f"{ABOUT.format(name=agent.agent_id)} {self._find_description(agent)}"
             yield OfferedTool(
                 ASK + agent.agent_id,

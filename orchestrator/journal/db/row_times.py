@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
+from orchestrator.journal.db import liveness
 from orchestrator.journal.db.database import NUMBERED, Database
 
 TIMES = {
@@ -26,7 +27,7 @@ BEGINNINGS = """SELECT row FROM (SELECT {row} AS row, {time} AS at,
 
 def find_first_row_since(db: Database, table: str, at: int) -> int:
     """Return an id before which no row of a table has at least the time ``at``."""
-    first, end = 1, 1
+    end = 1
     for begin, end in _iter_runs(db, table):
         first = _search_run(db, table, begin, end, at)
         if first < end:
@@ -56,10 +57,7 @@ def note_runs(db: Database, newest: Mapping[str, int]) -> None:
         if found:
             known = [begin for begin in _load_beginnings(db, table) if begin <= since]
             value = orjson.dumps([*known, *(int(row) for (row,) in found)]).decode()
-            db.execute(
-                "INSERT INTO meta VALUES(?,?) ON CONFLICT(k) DO UPDATE SET v = excluded.v",
-                (RUNS.format(table), value),
-            )
+            liveness.set_meta(db, RUNS.format(table), value)
 
 
 def _name_id(table: str) -> str:

@@ -103,7 +103,7 @@ def decide_question(
     """
     lead = approvals.find_approval(db, code)
     asked = () if lead is None else approvals.load_question(db, lead)
-    if not asked or seen not in (None, hash_calls(asked)):
+    if not asked or not asked[0].is_open(now) or seen not in (None, hash_calls(asked)):
         return None
     held = pauses.find_hold(db, asked[0].agent_id)
     if held is not None:

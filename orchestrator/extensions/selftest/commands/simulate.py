@@ -115,7 +115,7 @@ def _show_results(results: _Results, seconds: float, *, as_json: bool) -> None:
     shown: list[SeedReport | None] = [*results.failures] or [results.shown]
     for report in filter(None, shown):
         typer.echo(report.repeat_options)
-        for line in (*report.events.values(), *report.scripts, *report.violations):
+        for line in (*(report.events or {}).values(), *report.scripts, *report.violations):
             print_text(f"  {line}")
     failed = len(results.failures)
     last = results.first + results.ran - 1

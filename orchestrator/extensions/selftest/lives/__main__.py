@@ -23,7 +23,7 @@ def report_course(seed: int) -> dict[str, object]:
     return {
         "seed": seed,
         "trace": hashlib.sha256("\n".join(course.trace).encode()).hexdigest(),
-        "events": {},
+        "events": None,
         "scripts": course.trace,
         "violations": violations,
     }

@@ -30,7 +30,7 @@ from orchestrator.testing.loopback import find_free_port
 DATABASE = "nodes"  # the journal's
 HOUR = 3600  # seconds that the clock of a node is wrong
 BLOCKED = 10.0  # seconds without a network
-DRAINED_WITHIN = 180.0  # seconds: a node gives away one group after the other
+DRAINED_WITHIN = 180.0  # seconds until the last turn of a node has ended
 LOOK = 0.05  # seconds between two looks at the groups of agents
 TWO_POLLERS = "two pollers"
 # What a node logs that has met another one, by the check that finds it.
@@ -284,7 +284,7 @@ def build_clock_environ(fault: str, number: int) -> dict[str, str]:
         return {}
     found = sorted(Path("/").glob(FAKE_CLOCK.removeprefix("/")))
     if not found:
-        raise ConfigError("the fault 'clocks' needs libfaketime; install it, or choose --fault")
+        raise ConfigError("the fault 'clocks' needs libfaketime; install it, or choose --history")
     wrong = (HOUR, -HOUR, 0)[number % 3]
     return {
         "LD_PRELOAD": str(found[0]),

@@ -22,21 +22,23 @@ SEVERAL_NODES = "orchestrator.extensions.selftest.lives"
 class SeedReport:
     """The result of one seed: the events of its course, shrunk if there are violations.
 
-    ``trace`` is equal for equal histories. A course of several nodes has no events that can be left
-    out; what happened is in ``scripts``.
+    ``trace`` is equal for equal histories. ``events`` is None for a course of several nodes,
+    of which none can be left out; what happened is in ``scripts``.
     """
 
     seed: int
     trace: str
-    events: dict[str, str]
+    events: dict[str, str] | None
     scripts: list[str]
     violations: list[str]
 
     @property
     def repeat_options(self) -> str:
         """The options that repeat the course."""
-        if not self.events:
+        if self.events is None:
             return f"--nodes --seed {self.seed} --seeds 1"
+        if not self.events:  # no event is needed for what it shows
+            return f"--seed {self.seed} --seeds 1"
         return f"--seed {self.seed} --only {','.join(self.events)}"
 
 

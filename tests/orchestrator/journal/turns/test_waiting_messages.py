@@ -86,6 +86,7 @@ async def test_a_turn_begins_with_the_words_of_an_edit_before_it(
     """The edit is stored between the look at the message and T2."""
     receive(writers.db, update(1, "two plus two"))
     async with turn_bench(tmp_path) as bench:
+        bench.opener.placement = bench.placement  # as of a node that shares the journal
         opening = bench.opener.build_opening()
         opened = writers.overlap(
             store(edit(1, "two plus three")), lambda db: opening.open_next(db, "telegram/1/7/")

@@ -57,6 +57,7 @@ async def test_seed_repeats_its_history() -> None:
     """Alone as well as after others, and with all of its events named."""
     many = await reports(range(100, 106))
     alone = (await reports(range(105, 106)))[105]
+    assert alone.events is not None
     named = (await reports(range(105, 106), [int(number) for number in alone.events]))[105]
     assert {many[105].trace, alone.trace, named.trace} == {alone.trace}
     assert len({report.trace for report in many.values()}) == 6
