@@ -5,7 +5,6 @@ is forked before this process reads a key: all that it could know of this proces
 erased. It shares the layout of its addresses with this process, as workers do with their zygote.
 """
 
-import ctypes
 import os
 import runpy
 import signal
@@ -14,17 +13,20 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import NoReturn
 
 from orchestrator.processes.child_process import Program
 from thinker.http.optional_imports import block_imports
 from thinker.jail import kernel
-from thinker.jail.environment_block import erase_environment
+from thinker.jail.environment_block import (
+    ARGUMENTS,
+    ENVIRONMENT,
+    erase_environment,
+    overwrite_block,
+)
 from thinker.protocol.env import NO_PLUGINS, PROGRAM_WIRE, pack_start, unpack_start
 
 MESSAGE = 1 << 16  # bytes of a message at most
-ARGUMENTS, ENVIRONMENT = 45, 47  # index after the name in proc_pid_stat(5), fields 48 and 50
 
 
 class ForkedSpare:
@@ -103,8 +105,8 @@ def run_module(module: str, environ: Mapping[str, str], folder: str, *arguments:
     """
     os.environ.clear()
     os.environ.update(environ)
-    _overwrite_proc_text(ARGUMENTS, (sys.executable, "-P", "-m", module, *arguments))
-    _overwrite_proc_text(ENVIRONMENT, (f"{name}={value}" for name, value in environ.items()))
+    overwrite_block(ARGUMENTS, (sys.executable, "-P", "-m", module, *arguments))
+    overwrite_block(ENVIRONMENT, (f"{name}={value}" for name, value in environ.items()))
     time.tzset()
     os.chdir(folder)
     sys.argv = [module, *arguments]
@@ -123,11 +125,3 @@ def exit_process(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _overwrite_proc_text(at: int, words: Iterable[str]) -> None:
-    """Overwrite what /proc shows as this process's arguments or environment."""
-    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = int(fields[at]), int(fields[at + 1])
-    text = b"\0".join(map(os.fsencode, words))
-    ctypes.memmove(start, text[: end - start - 1].ljust(end - start, b"\0"), end - start)

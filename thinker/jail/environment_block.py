@@ -1,4 +1,4 @@
-"""Erase secrets from the process environment that the kernel shows."""
+"""Erase or replace the environment and the arguments of this process that the kernel shows."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-ENV_START, ENV_END = 47, 48  # index after the name in proc_pid_stat(5), fields 50 and 51
+ARGUMENTS, ENVIRONMENT = 45, 47  # index after the name in proc_pid_stat(5), fields 48 and 50
 SECRET_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
 OF_ACCOUNT = re.compile("_(TOKEN|PASSWORD)_", re.IGNORECASE)  # such as TELEGRAM_BOT_TOKEN_WORK
 
@@ -33,7 +33,7 @@ def erase_environment() -> None:
     Raises:
         OSError: /proc does not tell where they are.
     """
-    start, end = _find_environment_block()
+    start, end = _find_block(ENVIRONMENT)
     for value in posix.environ.values():
         if len(value) > 1:  # there is one object for each shorter text
             ctypes.memset(id(value) + bytes.__basicsize__ - 1, 0, len(value))
@@ -48,7 +48,7 @@ def _is_secret(name: str) -> bool:
 def erase_values(names: Iterable[str]) -> None:
     """Overwrite the values of variables with zeros where this process received them."""
     try:
-        start, end = _find_environment_block()
+        start, end = _find_block(ENVIRONMENT)
     except (OSError, ValueError, IndexError):  # no /proc
         return
     wanted = set(map(os.fsencode, names))
@@ -60,6 +60,13 @@ def erase_values(names: Iterable[str]) -> None:
         at += len(item) + 1
 
 
-def _find_environment_block() -> tuple[int, int]:
+def overwrite_block(at: int, words: Iterable[str]) -> None:
+    """Overwrite what /proc shows as this process's `ARGUMENTS` or `ENVIRONMENT`."""
+    start, end = _find_block(at)
+    text = b"\0".join(map(os.fsencode, words))
+    ctypes.memmove(start, text[: end - start - 1].ljust(end - start, b"\0"), end - start)
+
+
+def _find_block(at: int) -> tuple[int, int]:
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    return int(fields[ENV_START]), int(fields[ENV_END])
+    return int(fields[at]), int(fields[at + 1])

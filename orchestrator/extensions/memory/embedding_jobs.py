@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -63,7 +64,10 @@ class EmbeddingJobs:
         """Embed some facts; return whether the model answers, as far as is known."""
         agent_id, store = agent.agent_id, self.store
         facts = await store.transact(
-            embedded_facts.list_facts_without_vector, agent_id, MAX_EMBEDDED_TEXTS
+            embedded_facts.list_facts_without_vector,
+            agent_id,
+            MAX_EMBEDDED_TEXTS,
+            owner=agent_id,
         )
         if not facts:
             return True
@@ -72,7 +76,9 @@ class EmbeddingJobs:
         if answer is None:
             return False
         found = [(*fact, vector) for fact, vector in zip(facts, answer.vectors, strict=True)]
-        await store.transact(embedded_facts.store_vectors, agent_id, answer.model, found)
+        await store.transact(
+            embedded_facts.store_vectors, agent_id, answer.model, found, owner=agent_id
+        )
         log.debug("facts_embedded", agent_id=agent_id, facts=len(found), model=answer.model)
         return True
 
@@ -138,9 +144,10 @@ class EmbeddingJobs:
     async def _store_vectors(self, agent_id: str, model: str, found: dict[int, bytes]) -> None:
         """Store vectors, after those of another model have gone."""
         meaning = Embedding(model, next(iter(found.values())))
-        while await self.store.transact(message_vectors.delete_stale_vectors, agent_id, meaning):
+        store = partial(self.store.transact, owner=agent_id)
+        while await store(message_vectors.delete_stale_vectors, agent_id, meaning):
             self._complete.discard((agent_id, model))
-        await self.store.transact(message_vectors.store_vectors, agent_id, model, found)
+        await store(message_vectors.store_vectors, agent_id, model, found)
 
 
 def lacks_vectors(db: Database, agent: AgentDefinition) -> bool:

@@ -244,7 +244,11 @@ class MaintenanceWorker(LoopBound):
         max_turns = job.agent.fact_extraction.max_turns
         scoped = partial(turn_access.build_memory_scope, self.agents())
         part = await store.transact(
-            due_sessions.find_unextracted_range, job.session_id, max_turns, scoped
+            due_sessions.find_unextracted_range,
+            job.session_id,
+            max_turns,
+            scoped,
+            owner=job.agent.agent_id,
         )
         if part is None:
             return
