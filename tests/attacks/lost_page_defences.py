@@ -73,8 +73,8 @@ LOST_PAGE_DEFENCES: dict[str, tuple[Edit, ...]] = {
         Edit(PAGE_DESK, "if key in self._answers:", "if key in ():"),
         Edit(
             "orchestrator/journal/turns/questions.py",
-            "if not asked or seen not in (None, hash_calls(asked)):",
-            "if not asked:",
+            "is_open(now) or seen not in (None, hash_calls(asked)):",
+            "is_open(now):",
         ),
         Edit(
             PAGE_DESK,
