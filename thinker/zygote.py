@@ -11,7 +11,6 @@ that a start writes to takes longer than the start itself; the preforked worker 
 both.
 """
 
-import ctypes
 import faulthandler
 import gc
 import importlib
@@ -36,6 +35,7 @@ from thinker.http.optional_imports import block_imports
 with block_imports("rich", "click"):  # optional extras of structlog and others
     from thinker import startup
     from thinker.jail import kernel, worker_jail
+    from thinker.jail.environment_block import ARGUMENTS, find_block, overwrite_block
     from thinker.jail.hardening import build_hardened_report, harden_process
     from thinker.jail.shared_objects import share_objects
     from thinker.protocol import logs, methods
@@ -57,7 +57,6 @@ MODULE_SIZE = 256  # bytes of such a name at most
 STANDARD = 3  # descriptors: stdin, stdout, stderr
 CONFIRMATION_SECONDS = 0.5  # for a preforked worker to confirm that it runs
 REQUESTS = 65536  # bytes read at a time
-ARG_START, ARG_END = 45, 46  # index after the name in proc_pid_stat(5), fields 48 and 49
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,7 @@ class Zygote:
 
     def __init__(self, descriptors: socket.socket) -> None:
         self._descriptors = descriptors
-        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-        start, end = int(fields[ARG_START]), int(fields[ARG_END])  # of this process's command line
-        self._title = start, end - start
+        self._command_line = find_block(ARGUMENTS)
         self._pid = os.getpid()
         self._preforked: PreforkedWorker | None = None
 
@@ -239,10 +236,8 @@ class Zygote:
 
     def _set_title(self, title: str) -> None:
         """Set the title in ps and top, by overwriting this process's command line."""
-        start, size = self._title
-        text = title.encode()
-        ctypes.memmove(start, text[: size - 1].ljust(size, b"\0"), size)
-        kernel.prctl(PR_SET_NAME, start)
+        overwrite_block(self._command_line, (title,))
+        kernel.prctl(PR_SET_NAME, self._command_line[0])
 
 
 def _end_process(run: Callable[[], int]) -> NoReturn:

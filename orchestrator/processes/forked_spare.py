@@ -22,6 +22,7 @@ from thinker.jail.environment_block import (
     ARGUMENTS,
     ENVIRONMENT,
     erase_environment,
+    find_block,
     overwrite_block,
 )
 from thinker.protocol.env import NO_PLUGINS, PROGRAM_WIRE, pack_start, unpack_start
@@ -105,8 +106,9 @@ def run_module(module: str, environ: Mapping[str, str], folder: str, *arguments:
     """
     os.environ.clear()
     os.environ.update(environ)
-    overwrite_block(ARGUMENTS, (sys.executable, "-P", "-m", module, *arguments))
-    overwrite_block(ENVIRONMENT, (f"{name}={value}" for name, value in environ.items()))
+    overwrite_block(find_block(ARGUMENTS), (sys.executable, "-P", "-m", module, *arguments))
+    variables = (f"{name}={value}" for name, value in environ.items())
+    overwrite_block(find_block(ENVIRONMENT), variables)
     time.tzset()
     os.chdir(folder)
     sys.argv = [module, *arguments]

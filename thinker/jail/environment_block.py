@@ -33,7 +33,7 @@ def erase_environment() -> None:
     Raises:
         OSError: /proc does not tell where they are.
     """
-    start, end = _find_block(ENVIRONMENT)
+    start, end = find_block(ENVIRONMENT)
     for value in posix.environ.values():
         if len(value) > 1:  # there is one object for each shorter text
             ctypes.memset(id(value) + bytes.__basicsize__ - 1, 0, len(value))
@@ -48,7 +48,7 @@ def _is_secret(name: str) -> bool:
 def erase_values(names: Iterable[str]) -> None:
     """Overwrite the values of variables with zeros where this process received them."""
     try:
-        start, end = _find_block(ENVIRONMENT)
+        start, end = find_block(ENVIRONMENT)
     except (OSError, ValueError, IndexError):  # no /proc
         return
     wanted = set(map(os.fsencode, names))
@@ -60,13 +60,18 @@ def erase_values(names: Iterable[str]) -> None:
         at += len(item) + 1
 
 
-def overwrite_block(at: int, words: Iterable[str]) -> None:
-    """Overwrite what /proc shows as this process's `ARGUMENTS` or `ENVIRONMENT`."""
-    start, end = _find_block(at)
+def overwrite_block(block: tuple[int, int], words: Iterable[str]) -> None:
+    """Overwrite what /proc shows as this process's arguments or environment."""
+    start, end = block
     text = b"\0".join(map(os.fsencode, words))
     ctypes.memmove(start, text[: end - start - 1].ljust(end - start, b"\0"), end - start)
 
 
-def _find_block(at: int) -> tuple[int, int]:
+def find_block(at: int) -> tuple[int, int]:
+    """Return where this process's `ARGUMENTS` or `ENVIRONMENT` begin and end in its memory.
+
+    Raises:
+        OSError: there is no /proc.
+    """
     fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     return int(fields[at]), int(fields[at + 1])
