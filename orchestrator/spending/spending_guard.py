@@ -113,9 +113,6 @@ def _book_own_calls(
     db: Database, rules: SpendingRules, calls: list[UnnamedCall], share: Share | None
 ) -> None:
     """Count calls; those of a turn that another node has since count as they were reserved."""
-    own = [
-        unnamed
-        for unnamed in calls
-        if owners.is_owned(owners.find_owner(db, unnamed.work) or unnamed.agent_id, share)
-    ]
-    rules.book_calls(db, own)
+    if share is not None:
+        calls = [one for one in calls if (owners.find_owner(db, one.work) or one.agent_id) in share]
+    rules.book_calls(db, calls)

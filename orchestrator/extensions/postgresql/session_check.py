@@ -1,7 +1,7 @@
 """Whether a session's lock locks: behind some poolers, and with some servers, it does not."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
@@ -37,10 +37,9 @@ def require_session_lock(
         psycopg.Error: the server refuses a statement.
         AbortedError: a session has ended.
     """
-    try:
+    held = None
+    with suppress(*MIXED_UP):
         held = _is_lock_held(db, connect)
-    except MIXED_UP as error:
-        raise JournalError(f"{shown}: {POOLED}") from error
     if held is None:
         raise JournalError(f"{shown}: {POOLED}")
     if not held:
