@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 import anyio
@@ -25,6 +26,8 @@ from orchestrator.extensions.selftest.simulator.seeds import (
     SeedReport,
     run_seeds,
 )
+from orchestrator.journal.opening import find_engine
+from orchestrator.journal_address import SCHEMES, DatabaseServer
 
 SEEDS = 10_000
 RANGE = 2**32  # of the first seed
@@ -65,6 +68,8 @@ def simulate(
     first = random.randrange(RANGE) if seed is None else seed  # noqa: S311 - no secret
     if nodes and only is not None:
         raise ConfigError("--only has no effect with --nodes; leave it out")
+    if nodes:
+        find_engine(DatabaseServer(SCHEMES[0], Path()))  # raises without one
     events = None if only is None else _parse_numbers(only, seed)
     results, began = _Results(first), time.monotonic()
     chosen = range(first, first + (seeds if events is None else 1))

@@ -6,6 +6,7 @@ import pytest
 from fakes.control_server import command
 
 from orchestrator.errors import ConfigError, ExitCode
+from orchestrator.extensions.postgresql import extension
 from orchestrator.extensions.selftest.commands.node_trials import choose_faults
 from orchestrator.extensions.selftest.nodes.node_faults import ALL_WORK, FAULTS
 
@@ -68,3 +69,14 @@ def test_wrong_number_of_jobs_is_refused(
     refused = command(tmp_path, "selftest", "crash", "--quick")
     assert refused.exit_code == ExitCode.CONFIG
     assert f"SELFTEST_JOBS={jobs}" in refused.stderr
+
+
+@pytest.mark.parametrize("words", [("crash", "--nodes", "3"), ("simulate", "--nodes")])
+def test_nodes_are_refused_where_the_driver_of_their_journal_is_missing(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is started, with what to install."""
+    monkeypatch.setattr(extension, "find_spec", lambda _: None)
+    refused = command(tmp_path, "selftest", *words)
+    assert refused.exit_code == ExitCode.CONFIG
+    assert "a journal in PostgreSQL cannot be opened" in " ".join(refused.stderr.split())
